@@ -65,16 +65,18 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(public_name: str) -> Any:
     """Import a public name on first use, so that `import tco` stays light; from then on it stands
     here.
     """
-    if name in _HOMES:
+    if public_name in _HOMES:
         import importlib
 
-        found = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        found = globals()[public_name] = getattr(
+            importlib.import_module(_HOMES[public_name]), public_name
+        )
         return found
-    raise AttributeError(f"module 'tco' has no attribute {name!r}")
+    raise AttributeError(f"module 'tco' has no attribute {public_name!r}")
 
 
 def __dir__() -> list[str]:

@@ -106,12 +106,16 @@ def compare(
         )
     )
     settings = [
-        word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")
+        word
+        for path, input_value in (set or {}).items()
+        for word in ("--set", f"{path}={input_value}")
     ]
-    names = [str(scenario) for scenario in scenario_list if not isinstance(scenario, Result)]
+    scenario_names = [
+        str(scenario) for scenario in scenario_list if not isinstance(scenario, Result)
+    ]
     comparison.asked = (
-        [*names, *settings, *(["--data", str(data)] if data else [])]
-        if len(names) == len(scenario_list)
+        [*scenario_names, *settings, *(["--data", str(data)] if data else [])]
+        if len(scenario_names) == len(scenario_list)
         else ()
     )
     return comparison

@@ -60,12 +60,12 @@ STATED = Standing(
 )
 
 
-def accuracy_rows(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
+def accuracy_rows(catalogue: Catalogue, file_name: str) -> list[dict[str, str]]:
     """Return the rows of a file of accuracies, shipped and from overlays.
 
     Args:
         catalogue: Names the data folders.
-        name: Name of the file without its ending, a key of `FILES`.
+        file_name: Name of the file without its ending, a key of `FILES`.
 
     Returns:
         Rows in the order of the folders, each with its texts by column. A folder without the file
@@ -75,12 +75,12 @@ def accuracy_rows(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
         DataError: A file is no CSV file with the columns of `FILES`.
 
     """
-    rows: list[dict[str, str]] = []
+    table_rows: list[dict[str, str]] = []
     for folder in catalogue.folders:
-        path = folder / "accuracy" / f"{name}.csv"
+        path = folder / "accuracy" / f"{file_name}.csv"
         if path.is_file():
-            rows += [row for _, row in read_csv(path, FILES[name])]
-    return rows
+            table_rows += [table_row for _, table_row in read_csv(path, FILES[file_name])]
+    return table_rows
 
 
 def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
@@ -97,12 +97,14 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
         name. The keys of the outer table are the texts of column `left_out`.
 
     """
-    rows = accuracy_rows(catalogue, "kinds")
-    names = ("n", "median_ape", "p90_ape", "spearman")
+    kind_rows = accuracy_rows(catalogue, "kinds")
+    error_columns = ("n", "median_ape", "p90_ape", "spearman")
     return {
-        row["left_out"]: {name: float(row[name]) for name in names}
-        for row in rows
-        if row["kind"] == kind
+        kind_row["left_out"]: {
+            error_column: float(kind_row[error_column]) for error_column in error_columns
+        }
+        for kind_row in kind_rows
+        if kind_row["kind"] == kind
     }
 
 
@@ -134,22 +136,27 @@ def _chip_standing(
 
     The result holds for every path through the engine.
     """
-    rows = (
-        row
-        for row in accuracy_rows(catalogue, "chips")
-        if row["kind"] == kind or row["kind"].endswith(f"_{kind}")
+    chip_rows = (
+        chip_row
+        for chip_row in accuracy_rows(catalogue, "chips")
+        if chip_row["kind"] == kind or chip_row["kind"].endswith(f"_{kind}")
     )
     # of several kinds the one with most rows
-    measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}
+    measured = {
+        chip_row["part"]: chip_row
+        for chip_row in sorted(chip_rows, key=lambda chip_row: int(chip_row["n"]))
+    }
     measured_chip = measured.get(chip)
     if measured_chip is None and catalogue.is_own(chip):
-        text = f"not checked (prior): {chip} is a sketch of one's own, of which nothing is measured"
-        return Standing(0, None, None, text, unmeasured="a sketch")
+        standing_text = (
+            f"not checked (prior): {chip} is a sketch of one's own, of which nothing is measured"
+        )
+        return Standing(0, None, None, standing_text, unmeasured="a sketch")
     own_rows = int(measured_chip["n"]) if measured_chip else 0
     related_kinds = (
         sorted(
-            (-int(row["n"]), part)
-            for part, row in measured.items()
+            (-int(chip_row["n"]), part)
+            for part, chip_row in measured.items()
             if part in relatives and part != chip
         )
         if own_rows < FEW
@@ -163,8 +170,8 @@ def _chip_standing(
     rest = f"; {runs} stand in" if anchors else ""
     if measured_chip is None:
         prior = "" if anchors else " (prior)"
-        text = f"not checked{prior}: no published {WORDS[kind]} of {chip}{rest}"
-        return Standing(0, None, None, text, anchors=anchors, anchored_rows=anchored)
+        standing_text = f"not checked{prior}: no published {WORDS[kind]} of {chip}{rest}"
+        return Standing(0, None, None, standing_text, anchors=anchors, anchored_rows=anchored)
     median = float(measured_chip["median_ape"])
     left_out_error = (
         float(measured_chip["left_out"]) if measured_chip["left_out"] else None
@@ -176,8 +183,12 @@ def _chip_standing(
     )
     error = f"median error {median * 100:.0f} %{unseen}"
     doubt = "" if median < FAR else ", too far off to prove a figure"
-    text = f"checked on {own_rows:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}"
-    return Standing(own_rows, median, left_out_error, text, anchors=anchors, anchored_rows=anchored)
+    standing_text = (
+        f"checked on {own_rows:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}"
+    )
+    return Standing(
+        own_rows, median, left_out_error, standing_text, anchors=anchors, anchored_rows=anchored
+    )
 
 
 def order_of(catalogue: Catalogue, kind: str) -> str:
@@ -191,13 +202,13 @@ def order_of(catalogue: Catalogue, kind: str) -> str:
         The sentence; an empty text for a kind without a measured order.
 
     """
-    for row in accuracy_rows(catalogue, "orders"):
-        if row["kind"] == kind:
-            share, error = float(row["right"]) * 100, float(row["ratio_error"]) * 100
+    for order_row in accuracy_rows(catalogue, "orders"):
+        if order_row["kind"] == kind:
+            share, error = float(order_row["right"]) * 100, float(order_row["ratio_error"]) * 100
             return (
                 "Between measured systems at one interactivity, each predicted without rows of "
                 "its chip, "
-                f"the order was right in {share:.0f} % of {int(row['pairs']):,} pairs, "
+                f"the order was right in {share:.0f} % of {int(order_row['pairs']):,} pairs, "
                 f"the ratio off by {error:.0f} % at the median."
             )
     return ""

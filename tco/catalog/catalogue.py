@@ -93,14 +93,16 @@ class Catalogue:
         """Return the rows of every table of a group of attributes by (owner, attribute), read
         once.
         """
-        folder_names, key = TABLES[group]
+        folder_names, owner_column = TABLES[group]
         found: Rows = self.once(
             ("rows", group),
-            lambda: reduce(or_, [self._rows(name, key, group) for name in folder_names]),
+            lambda: reduce(
+                or_, [self._rows(folder_name, owner_column, group) for folder_name in folder_names]
+            ),
         )
         return found
 
-    def _rows(self, folder_name: str, key: str, group: str) -> Rows:
+    def _rows(self, folder_name: str, owner_column: str, group: str) -> Rows:
         """Return the rows of every CSV under `folder_name`; an overlay's rows replace, never add
         to, ours.
         """
@@ -109,14 +111,22 @@ class Catalogue:
             own_owners: Rows = {}
             for path in sorted((folder / folder_name).rglob("*.csv")):
                 for line, cells in read_csv(
-                    path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)
+                    path,
+                    (owner_column, "attribute", *COLUMNS),
+                    optional=("use", "residual", *OPTIONAL),
                 ):
-                    row = CatalogueRow(cells, f"{path}:{line}", level > 0)
+                    catalogue_row = CatalogueRow(cells, f"{path}:{line}", level > 0)
                     if level:  # spreadsheets leave blanks around what was typed
-                        stripped = {name: cell.strip() for name, cell in cells.items()}
-                        names = stripped[key], stripped["attribute"]
-                        row = self.own_row(row._replace(cells=stripped), group, *names, found)
-                    own_owners.setdefault((row.cells[key], row.cells["attribute"]), []).append(row)
+                        stripped = {
+                            column_name: cell.strip() for column_name, cell in cells.items()
+                        }
+                        row_names = stripped[owner_column], stripped["attribute"]
+                        catalogue_row = self.own_row(
+                            catalogue_row._replace(cells=stripped), group, *row_names, found
+                        )
+                    own_owners.setdefault(
+                        (catalogue_row.cells[owner_column], catalogue_row.cells["attribute"]), []
+                    ).append(catalogue_row)
             found |= own_owners
         return found
 
@@ -132,26 +142,29 @@ class Catalogue:
         """
         return self.rows("performance")
 
-    def practice(self, family: str, name: str) -> Input:
+    def practice(self, family: str, parameter_name: str) -> Input:
         """Return a parameter of practice of a family of chips or another owner: fitted to
         measurements, a prior, or that of owners of its kind.
         """
-        key = (f"performance.{family}.{name}", "")
-        practice_input = self._inputs.get(key)
+        cache_key = (f"performance.{family}.{parameter_name}", "")
+        practice_input = self._inputs.get(cache_key)
         if practice_input is None:
-            rows = self.calibration_rows.get(
-                (family, name), self.calibration_rows.get((self.kind_of(family), name))
+            practice_rows = self.calibration_rows.get(
+                (family, parameter_name),
+                self.calibration_rows.get((self.kind_of(family), parameter_name)),
             )
-            if rows is None:
+            if practice_rows is None:
                 families = {family for family, _ in self.calibration_rows}
                 if family not in families:
                     raise unknown("family of chips", family, families)
                 raise unknown(
                     f"parameter of {family}",
-                    name,
+                    parameter_name,
                     [n for f, n in self.calibration_rows if f == family],
                 )
-            practice_input = self._inputs[key] = self.chosen(rows, "performance", name, key[0], "")
+            practice_input = self._inputs[cache_key] = self.chosen(
+                practice_rows, "performance", parameter_name, cache_key[0], ""
+            )
         return practice_input
 
     def kind_of(self, owner: str) -> str:
@@ -171,8 +184,8 @@ class Catalogue:
     def parts(self) -> dict[str, list[str]]:
         """The attributes known of each part, by part id."""
         part_attributes: dict[str, list[str]] = {}
-        for part, name in self.part_rows:
-            part_attributes.setdefault(part, []).append(name)
+        for part, attribute_name in self.part_rows:
+            part_attributes.setdefault(part, []).append(attribute_name)
         return part_attributes
 
     @cached_property
@@ -182,15 +195,17 @@ class Catalogue:
         for level, folder in enumerate(self.folders):
             path = folder / "sources.csv"
             if path.is_file():
-                for line, row in read_csv(path, Source._fields[:4], optional=Source._fields[4:]):
-                    if not row["id"] or not row["title"]:
+                for line, source_row in read_csv(
+                    path, Source._fields[:4], optional=Source._fields[4:]
+                ):
+                    if not source_row["id"] or not source_row["title"]:
                         raise DataError(f"{path}:{line}: a source needs an id and a title")
                     kept_back = (
                         dict.fromkeys(("title", "url", "date"), WITHHELD)
                         if level and making.get()
                         else {}
                     )
-                    source_records[row["id"]] = Source(**row | kept_back)
+                    source_records[source_row["id"]] = Source(**source_row | kept_back)
         return source_records
 
     def source_title(self, source: str) -> str:
@@ -214,7 +229,8 @@ class Catalogue:
         """
         path = data_directory() / "directness.csv"
         return {
-            row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))
+            source_row["source"]: source_row["directness"]
+            for _, source_row in read_csv(path, ("source", "directness"))
         }
 
     def with_directness(self, stated_input: Input) -> Input:
@@ -232,55 +248,62 @@ class Catalogue:
 
     # ---------------------------------------------------------------- one value
     def chosen(
-        self, rows: list[CatalogueRow], group: str, name: str, path: str, date: str
+        self, input_rows: list[CatalogueRow], group: str, attribute_name: str, path: str, date: str
     ) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest
         not after `date`.
         """
-        wanted_attribute = attribute(group, name, rows[0].where)
+        wanted_attribute = attribute(group, attribute_name, input_rows[0].where)
         return self.with_directness(
             to_input(
-                at_date(live(rows, wanted_attribute.dated, path), date), path, wanted_attribute
+                at_date(live(input_rows, wanted_attribute.dated, path), date),
+                path,
+                wanted_attribute,
             )
         )
 
-    def part_input(self, part: str, name: str, date: str) -> Input:
+    def part_input(self, part: str, attribute_name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises
         `DataError`.
         """
-        key = (f"parts.{part}.{name}", date)
-        shipped_input = self._inputs.get(key)
+        cache_key = (f"parts.{part}.{attribute_name}", date)
+        shipped_input = self._inputs.get(cache_key)
         if shipped_input is None:
-            rows = self.part_rows.get((part, name))
-            if rows is None:
+            attribute_rows = self.part_rows.get((part, attribute_name))
+            if attribute_rows is None:
                 if part not in self.parts:
                     raise unknown("part", part, self.parts)
-                attribute("parts", name, f"parts.{part}")
+                attribute("parts", attribute_name, f"parts.{part}")
                 where, parts_with_attribute = (
                     self.folders[-1] / "parts",
-                    self.also_missing(part, name),
+                    self.also_missing(part, attribute_name),
                 )
                 raise UnavailableError(
-                    f"parts.{part}.{name} is missing in {where}; a missing value is never taken as "
+                    f"parts.{part}.{attribute_name} is missing in {where}; a missing value is "
+                    "never taken as "
                     f"zero{parts_with_attribute}"
                 )
-            shipped_input = self._inputs[key] = self.chosen(rows, "parts", name, key[0], date)
+            shipped_input = self._inputs[cache_key] = self.chosen(
+                attribute_rows, "parts", attribute_name, cache_key[0], date
+            )
         return shipped_input
 
-    def also_missing(self, part: str, name: str) -> str:
+    def also_missing(self, part: str, attribute_name: str) -> str:
         """Return a text on the further attributes missing from `part`.
 
-        All other parts with the attribute `name` have them, so the user can give all of them at
-        once. The text is empty where no further attribute is missing.
+        All other parts with the attribute `attribute_name` have them, so the user can give all of
+        them at once. The text is empty where no further attribute is missing.
         """
         part_attributes = self.parts
         alike = [
-            set(names)
-            for part_name, names in part_attributes.items()
-            if name in names and part_name != part
+            set(attribute_names)
+            for part_name, attribute_names in part_attributes.items()
+            if attribute_name in attribute_names and part_name != part
         ]
         lacking = (
-            sorted(set.intersection(*alike) - set(part_attributes[part]) - {name}) if alike else []
+            sorted(set.intersection(*alike) - set(part_attributes[part]) - {attribute_name})
+            if alike
+            else []
         )
         return (
             f"; every part that has it has these too, and {part} has not: {', '.join(lacking)}"
@@ -288,14 +311,14 @@ class Catalogue:
             else ""
         )
 
-    def has_part_value(self, part: str, name: str) -> bool:
+    def has_part_value(self, part: str, attribute_name: str) -> bool:
         """Say whether the catalogue holds this attribute of this part."""
-        return (part, name) in self.part_rows
+        return (part, attribute_name) in self.part_rows
 
     def share_price(self, company: str, date: str) -> Input:
         """Return the share price of a company at a date."""
         if (company, "price") not in (share_rows := self.rows("shares")):
-            raise unknown("company", company, {name for name, _ in share_rows})
+            raise unknown("company", company, {company_name for company_name, _ in share_rows})
         return self.chosen(
             share_rows[company, "price"], "shares", "price", f"shares.{company}.price", date
         )
@@ -306,7 +329,9 @@ class Catalogue:
         Raises `DataError` for an unknown region.
         """
         if (region, "grid_carbon") not in (site_rows := self.rows("site")):
-            raise unknown("grid", region, {name for name, _ in site_rows}, "site.grid")
+            raise unknown(
+                "grid", region, {region_name for region_name, _ in site_rows}, "site.grid"
+            )
         return self.chosen(
             site_rows[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date
         )
@@ -319,29 +344,33 @@ class Catalogue:
         """
         site_rows = self.rows("site")
         country_rows = {
-            f"site.{key}": rows for (region, key), rows in site_rows.items() if region == country
+            f"site.{attribute_name}": attribute_rows
+            for (region, attribute_name), attribute_rows in site_rows.items()
+            if region == country
         }
         if not country_rows:
             raise unknown(
-                "country", country, {region for region, key in site_rows if key != "grid_carbon"}
+                "country",
+                country,
+                {region for region, attribute_name in site_rows if attribute_name != "grid_carbon"},
             )
         return {
-            path: self.chosen(rows, "site", path.partition(".")[2], path, date)
-            for path, rows in country_rows.items()
+            path: self.chosen(attribute_rows, "site", path.partition(".")[2], path, date)
+            for path, attribute_rows in country_rows.items()
         }
 
     def vested(self, agreement: str, date: str) -> Input:
         """Return the share of a warrant that has vested at a date."""
-        if (rows := self.rows("rebates").get((agreement, "vested"))) is None:
+        if (vesting_rows := self.rows("rebates").get((agreement, "vested"))) is None:
             raise DataError(
                 f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a "
                 "missing value is never taken as zero"
             )
-        return self.chosen(rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
+        return self.chosen(vesting_rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
 
     def highest_share_price(self, company: str, date: str) -> Input | None:
         """Return the highest share price of a company in its series by a date."""
-        rows = (
+        price_rows = (
             live(
                 self.rows("shares").get((company, "price"), []) or [],
                 True,
@@ -352,9 +381,9 @@ class Catalogue:
         )
         price_attribute = attribute("shares", "price", SHARE_SERIES)
         prices = [
-            to_input(row, f"shares.{company}.price", price_attribute)
-            for row in rows
-            if row.begins <= period(date).last
+            to_input(price_row, f"shares.{company}.price", price_attribute)
+            for price_row in price_rows
+            if price_row.begins <= period(date).last
         ]
         return max(prices, key=lambda price: price.value, default=None)
 
@@ -376,14 +405,15 @@ class Catalogue:
         """
         terms = self.document_inputs("rebates", agreement, "rebate", f"rebates.{agreement}")
         hurdle, steps = (
-            terms.get(f"rebates.{agreement}.{name}") for name in ("last_hurdle", "hurdle_steps")
+            terms.get(f"rebates.{agreement}.{term_name}")
+            for term_name in ("last_hurdle", "hurdle_steps")
         )
         company = str(self.document("rebates", agreement, "rebate")[1].get("company", ""))
         highest = self.highest_share_price(company, date)
         if hurdle is None or steps is None or highest is None:
             return None
         ratio = min(highest.value / hurdle.value, 1.0)
-        low, value, high = sorted(
+        low, reached_share, high = sorted(
             ratio**exponent
             for exponent in (steps.low or steps.value, steps.value, steps.high or steps.value)
         )
@@ -393,14 +423,14 @@ class Catalogue:
         )
         return hurdle._replace(
             path=f"rebates.{agreement}.reachable",
-            value=value,
+            value=reached_share,
             unit="ratio",
             low=None if low == high else low,
             high=None if low == high else high,
             as_of=highest.as_of,
             kind="derived",
             note=note,
-            shown=(value, ""),
+            shown=(reached_share, ""),
         )
 
     # ---------------------------------------------------------------- documents: systems, sites,
@@ -411,36 +441,38 @@ class Catalogue:
             {path.stem for folder in self.folders for path in (folder / folder_name).glob("*.toml")}
         )
 
-    def find(self, folder_name: str, name: str, what: str) -> Path:
+    def find(self, folder_name: str, document_name: str, what: str) -> Path:
         """Return the file of a document, the last folder's first; an unknown id raises `DataError`.
         An id is a name, never a path.
         """
         for folder in reversed(self.folders):
-            path = folder / folder_name / f"{name}.toml"
-            if is_name(name) and path.is_file():
+            path = folder / folder_name / f"{document_name}.toml"
+            if is_name(document_name) and path.is_file():
                 return path
-        raise unknown(what, name, self.ids(folder_name))
+        raise unknown(what, document_name, self.ids(folder_name))
 
-    def document(self, folder_name: str, name: str, what: str) -> tuple[Path, JsonObject]:
+    def document(self, folder_name: str, document_name: str, what: str) -> tuple[Path, JsonObject]:
         """Return path and content of a TOML document."""
-        path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
+        path: Path = self.once(
+            (folder_name, document_name), lambda: self.find(folder_name, document_name, what)
+        )
         if folder_name == "systems" and self.is_overlay(path):
             refuse_own(f"{path}: a system of your own, its counts and lanes,")
         return path, self.toml(path)
 
-    def with_base(self, folder_name: str, name: str, what: str) -> list[str]:
+    def with_base(self, folder_name: str, document_name: str, what: str) -> list[str]:
         """Return the name of a TOML document after that of the one it is `base`d on, if any; a base
         that has one itself raises `DataError`.
         """
-        where, document = self.document(folder_name, name, what)
+        where, document = self.document(folder_name, document_name, what)
         if (base := document.get("base")) is None:
-            return [name]
+            return [document_name]
         if (
             self.document(folder_name, str(base), f"{what} that {where} is based on")[1].get("base")
             is not None
         ):
             raise DataError(f"{where}: base {base!r} has a base itself; name that one")
-        return [str(base), name]
+        return [str(base), document_name]
 
     def toml(self, path: Path) -> JsonObject:
         """Return the content of a TOML file of the catalogue, read once."""
@@ -448,14 +480,14 @@ class Catalogue:
             self._documents[path] = read_toml(path)
         return self._documents[path]
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the cached value for `key`, computed by `make` on first use.
+    def once(self, cache_key: Any, make: Callable[[], Any]) -> Any:
+        """Return the cached value for `cache_key`, computed by `make` on first use.
 
         Threads that compute the value at the same time all get the value that was cached first.
         """
-        if key not in self.cache:
-            self.cache.setdefault(key, make())
-        return self.cache[key]
+        if cache_key not in self.cache:
+            self.cache.setdefault(cache_key, make())
+        return self.cache[cache_key]
 
     @cached_property
     def models(self) -> dict[str, Path]:
@@ -468,13 +500,13 @@ class Catalogue:
 
     def is_own(self, part: str) -> bool:
         """Whether a part is one that a person added: no shipped row is of it."""
-        rows = [
-            row
+        matching_rows = [
+            part_row
             for (owner, _), part_rows in self.part_rows.items()
             if owner == part
-            for row in part_rows
+            for part_row in part_rows
         ]
-        return bool(rows) and all(row.overlay for row in rows)
+        return bool(matching_rows) and all(part_row.overlay for part_row in matching_rows)
 
     def is_overlay(self, path: Path) -> bool:
         """Say whether a file is a person's own: in a folder of theirs, or not shipped."""
@@ -483,12 +515,17 @@ class Catalogue:
         return in_own_folder or not path.is_relative_to(shipped_folder)
 
     def document_inputs(
-        self, folder_name: str, name: str, what: str, prefix: str, cooling: str | None = None
+        self,
+        folder_name: str,
+        document_name: str,
+        what: str,
+        prefix: str,
+        cooling: str | None = None,
     ) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, of a site those of the hall of
         some cooling among them; read once.
         """
-        path, document = self.document(folder_name, name, what)
+        path, document = self.document(folder_name, document_name, what)
         inputs: dict[str, Input] = self.once(
             (path, prefix, cooling),
             lambda: self.stated_inputs(folder_name, path, document, prefix, cooling),
@@ -521,7 +558,10 @@ class Catalogue:
         is_own = self.is_overlay(path)
         stated = values_of(document, prefix, path, is_own, in_place)
         stated |= values_of(hall, prefix, path, is_own, in_place, f"halls.{cooling}.")
-        return {key: self.with_directness(stated_input) for key, stated_input in stated.items()}
+        return {
+            input_path: self.with_directness(stated_input)
+            for input_path, stated_input in stated.items()
+        }
 
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
@@ -531,38 +571,44 @@ class Catalogue:
         Rows of shipped documents, and all rows outside redaction, are mapped to themselves.
         """
         if not (making.get() and self.is_overlay(path)):
-            return lambda row, *_: row
+            return lambda catalogue_row, *_: catalogue_row
         shipped = {
-            (document_path.stem, name): [CatalogueRow(cells, f"{document_path}:{name}", False)]
+            (document_path.stem, attribute_name): [
+                CatalogueRow(cells, f"{document_path}:{attribute_name}", False)
+            ]
             for document_path in sorted((self.folders[0] / folder_name).glob("*.toml"))
-            for name, cells in in_hall(self.toml(document_path), cooling).items()
+            for attribute_name, cells in in_hall(self.toml(document_path), cooling).items()
             if isinstance(cells, dict) and "value" in cells
         }
-        return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)
+        return lambda catalogue_row, group, owner_name, attribute_name: self.own_row(
+            catalogue_row, group, owner_name, attribute_name, shipped
+        )
 
     def own_row(
         self,
-        row: CatalogueRow,
+        catalogue_row: CatalogueRow,
         group: str,
-        name: str,
-        key: str,
+        owner_name: str,
+        attribute_name: str,
         shipped: dict[tuple[str, str], list[CatalogueRow]],
     ) -> CatalogueRow:
         """Return a person's own row as it is, or what stands in its place where an answer is to
         keep it back.
         """
         if not making.get():
-            return row
+            return catalogue_row
         path, row_attribute = (
-            f"{group}.{name}.{key}" if name else f"{group}.{key}",
-            attribute(group, key, row.where),
+            f"{group}.{owner_name}.{attribute_name}" if owner_name else f"{group}.{attribute_name}",
+            attribute(group, attribute_name, catalogue_row.where),
         )
         return row_in_place(
-            row,
+            catalogue_row,
             path,
             row_attribute,
-            shipped.get((name, key), []),
-            lambda: self.once(("usual", group, key), lambda: usual_value(shipped, row_attribute)),
+            shipped.get((owner_name, attribute_name), []),
+            lambda: self.once(
+                ("usual", group, attribute_name), lambda: usual_value(shipped, row_attribute)
+            ),
         )
 
     @cached_property
@@ -609,20 +655,20 @@ class Catalogue:
         return digest.hexdigest()[:16]
 
 
-def is_name(text: str) -> bool:
+def is_name(id_text: str) -> bool:
     """Say whether a text may be an id: a single path step.
 
     An id is also short enough for the name of a file.
 
     Args:
-        text: The text.
+        id_text: The text.
 
     """
     return (
-        bool(text)
-        and len(text) <= LONGEST_NAME
-        and not set(text) & set("/\\\0")
-        and text not in (".", "..")
+        bool(id_text)
+        and len(id_text) <= LONGEST_NAME
+        and not set(id_text) & set("/\\\0")
+        and id_text not in (".", "..")
     )
 
 
@@ -631,7 +677,9 @@ def values_of(
     prefix: str,
     where: Path,
     overlay: bool,
-    in_place: Callable[[CatalogueRow, str, str, str], CatalogueRow] = lambda row, *_: row,
+    in_place: Callable[[CatalogueRow, str, str, str], CatalogueRow] = lambda catalogue_row, *_: (
+        catalogue_row
+    ),
     table: str = "",
 ) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`.
@@ -653,18 +701,21 @@ def values_of(
     """
     group, _, owner = prefix.partition(".")
     cell_values = {}
-    for name, cells in document.items():
+    for attribute_name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
-            cell_place = f"{where}:{table}{name}"
+            cell_place = f"{where}:{table}{attribute_name}"
             surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
                 raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), cell_place)
-            row = in_place(CatalogueRow(cells, cell_place, overlay), group, owner, name)
-            path = f"{prefix}.{name}"
-            cell_values[path] = read_row(row, path)
-        elif (group, name) in input_attributes():
+            catalogue_row = in_place(
+                CatalogueRow(cells, cell_place, overlay), group, owner, attribute_name
+            )
+            path = f"{prefix}.{attribute_name}"
+            cell_values[path] = read_row(catalogue_row, path)
+        elif (group, attribute_name) in input_attributes():
             raise DataError(
-                f"{where}:{table}{name}: expected a table with value, unit, kind and source"
+                f"{where}:{table}{attribute_name}: expected a table with value, unit, kind and "
+                "source"
             )
     return cell_values
 

@@ -21,24 +21,29 @@ from tco.core.provenance import DIRECTNESS
 from tco.core.types import JsonObject
 
 
-def _check_row(catalogue: Catalogue, row: CatalogueRow, path: str) -> Iterator[str]:
+def _check_row(catalogue: Catalogue, catalogue_row: CatalogueRow, path: str) -> Iterator[str]:
     """Yield the faults of a catalogue row, as messages.
 
     Faults lie in its cells, unit and bounds, in an unlisted source, or in a source of unknown
     directness.
     """
     try:
-        value = read_row(row, path)
-        if not value.directness and not row.overlay and value.source not in catalogue.directness:
+        row_input = read_row(catalogue_row, path)
+        if (
+            not row_input.directness
+            and not catalogue_row.overlay
+            and row_input.source not in catalogue.directness
+        ):
             yield (
-                f"{row.where}: of source {value.source!r} directness.csv does not say how "
+                f"{catalogue_row.where}: of source {row_input.source!r} directness.csv does not "
+                "say how "
                 "direct it is"
             )
     except DataError as error:
         yield str(error)
-    source = str(row.cells.get("source", ""))
+    source = str(catalogue_row.cells.get("source", ""))
     if source and source not in catalogue.sources:
-        yield f"{row.where}: source {source!r} is not in sources.csv"
+        yield f"{catalogue_row.where}: source {source!r} is not in sources.csv"
 
 
 def check_parts(catalogue: Catalogue) -> list[str]:
@@ -49,13 +54,13 @@ def check_parts(catalogue: Catalogue) -> list[str]:
         if directness not in DIRECTNESS
     ]
     for group in ("parts", "shares", "rebates", "site"):
-        for (owner, name), rows in catalogue.rows(group).items():
-            path = f"{group}.{owner}.{name}"
-            for row in rows:
-                findings += _check_row(catalogue, row, path)
+        for (owner, attribute_name), attribute_rows in catalogue.rows(group).items():
+            path = f"{group}.{owner}.{attribute_name}"
+            for catalogue_row in attribute_rows:
+                findings += _check_row(catalogue, catalogue_row, path)
             try:
                 if not findings:
-                    catalogue.chosen(rows, group, name, path, "2026-01")
+                    catalogue.chosen(attribute_rows, group, attribute_name, path, "2026-01")
             except DataError as error:
                 findings.append(str(error))
     return findings
@@ -66,9 +71,9 @@ def check_documents(catalogue: Catalogue, folder: str) -> list[str]:
     kind = ENTRY_KINDS.get(folder)
     group = kind.group if kind else folder
     findings: list[str] = []
-    for name in catalogue.ids(folder):
-        path, document = catalogue.document(folder, name, group)
-        prefix = f"{group}.{name}" if group in ("rebates", "performance") else group
+    for document_name in catalogue.ids(folder):
+        path, document = catalogue.document(folder, document_name, group)
+        prefix = f"{group}.{document_name}" if group in ("rebates", "performance") else group
         try:
             halls = list(in_each_hall(document, path))
         except DataError as error:
@@ -80,19 +85,19 @@ def check_documents(catalogue: Catalogue, folder: str) -> list[str]:
                 values_of(entries, prefix, path, False, table=table)
             except DataError as error:
                 findings.append(str(error))
-            for key, entry in entries.items():
+            for attribute_name, entry in entries.items():
                 if isinstance(entry, dict) and "value" in entry:
-                    row = CatalogueRow(entry, f"{path}:{table}{key}", False)
-                    findings += _check_row(catalogue, row, f"{prefix}.{key}")
+                    catalogue_row = CatalogueRow(entry, f"{path}:{table}{attribute_name}", False)
+                    findings += _check_row(catalogue, catalogue_row, f"{prefix}.{attribute_name}")
     return list(dict.fromkeys(findings))  # a faulty value is met with its table and by itself
 
 
 def check_systems(catalogue: Catalogue) -> list[str]:
     """Return the faults of the systems, each variant by itself."""
     findings: list[str] = []
-    for name in catalogue.ids("systems"):
+    for system_name in catalogue.ids("systems"):
         try:
-            path, document = catalogue.document("systems", name, "system")
+            path, document = catalogue.document("systems", system_name, "system")
             schema = SystemSchema.model_validate(document)
         except ValidationError as error:
             findings += problems(str(path), error)
@@ -104,7 +109,7 @@ def check_systems(catalogue: Catalogue) -> list[str]:
             findings.append(f"{path}: source {schema.source!r} is not in sources.csv")
         for variant in single_variants(document):
             try:
-                load_system(catalogue, name, variant)
+                load_system(catalogue, system_name, variant)
             except TcoError as error:
                 findings.append(str(error))
     return findings

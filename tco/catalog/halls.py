@@ -60,7 +60,9 @@ def hall_cooling(
 def in_hall(document: Document, cooling: str | None) -> JsonObject:
     """Return a site's document as it reads inside one of its halls."""
     halls: dict[str, Document] = document.get("halls", {})
-    in_common = {key: cells for key, cells in document.items() if key != "halls"}
+    in_common = {
+        document_key: cells for document_key, cells in document.items() if document_key != "halls"
+    }
     return in_common | dict(halls.get(cooling or "", {}))
 
 
@@ -77,5 +79,12 @@ def in_each_hall(document: Document, where: str | Path) -> Iterator[tuple[str, D
         DataError: `halls` is malformed, or a hall has the name of no known cooling.
 
     """
-    yield "", {key: cells for key, cells in document.items() if key != "halls"}
+    yield (
+        "",
+        {
+            document_key: cells
+            for document_key, cells in document.items()
+            if document_key != "halls"
+        },
+    )
     yield from halls_of(document, where).items()

@@ -14,12 +14,13 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
 
     `*` stands for one part of a path, or for some of it.
     """
-    rows = (
-        row for _, row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name"))
+    label_rows = (
+        label_row
+        for _, label_row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name"))
     )
     return [
-        (re.compile(re.escape(row["pattern"]).replace(r"\*", r"([\w-]+)")), row["name"])
-        for row in rows
+        (re.compile(re.escape(label_row["pattern"]).replace(r"\*", r"([\w-]+)")), label_row["name"])
+        for label_row in label_rows
     ]
 
 
@@ -33,11 +34,11 @@ def short_name(path: str) -> str:
         path: Path of the input.
 
     """
-    for pattern, name in _patterns():
+    for pattern, label_name in _patterns():
         if match := pattern.fullmatch(path):
-            return name.format(*match.groups())
-    _, *owner, name = path.split(".")
-    return " ".join([*owner, name]).replace("_", " ")
+            return label_name.format(*match.groups())
+    _, *owner, label_name = path.split(".")
+    return " ".join([*owner, label_name]).replace("_", " ")
 
 
 def axis_label(path: str, unit: str) -> str:

@@ -32,9 +32,9 @@ def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
     found: list[tuple[str, CatalogueRow]] = catalogue.once(
         "own rows",
         lambda: [
-            (f"{group}.{name}.{key}", row)
+            (f"{group}.{owner_name}.{attribute_name}", row)
             for group in TABLES
-            for (name, key), rows in catalogue.rows(group).items()
+            for (owner_name, attribute_name), rows in catalogue.rows(group).items()
             for row in rows
             if row.overlay
         ],
@@ -53,9 +53,9 @@ def check_own_rows(catalogue: Catalogue) -> None:
 
     """
     faults = []
-    for path, row in own_rows(catalogue):
+    for path, user_row in own_rows(catalogue):
         try:
-            read_row(row, path)
+            read_row(user_row, path)
         except DataError as error:
             faults.append(str(error))
     if faults:
@@ -78,26 +78,30 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
         A list with the note; empty where the user has no own values.
 
     """
-    rows = dict(own_rows(catalogue))
-    if not rows:
+    rows_by_path = dict(own_rows(catalogue))
+    if not rows_by_path:
         return []
     own_places = {
         own_input.where for own_input in inputs.values()
     }  # a row of a grid stands for any site on it
     in_force = {
-        path for path, row in own_rows(catalogue) if path in inputs or row.where in own_places
+        path
+        for path, user_row in own_rows(catalogue)
+        if path in inputs or user_row.where in own_places
     }
     known_owners = _shipped_owners(catalogue, "parts") | _in_own_trees(catalogue)
-    unread = [(path, row) for path, row in rows.items() if path not in in_force]
+    unread = [(path, user_row) for path, user_row in rows_by_path.items() if path not in in_force]
     idle = [
-        (path, row, hint(path, known_owners) if row_index < LOOKED else "")
-        for row_index, (path, row) in enumerate(unread)
+        (path, user_row, hint(path, known_owners) if row_index < LOOKED else "")
+        for row_index, (path, user_row) in enumerate(unread)
     ]
     idle.sort(key=lambda unread_row: not unread_row[2])  # what looks like a slip comes first
-    named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
+    named = [
+        f"{user_row.where} {path.partition('.')[2]}{slip}" for path, user_row, slip in idle[:NAMED]
+    ]
     more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
     return [
-        f"own values: {len(rows) - len(idle)} in force, {len(idle)} not "
+        f"own values: {len(rows_by_path) - len(idle)} in force, {len(idle)} not "
         f"used{': ' if idle else ''}{', '.join([*named, *more])}"
     ]
 
@@ -113,12 +117,12 @@ def _in_own_trees(catalogue: Catalogue) -> set[str]:
     return tree_parts
 
 
-def untaken_rows(catalogue: Catalogue, names: Iterable[str] = ()) -> list[str]:
+def untaken_rows(catalogue: Catalogue, stated_names: Iterable[str] = ()) -> list[str]:
     """Return a sentence on each own row that nothing can take, such as one of a misspelt part.
 
     Args:
         catalogue: Holds the rows.
-        names: Names that settings state; what they name is taken.
+        stated_names: Names that settings state; what they name is taken.
 
     Returns:
         Sentences with the file, the line and the nearest shipped name.
@@ -126,16 +130,16 @@ def untaken_rows(catalogue: Catalogue, names: Iterable[str] = ()) -> list[str]:
     """
     if len(catalogue.folders) == 1:
         return []
-    rows = own_rows(catalogue)
-    named = {*names, *_names_in_own_documents(catalogue)}
+    user_rows = own_rows(catalogue)
+    named = {*stated_names, *_names_in_own_documents(catalogue)}
     shipped = {group: _shipped_owners(catalogue, group) for group in TABLES}
     sentences = []
-    for path, row in rows:
+    for path, user_row in user_rows:
         group, owner = path.split(".")[0], path.partition(".")[2].rpartition(".")[0]
         owners = shipped[group]
         if owner not in owners | named and not _stands_alone(catalogue, group, owner, owners):
             near = nearest(owner, owners)
-            sentences.append(f"{row.where}: {path}: nothing takes this row{near}")
+            sentences.append(f"{user_row.where}: {path}: nothing takes this row{near}")
     return sentences
 
 
@@ -143,8 +147,8 @@ def _shipped_owners(catalogue: Catalogue, group: str) -> set[str]:
     """Return the owners of rows in a group, such as parts, of which a row is shipped."""
     return {
         owner
-        for (owner, _), rows in catalogue.rows(group).items()
-        if not all(row.overlay for row in rows)
+        for (owner, _), attribute_rows in catalogue.rows(group).items()
+        if not all(catalogue_row.overlay for catalogue_row in attribute_rows)
     }
 
 
@@ -167,13 +171,13 @@ def _stands_alone(
 
 def _names_in_own_documents(catalogue: Catalogue) -> set[str]:
     """Return every key and text of the TOML files in a person's own folders."""
-    names: set[str] = set()
+    own_names: set[str] = set()
     for folder in catalogue.folders[1:]:
         for shelf in catalogue.shelves:
             for path in (folder / shelf).rglob("*.toml"):
                 with suppress(DataError):  # whoever reads the file says what is wrong
-                    names.update(_names_in(catalogue.toml(path)))
-    return names
+                    own_names.update(_names_in(catalogue.toml(path)))
+    return own_names
 
 
 def _names_in(content: object) -> Iterator[str]:
@@ -216,14 +220,14 @@ def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
 
 
 def _range_note(own_input: Input, low: float, high: float) -> list[str]:
-    value = float(own_input.value)
-    if low / FARTHEST <= value <= high * FARTHEST:
+    own_value = float(own_input.value)
+    if low / FARTHEST <= own_value <= high * FARTHEST:
         return []
-    number, unit = own_input.shown or (value, own_input.unit)
+    number, unit = own_input.shown or (own_value, own_input.unit)
     least, most = (convert(end, own_input.unit, unit) for end in (low, high))
-    side = f"{value / high:,.3g} times above"
-    if value < low:
-        side = f"{low / value:,.3g} times below" if value > 0 else "below"
+    side = f"{own_value / high:,.3g} times above"
+    if own_value < low:
+        side = f"{low / own_value:,.3g} times below" if own_value > 0 else "below"
     return [
         f"{own_input.path} is {number:,.6g} {unit}".rstrip()
         + f" ({own_input.where}), {side} the shipped range, {least:,.6g} to {most:,.6g}; check its "
@@ -237,15 +241,18 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
     Those of a new part, of a site and of terms are of the attribute, whoever has it.
     """
     (group, _, rest), ours = path.partition("."), shipped()
-    owner, _, name = rest.rpartition(".")
-    known_attribute = input_attributes().get((group, name))
+    owner, _, attribute_name = rest.rpartition(".")
+    known_attribute = input_attributes().get((group, attribute_name))
     if known_attribute is None:
         return None
     tables = ours.rows(group) if group in TABLES else {}
-    rows = tables.get((owner, name)) or [
-        row for (_, key), named_rows in tables.items() if key == name for row in named_rows
+    shipped_rows = tables.get((owner, attribute_name)) or [
+        shipped_row
+        for (_, table_attribute), named_rows in tables.items()
+        if table_attribute == attribute_name
+        for shipped_row in named_rows
     ]
-    inputs = [to_input(row, path, known_attribute) for row in rows]
+    inputs = [to_input(shipped_row, path, known_attribute) for shipped_row in shipped_rows]
     if not owner:
         inputs += _document_values(ours, group, path)
     if not any(shipped_input.low is not None for shipped_input in inputs):
@@ -263,12 +270,16 @@ def _document_values(ours: Catalogue, group: str, path: str) -> list[Input]:
     """Return the values that shipped documents state of an input, in all halls of a site."""
     documents = [
         ("defaults", group),
-        *((shelf, name) for shelf in SHELVES.get(group, ()) for name in ours.ids(shelf)),
+        *(
+            (shelf, document_name)
+            for shelf in SHELVES.get(group, ())
+            for document_name in ours.ids(shelf)
+        ),
     ]
     return [
         inputs[path]
-        for shelf, name in documents
-        if (ours.folders[0] / shelf / f"{name}.toml").is_file()
+        for shelf, document_name in documents
+        if (ours.folders[0] / shelf / f"{document_name}.toml").is_file()
         for cooling in (None, *COOLINGS)
-        if path in (inputs := ours.document_inputs(shelf, name, group, group, cooling))
+        if path in (inputs := ours.document_inputs(shelf, document_name, group, group, cooling))
     ]

@@ -73,41 +73,44 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
         "also",
     )
     attribute_table = {}
-    for _, row in read_csv(data_directory() / "attributes.csv", columns):
-        key = (row["group"], row["attribute"])
+    for _, attribute_row in read_csv(data_directory() / "attributes.csv", columns):
+        attribute_key = (attribute_row["group"], attribute_row["attribute"])
         # physics binds closer than what can be written
         ends = (
-            float(row["floor"] or row["minimum"]),
-            float(row["ceiling"] or row["maximum"]),
+            float(attribute_row["floor"] or attribute_row["minimum"]),
+            float(attribute_row["ceiling"] or attribute_row["maximum"]),
         )
-        attribute_table[key] = Attribute(
-            *key,
-            row["unit"],
+        attribute_table[attribute_key] = Attribute(
+            *attribute_key,
+            attribute_row["unit"],
             *ends,
-            row["belief"],
-            row["dated"] == "yes",
-            row["description"],
-            row["also"],
+            attribute_row["belief"],
+            attribute_row["dated"] == "yes",
+            attribute_row["description"],
+            attribute_row["also"],
         )
     return attribute_table
 
 
-def attribute(group: str, name: str, where: str) -> Attribute:
+def attribute(group: str, attribute_name: str, where: str) -> Attribute:
     """Return an attribute of a group of inputs.
 
     Args:
         group: Group of the attribute, the first word of an input path.
-        name: Name of the attribute, the last word of an input path.
+        attribute_name: Name of the attribute, the last word of an input path.
         where: Place of the name, which opens the message of an error.
 
     Raises:
         DataError: The group has no such attribute; the message says the nearest name.
 
     """
-    matched_attribute = input_attributes().get((group, name))
+    matched_attribute = input_attributes().get((group, attribute_name))
     if matched_attribute is None:
         raise unknown(
-            f"attribute of {group}", name, [n for g, n in input_attributes() if g == group], where
+            f"attribute of {group}",
+            attribute_name,
+            [n for g, n in input_attributes() if g == group],
+            where,
         )
     return matched_attribute
 
@@ -130,34 +133,34 @@ class CatalogueRow(NamedTuple):
         return period(self.as_of, self.where).first if self.as_of else date.min
 
 
-def parse_finite_number(text: Any, name: str, where: str) -> float:
+def parse_finite_number(raw_cell: Any, column_name: str, where: str) -> float:
     """Return a cell as a finite number.
 
     Args:
-        text: Cell: a number, or a number as text.
-        name: Name of the column, for the message of an error.
+        raw_cell: Cell: a number, or a number as text.
+        column_name: Name of the column, for the message of an error.
         where: Place of the cell, which opens the message of an error.
 
     Raises:
         DataError: The cell is no number, or not finite.
 
     """
-    if isinstance(text, bool) or not isinstance(text, (int, float, str)):
-        raise DataError(f"{where}: {name} is {text!r}, expected a number")
+    if isinstance(raw_cell, bool) or not isinstance(raw_cell, (int, float, str)):
+        raise DataError(f"{where}: {column_name} is {raw_cell!r}, expected a number")
     try:
-        value = read_number(text) if isinstance(text, str) else float(text)
+        cell_number = read_number(raw_cell) if isinstance(raw_cell, str) else float(raw_cell)
     except (ValueError, OverflowError):
-        raise DataError(f"{where}: {name} is {text!r}, expected a number") from None
-    if not math.isfinite(value):
-        raise DataError(f"{where}: {name} is {text!r}, expected a finite number")
-    return value
+        raise DataError(f"{where}: {column_name} is {raw_cell!r}, expected a number") from None
+    if not math.isfinite(cell_number):
+        raise DataError(f"{where}: {column_name} is {raw_cell!r}, expected a finite number")
+    return cell_number
 
 
-def to_input(row: CatalogueRow, path: str, expected_attribute: Attribute) -> Input:
+def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribute) -> Input:
     """Return a row as an input in the unit of its attribute.
 
     Args:
-        row: Row of the catalogue.
+        catalogue_row: Row of the catalogue.
         path: Path of the input.
         expected_attribute: Attribute with the unit and the bounds.
 
@@ -166,8 +169,10 @@ def to_input(row: CatalogueRow, path: str, expected_attribute: Attribute) -> Inp
             the value or its range is out of bounds or out of order, or a guess has no range.
 
     """
-    cells, row_path = row.cells, f"{row.where}: {path}"
-    written, *ends = (_quantity(row, column, row_path) for column in ("value", "low", "high"))
+    cells, row_path = catalogue_row.cells, f"{catalogue_row.where}: {path}"
+    written, *ends = (
+        _quantity(catalogue_row, column, row_path) for column in ("value", "low", "high")
+    )
     if written is None:
         raise DataError(f"{row_path}: the value is missing; a missing value is never taken as zero")
     kind, source = str(cells.get("kind", "")), str(cells.get("source", ""))
@@ -182,8 +187,8 @@ def to_input(row: CatalogueRow, path: str, expected_attribute: Attribute) -> Inp
         low, high = (
             None if end is None else convert(*end, expected_attribute.unit) for end in ends
         )
-    if row.as_of:
-        period(row.as_of, f"{row_path}: as_of")
+    if catalogue_row.as_of:
+        period(catalogue_row.as_of, f"{row_path}: as_of")
     if kind in GUESSED and None in (low, high):
         raise DataError(f"{row_path}: an {kind} value needs low and high")
     usage = cells.get("use") or ""
@@ -196,35 +201,35 @@ def to_input(row: CatalogueRow, path: str, expected_attribute: Attribute) -> Inp
         expected_attribute.unit,
         low,
         high,
-        row.as_of,
+        catalogue_row.as_of,
         kind,
         source,
         note,
         written,
-        row.where,
-        row.overlay,
-        _own_directness(row, kind, note, path),
+        catalogue_row.where,
+        catalogue_row.overlay,
+        _own_directness(catalogue_row, kind, note, path),
         solved_from=str(cells.get("solved_from") or ""),
-        evidence_of=_evidence_date(row, path),
+        evidence_of=_evidence_date(catalogue_row, path),
     )
     return bounded(row_input, expected_attribute.minimum, expected_attribute.maximum)
 
 
-def _quantity(row: CatalogueRow, column: str, row_path: str) -> tuple[float, str] | None:
+def _quantity(catalogue_row: CatalogueRow, column: str, row_path: str) -> tuple[float, str] | None:
     """Return number and unit of a cell: a number, or what a spreadsheet shows, such as '$31,000'.
 
     An empty cell is None.
     """
-    cell, row_unit = row.cells.get(column, ""), str(row.cells.get("unit", ""))
+    cell, row_unit = catalogue_row.cells.get(column, ""), str(catalogue_row.cells.get("unit", ""))
     if cell in ("", None):
         return None
     try:
-        return parse_finite_number(cell, column, row.where), row_unit
+        return parse_finite_number(cell, column, catalogue_row.where), row_unit
     except DataError as error:
-        text = str(cell)
-        quantity = cell_quantity(text) if isinstance(cell, str) else None
+        cell_text = str(cell)
+        quantity = cell_quantity(cell_text) if isinstance(cell, str) else None
         if quantity is None or not math.isfinite(quantity[0]):
-            hint = number_mark_hint(text) or currency_hint(text)
+            hint = number_mark_hint(cell_text) or currency_hint(cell_text)
             raise DataError(f"{error}{hint}") from None
     number, cell_unit = quantity
     if not cell_unit or row_unit == cell_unit:
@@ -233,52 +238,57 @@ def _quantity(row: CatalogueRow, column: str, row_path: str) -> tuple[float, str
         return convert(number, cell_unit, row_unit or cell_unit), row_unit or cell_unit
 
 
-def read_row(row: CatalogueRow, path: str) -> Input:
+def read_row(catalogue_row: CatalogueRow, path: str) -> Input:
     """Return a row as the input of a path, in the unit of the attribute that the path names.
 
     Args:
-        row: Row of the catalogue.
+        catalogue_row: Row of the catalogue.
         path: Path of the input; its first word is the group, its last the attribute.
 
     Raises:
         DataError: The group has no such attribute, or the row is wrong as in `to_input`.
 
     """
-    group, name = path.partition(".")[0], path.rpartition(".")[2]
-    return to_input(row, path, attribute(group, name, row.where))
+    group, attribute_name = path.partition(".")[0], path.rpartition(".")[2]
+    return to_input(catalogue_row, path, attribute(group, attribute_name, catalogue_row.where))
 
 
-def _evidence_date(row: CatalogueRow, path: str) -> str:
-    text = str(row.cells.get("evidence_of") or "")
-    if not text:
+def _evidence_date(catalogue_row: CatalogueRow, path: str) -> str:
+    evidence_text = str(catalogue_row.cells.get("evidence_of") or "")
+    if not evidence_text:
         return ""
-    evidence = period(text, f"{row.where}: {path}: evidence_of")
-    if row.as_of and evidence.first > period(row.as_of, f"{row.where}: {path}: as_of").last:
+    evidence = period(evidence_text, f"{catalogue_row.where}: {path}: evidence_of")
+    if (
+        catalogue_row.as_of
+        and evidence.first
+        > period(catalogue_row.as_of, f"{catalogue_row.where}: {path}: as_of").last
+    ):
         raise DataError(
-            f"{row.where}: {path}: evidence_of {text} is later than as_of {row.as_of}, "
+            f"{catalogue_row.where}: {path}: evidence_of {evidence_text} is later than as_of "
+            f"{catalogue_row.as_of}, "
             "expected the date of older evidence; leave it out where the row is as old as its "
             "evidence"
         )
-    return text
+    return evidence_text
 
 
-def _own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
-    """Return the directness of `row`, checked against `kind` and `note`.
+def _own_directness(catalogue_row: CatalogueRow, kind: str, note: str, path: str) -> str:
+    """Return the directness of `catalogue_row`, checked against `kind` and `note`.
 
     The result is empty where the row leaves the directness to its source. An unknown or
     contradictory directness raises `DataError`.
     """
-    stated_directness = str(row.cells.get("directness") or "")
+    stated_directness = str(catalogue_row.cells.get("directness") or "")
     if stated_directness and stated_directness not in DIRECTNESS:
         raise DataError(
-            f"{row.where}: {path}: directness {stated_directness!r} is not one of "
+            f"{catalogue_row.where}: {path}: directness {stated_directness!r} is not one of "
             f"{', '.join(DIRECTNESS)}{nearest(stated_directness, DIRECTNESS)}"
         )
     if stated_directness in ("first-hand", "quoted") and (
         kind in GUESSED or "recalled" in note.lower()
     ):
         raise DataError(
-            f"{row.where}: {path}: directness {stated_directness!r}, but its "
+            f"{catalogue_row.where}: {path}: directness {stated_directness!r}, but its "
             f"{'kind is ' + kind if kind in GUESSED else 'note says recalled'}"
         )
     return stated_directness or (
@@ -286,11 +296,11 @@ def _own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
     )
 
 
-def live(rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[CatalogueRow]:
+def live(input_rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[CatalogueRow]:
     """Return the rows that are not alternatives.
 
     Args:
-        rows: Rows of an input, at least one.
+        input_rows: Rows of an input, at least one.
         dated: Whether the value of the attribute depends on the date.
         path: Path of the input, for the message of an error.
 
@@ -299,36 +309,43 @@ def live(rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[Catalogue
             not depend on the date has two rows.
 
     """
-    live_rows = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
+    live_rows = [
+        input_row for input_row in input_rows if input_row.cells.get("use", "") != ALTERNATIVE
+    ]
     if not live_rows:
-        raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
-    if len(live_rows) > 1 and (not dated or len({row.as_of for row in live_rows}) < len(live_rows)):
-        rows_by_place: dict[str, CatalogueRow] = {}
-        row = next(
-            row
-            for row in live_rows
-            if rows_by_place.setdefault(row.as_of if dated else "", row) is not row
-        )
-        day = f", both of {row.as_of}" if dated and row.as_of else ""
-        also = f"(also {rows_by_place[row.as_of if dated else ''].where}){day}"
         raise DataError(
-            f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date "
+            f"{input_rows[0].where}: {path}: every row is an alternative, one must be chosen"
+        )
+    if len(live_rows) > 1 and (
+        not dated or len({live_row.as_of for live_row in live_rows}) < len(live_rows)
+    ):
+        rows_by_place: dict[str, CatalogueRow] = {}
+        duplicate_row = next(
+            live_row
+            for live_row in live_rows
+            if rows_by_place.setdefault(live_row.as_of if dated else "", live_row) is not live_row
+        )
+        day = f", both of {duplicate_row.as_of}" if dated and duplicate_row.as_of else ""
+        also = f"(also {rows_by_place[duplicate_row.as_of if dated else ''].where}){day}"
+        raise DataError(
+            f"{duplicate_row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or "
+            "date "
             f"both{' apart' if day else ''}"
         )
     return live_rows
 
 
-def at_date(rows: list[CatalogueRow], when: str) -> CatalogueRow:
+def at_date(dated_rows: list[CatalogueRow], when: str) -> CatalogueRow:
     """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the
     latest that begins by its last day.
 
     A date before the whole series gets its first row; the caller shows the row's own date.
     """
-    if len(rows) == 1:
-        return rows[0]
-    ordered = sorted(rows, key=lambda row: (row.begins, row.as_of))
+    if len(dated_rows) == 1:
+        return dated_rows[0]
+    ordered = sorted(dated_rows, key=lambda dated_row: (dated_row.begins, dated_row.as_of))
     limit = period(when).last
-    before = [row for row in ordered if row.begins <= limit]
+    before = [dated_row for dated_row in ordered if dated_row.begins <= limit]
     return before[-1] if before else ordered[0]
 
 
@@ -336,23 +353,23 @@ def usual_value(
     shipped: Mapping[tuple[str, str], Sequence[CatalogueRow]], target_attribute: Attribute
 ) -> float | None:
     """Return the middle of the shipped values of an attribute, if there are any."""
-    values = sorted(
+    shipped_values = sorted(
         to_input(candidate_row, target_attribute.name, target_attribute).value
-        for (_, name), rows in shipped.items()
-        if name == target_attribute.name
-        for candidate_row in rows
+        for (_, attribute_name), attribute_rows in shipped.items()
+        if attribute_name == target_attribute.name
+        for candidate_row in attribute_rows
     )
-    return values[len(values) // 2] if values else None
+    return shipped_values[len(shipped_values) // 2] if shipped_values else None
 
 
 def row_in_place(
-    row: CatalogueRow,
+    catalogue_row: CatalogueRow,
     path: str,
     target_attribute: Attribute,
     like: Sequence[CatalogueRow],
     usual: Callable[[], float | None],
 ) -> CatalogueRow:
-    """Return `row` with placeholder values in place of a person's own.
+    """Return `catalogue_row` with placeholder values in place of a person's own.
 
     `like` holds the shipped rows of the path. Without shipped rows, `usual` gives the reference
     value.
@@ -360,8 +377,8 @@ def row_in_place(
     An unreadable row raises `DataError` with its place alone, because the cause may reveal its
     value.
     """
-    with untold_errors(f"{row.where}: {path}: cannot be read"):
-        row_input = to_input(row, path, target_attribute)
+    with untold_errors(f"{catalogue_row.where}: {path}: cannot be read"):
+        row_input = to_input(catalogue_row, path, target_attribute)
 
     def usual_in_place() -> float | None:
         return to_input(like[-1], path, target_attribute).value if like else usual()
@@ -369,7 +386,7 @@ def row_in_place(
     after = own_input(row_input, usual_in_place, target_attribute.minimum, target_attribute.maximum)
     unit = after.shown[1] if after.shown else target_attribute.unit
     ends = {
-        name: "" if end is None else repr(convert(end, target_attribute.unit, unit))
-        for name, end in (("value", after.value), ("low", after.low), ("high", after.high))
+        column_name: "" if end is None else repr(convert(end, target_attribute.unit, unit))
+        for column_name, end in (("value", after.value), ("low", after.low), ("high", after.high))
     }
-    return row._replace(cells=row.cells | ends | {"note": after.note})
+    return catalogue_row._replace(cells=catalogue_row.cells | ends | {"note": after.note})

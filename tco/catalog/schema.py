@@ -153,8 +153,9 @@ class ScenarioSchema(Strict):
 def problems(where: str, error: ValidationError) -> Iterator[str]:
     """Yield a line per pydantic error: key, expectation and found value."""
     for fault in error.errors():
-        key = ".".join(str(part) for part in fault["loc"])
-        yield f"{where}: {key + ': ' if key else ''}{fault['msg']}, found {fault['input']!r}"[:400]
+        key_path = ".".join(str(part) for part in fault["loc"])
+        place = f"{where}: {key_path}: " if key_path else f"{where}: "
+        yield f"{place}{fault['msg']}, found {fault['input']!r}"[:400]
 
 
 def expect_system(path: Path, document: JsonObject) -> None:
@@ -164,7 +165,11 @@ def expect_system(path: Path, document: JsonObject) -> None:
     expect(
         SystemSchema,
         path,
-        {key: value for key, value in document.items() if key not in ("alternatives", "spares")},
+        {
+            document_key: document_value
+            for document_key, document_value in document.items()
+            if document_key not in ("alternatives", "spares")
+        },
     )
 
 
@@ -188,8 +193,8 @@ def expect(schema: type[BaseModel], path: Path, document: JsonObject) -> None:
             for fault in reversed(error.errors())
             if len(fault["loc"]) == 1
         }
-        if key := of_the_file.get("extra_forbidden"):
-            raise unknown("key", key, schema.model_fields, str(path)) from None
-        if key := of_the_file.get("missing"):
-            raise DataError(f"{path}: the key {key!r} is missing") from None
+        if faulty_key := of_the_file.get("extra_forbidden"):
+            raise unknown("key", faulty_key, schema.model_fields, str(path)) from None
+        if faulty_key := of_the_file.get("missing"):
+            raise DataError(f"{path}: the key {faulty_key!r} is missing") from None
         raise DataError(next(problems(str(path), error))) from None

@@ -62,11 +62,13 @@ class ReproducedFigure(NamedTuple):
         return None if self.tolerance is None else relative_excess(self.computed, self.published)
 
 
-def read_statement(row: JsonMapping, where: str, value_column: str = "value") -> Statement:
+def read_statement(
+    statement_row: JsonMapping, where: str, value_column: str = "value"
+) -> Statement:
     """Read the figure that a row states.
 
     Args:
-        row: Cells of the row: a value and its tolerance, or `low` and `high`.
+        statement_row: Cells of the row: a value and its tolerance, or `low` and `high`.
         where: File and position of the row, for errors.
         value_column: Column of the value.
 
@@ -75,28 +77,30 @@ def read_statement(row: JsonMapping, where: str, value_column: str = "value") ->
 
     """
     numbers = {
-        column: parse_finite_number(row[column], column, where)
+        column: parse_finite_number(statement_row[column], column, where)
         for column in (value_column, "tolerance", "low", "high")
-        if column in row
+        if column in statement_row
     }
-    value, tolerance = numbers.get(value_column), numbers.get("tolerance")
-    if value is not None and tolerance is not None:
+    stated_value, tolerance = numbers.get(value_column), numbers.get("tolerance")
+    if stated_value is not None and tolerance is not None:
         if tolerance < 0:
             raise DataError(f"{where}: tolerance is {tolerance:g}, expected zero or more")
-        margin = abs(value) * tolerance
-        return Statement(value, tolerance, value - margin, value + margin)
+        margin = abs(stated_value) * tolerance
+        return Statement(stated_value, tolerance, stated_value - margin, stated_value + margin)
     if "low" not in numbers or "high" not in numbers:
         raise DataError(f"{where}: expected value and tolerance, or low and high")
     low, high = numbers["low"], numbers["high"]
-    return Statement((low + high) / 2 if value is None else value, tolerance, low, high)
+    return Statement(
+        (low + high) / 2 if stated_value is None else stated_value, tolerance, low, high
+    )
 
 
-def published_rows(catalogue: Catalogue, name: str) -> Iterator[tuple[str, JsonObject]]:
+def published_rows(catalogue: Catalogue, file_name: str) -> Iterator[tuple[str, JsonObject]]:
     """Yield the place and the cells of each figure of a published file, with its system."""
-    path = catalogue.published[name]
+    path = catalogue.published[file_name]
     document = catalogue.toml(path)
-    for position, row in enumerate(document.get("published", []), start=1):
-        yield f"{path}:published {position}", {"system": document["system"], **row}
+    for position, figure_row in enumerate(document.get("published", []), start=1):
+        yield f"{path}:published {position}", {"system": document["system"], **figure_row}
 
 
 def lies_within(figure: float | None, low: float | None, high: float | None) -> bool | None:

@@ -53,14 +53,14 @@ class System:
     # what follows from the tree alone
     known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, cache_key: Any, make: Callable[[], Any]) -> Any:
         """Return `make()`, cached for each key.
 
         Where several threads make the value at once, all of them get the first cached value.
         """
-        if key not in self.known:
-            self.known.setdefault(key, make())
-        return self.known[key]
+        if cache_key not in self.known:
+            self.known.setdefault(cache_key, make())
+        return self.known[cache_key]
 
     @property
     def chips(self) -> float:
@@ -70,7 +70,7 @@ class System:
     @property
     def variant_text(self) -> str:
         """Variants in force, as the options that choose them."""
-        return " ".join(f"{key}={option}" for key, option in self.variant.items())
+        return " ".join(f"{variant_key}={option}" for variant_key, option in self.variant.items())
 
 
 DEEPEST = 40  # assemblies inside one another; more is a mistake
@@ -81,18 +81,18 @@ BRANCH_TABLES = ("fabric", "network", "spares", "alternatives")
 DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
 
 
-def is_bare_chip(catalogue: Catalogue, name: str) -> bool:
+def is_bare_chip(catalogue: Catalogue, system_name: str) -> bool:
     """Say whether a name belongs to a chip that can stand alone.
 
     No system has the name, and the scale-up domain of the chip is known.
 
     Args:
         catalogue: Holds the systems and parts.
-        name: Name of a system or chip.
+        system_name: Name of a system or chip.
 
     """
     systems: frozenset[str] = catalogue.once("systems", lambda: frozenset(catalogue.ids("systems")))
-    return name not in systems and catalogue.has_part_value(name, DOMAIN)
+    return system_name not in systems and catalogue.has_part_value(system_name, DOMAIN)
 
 
 def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:
@@ -148,7 +148,7 @@ def known_systems(catalogue: Catalogue) -> list[str]:
 
 def load_system(
     catalogue: Catalogue,
-    name: str,
+    system_name: str,
     variant: Mapping[str, str] | None = None,
     chosen: Mapping[str, str] | None = None,
 ) -> System:
@@ -156,7 +156,7 @@ def load_system(
 
     Args:
         catalogue: Holds the systems and parts.
-        name: Id of the system.
+        system_name: Id of the system.
         variant: Variants of the system by key.
         chosen: Part by place, for places with alternatives; by default the first alternative.
 
@@ -165,21 +165,21 @@ def load_system(
 
     """
     chosen_variants, parts = dict(variant or {}), dict(chosen or {})
-    key = ("system", name, *sorted(chosen_variants.items()), *sorted(parts.items()))
+    cache_key = ("system", system_name, *sorted(chosen_variants.items()), *sorted(parts.items()))
     system: System = catalogue.once(
-        key, lambda: _read_system(catalogue, name, chosen_variants, parts)
+        cache_key, lambda: _read_system(catalogue, system_name, chosen_variants, parts)
     )
     return system
 
 
 def _read_system(
-    catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]
+    catalogue: Catalogue, system_name: str, variant: Mapping[str, str], parts: Mapping[str, str]
 ) -> System:
     """Read a system's file, apply its variants and unfold its tree.
 
     Args:
         catalogue: Holds systems, shared assemblies and parts.
-        name: Id of the system, or path of its file.
+        system_name: Id of the system, or path of its file.
         variant: Value by key of the chosen variants.
         parts: Chosen part by place of the alternatives.
 
@@ -187,7 +187,7 @@ def _read_system(
         DataError: The file, a variant, a part or a count of spares is wrong.
 
     """
-    path, document = catalogue.document("systems", name, "system")
+    path, document = catalogue.document("systems", system_name, "system")
     where = str(path)
     if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
         from tco.catalog.schema import expect_system
@@ -196,16 +196,17 @@ def _read_system(
     contains = {part: dict(children) for part, children in _shared_assemblies(catalogue).items()}
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
     tables: dict[str, dict[str, Any]] = {"set": {}}
-    tables |= {key: dict(document.get(key, {})) for key in BRANCH_TABLES}
+    tables |= {table_name: dict(document.get(table_name, {})) for table_name in BRANCH_TABLES}
     racks = float(document["racks"])
-    chosen = _choose_variants(document.get("variants", {}), variant, name, where)
-    for key, value in chosen.items():
-        branch = document["variants"][key][value]
+    chosen = _choose_variants(document.get("variants", {}), variant, system_name, where)
+    for variant_key, chosen_option in chosen.items():
+        branch = document["variants"][variant_key][chosen_option]
         for part, children in branch.get("assemblies", {}).items():
             if part not in contains:
                 raise DataError(
-                    f"{where}: variant {key}={value} changes {part!r}, which is no assembly of "
-                    f"{name}"
+                    f"{where}: variant {variant_key}={chosen_option} changes {part!r}, which is no "
+                    "assembly of "
+                    f"{system_name}"
                 )
             contains[part] |= children
         racks = float(branch.get("racks", racks))
@@ -216,7 +217,7 @@ def _read_system(
             contains, slot_place, candidates, parts.get(slot_place), where
         )
     system = System(
-        name,
+        system_name,
         document["name"],
         document["chip"],
         document["owner_pays"],
@@ -342,39 +343,39 @@ def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
 
 
 def _choose_variants(
-    variants: JsonMapping, chosen_variants: Mapping[str, str], name: str, where: str
+    variants: JsonMapping, chosen_variants: Mapping[str, str], system_name: str, where: str
 ) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""
-    for key in chosen_variants:
-        if key not in variants:
-            raise unknown(f"variant of {name}", key, variants)
+    for variant_key in chosen_variants:
+        if variant_key not in variants:
+            raise unknown(f"variant of {system_name}", variant_key, variants)
     chosen = {}
-    for key, options in variant_options(variants).items():
-        value = chosen_variants.get(key, variants[key].get("default", ""))
-        if value not in options:
+    for variant_key, options in variant_options(variants).items():
+        chosen_option = chosen_variants.get(variant_key, variants[variant_key].get("default", ""))
+        if chosen_option not in options:
             raise unknown(
-                f"variant {key} of {name}",
-                value,
+                f"variant {variant_key} of {system_name}",
+                chosen_option,
                 options,
-                where if key not in chosen_variants else "",
+                where if variant_key not in chosen_variants else "",
             )
-        chosen[key] = value
+        chosen[variant_key] = chosen_option
     return chosen
 
 
 def variant_options(variants: JsonMapping) -> dict[str, list[str]]:
     """Return the options of each variant of a system's document."""
     return {
-        key: [option for option in branches if option != "default"]
-        for key, branches in variants.items()
+        variant_key: [option for option in branches if option != "default"]
+        for variant_key, branches in variants.items()
     }
 
 
 def single_variants(document: JsonMapping) -> Iterator[dict[str, str]]:
     """Yield the variant of a system's document as it stands, then each option by itself."""
     yield {}
-    for key, options in variant_options(document.get("variants", {})).items():
-        yield from ({key: option} for option in options)
+    for variant_key, options in variant_options(document.get("variants", {})).items():
+        yield from ({variant_key: option} for option in options)
 
 
 def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:

@@ -55,42 +55,51 @@ def part_draft(
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(("part", "attribute", *COLUMNS, "use"))
     left = []
-    for (owner, name), rows in catalogue.part_rows.items():
+    for (owner, attribute_name), attribute_rows in catalogue.part_rows.items():
         if (
             owner == like
-            and name not in HISTORY
-            and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE])
+            and attribute_name not in HISTORY
+            and (
+                live := [
+                    attribute_row
+                    for attribute_row in attribute_rows
+                    if attribute_row.cells.get("use", "") != ALTERNATIVE
+                ]
+            )
         ):
             chosen = at_date(live, date)
-            writer.writerow(_copied_part_row(chosen, part, name, like))
+            writer.writerow(_copied_part_row(chosen, part, attribute_name, like))
             left += [
-                f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})"
-                for row in live
-                if row is not chosen
+                f"{attribute_name} of {live_row.as_of} ({live_row.cells['value']} "
+                f"{live_row.cells.get('unit', '')})"
+                for live_row in live
+                if live_row is not chosen
             ]
     return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | _family_line(
         catalogue, folder, part, like
     ), left
 
 
-def _copied_part_row(row: CatalogueRow, part: str, name: str, like: str) -> Sequence[object]:
+def _copied_part_row(
+    catalogue_row: CatalogueRow, part: str, attribute_name: str, like: str
+) -> Sequence[object]:
     """Return a row for another part: what its source says of the one it is copied from, it does not
     say of this one.
     """
-    cells = row.cells
-    value = cells["value"]
+    cells = catalogue_row.cells
+    cell_value = cells["value"]
     note = (
         f"copied from {like} ({cells.get('kind', '')}, {cells.get('source', '')}); replace it "
         "by what you know"
     )
     return [
         part,
-        name,
-        value,
+        attribute_name,
+        cell_value,
         cells.get("unit", ""),
-        cells.get("low") or value,
-        cells.get("high") or value,
-        row.as_of,
+        cells.get("low") or cell_value,
+        cells.get("high") or cell_value,
+        catalogue_row.as_of,
         "assumed",
         OWN,
         note,
@@ -109,10 +118,10 @@ def own_source(folder: Path) -> Files:
 
     """
     path = folder / "sources.csv"
-    text = read_text(path) if is_there(path) else "id,title,url,date\n"
-    if any(line.startswith(f"{OWN},") for line in text.splitlines()):
+    sources_text = read_text(path) if is_there(path) else "id,title,url,date\n"
+    if any(line.startswith(f"{OWN},") for line in sources_text.splitlines()):
         return {}
-    return {"sources.csv": f"{text.rstrip()}\n{OWN},{OWN_TITLE},,\n"}
+    return {"sources.csv": f"{sources_text.rstrip()}\n{OWN},{OWN_TITLE},,\n"}
 
 
 def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
@@ -123,12 +132,12 @@ def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Fi
         path = data_folder / FAMILIES
         if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
             own_families = folder / FAMILIES
-            text = (
+            families_text = (
                 read_text(own_families)
                 if is_there(own_families)
                 else "# The family whose practice each chip shares.\n"
             )
-            return {FAMILIES: f'{text.rstrip()}\n{part} = "{family}"\n'}
+            return {FAMILIES: f'{families_text.rstrip()}\n{part} = "{family}"\n'}
     return {}
 
 
@@ -148,19 +157,21 @@ def system_draft(catalogue: Catalogue, system: str, like: str) -> Files:
 
     """
     refuse_taken(system, catalogue.ids("systems"), "system")
-    text = read_text(catalogue.document("systems", like, "system")[0])
-    text = re.sub(
-        r"^name = .*$", f'name = "{system}, as {like}"', text, count=1, flags=re.MULTILINE
+    system_text = read_text(catalogue.document("systems", like, "system")[0])
+    system_text = re.sub(
+        r"^name = .*$", f'name = "{system}, as {like}"', system_text, count=1, flags=re.MULTILINE
     )
-    text = re.sub(r"^source = .*$", f'source = "{OWN}"', text, count=1, flags=re.MULTILINE)
+    system_text = re.sub(
+        r"^source = .*$", f'source = "{OWN}"', system_text, count=1, flags=re.MULTILINE
+    )
     return {
         f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check "
-        f"says what is wrong.\n{text}"
+        f"says what is wrong.\n{system_text}"
     }
 
 
 def scenario_draft(
-    name: str,
+    scenario_name: str,
     title: str,
     system: str,
     documents: Mapping[str, str],
@@ -170,7 +181,7 @@ def scenario_draft(
     """Return the text of a new scenario file, copied from another scenario.
 
     Args:
-        name: Id of the new scenario.
+        scenario_name: Id of the new scenario.
         title: Title of the scenario that is copied.
         system: Id of the system.
         documents: Names of documents by group, such as `site` or `workload`.
@@ -179,24 +190,30 @@ def scenario_draft(
 
     """
     lines = [
-        f'title = "{name}, as {title}"',
+        f'title = "{scenario_name}, as {title}"',
         f'system = "{system}"',
         *(f'{group} = "{document_name}"' for group, document_name in documents.items()),
     ]
-    lines += ["", "[variant]", *(f'{key} = "{choice}"' for key, choice in variant.items())]
+    lines += [
+        "",
+        "[variant]",
+        *(f'{variant_key} = "{choice}"' for variant_key, choice in variant.items()),
+    ]
     lines += [
         "",
         f"[set]  # any input, with its unit: tco inputs {system}",
-        *(f'"{path}" = "{text}"' for path, text in settings.items()),
+        *(f'"{path}" = "{setting_text}"' for path, setting_text in settings.items()),
     ]
     return "\n".join(lines) + "\n"
 
 
-def refuse_taken(name: str, taken_names: Sequence[str] | Mapping[str, object], what: str) -> None:
+def refuse_taken(
+    new_name: str, taken_names: Sequence[str] | Mapping[str, object], what: str
+) -> None:
     """Refuse a new name that is not valid or already taken.
 
     Args:
-        name: The new name.
+        new_name: The new name.
         taken_names: Names that are taken.
         what: Kind of thing that is named, for the message.
 
@@ -204,13 +221,13 @@ def refuse_taken(name: str, taken_names: Sequence[str] | Mapping[str, object], w
         DataError: The name is not valid as a file name, or is taken.
 
     """
-    if not is_name(name) or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+    if not is_name(new_name) or not re.fullmatch(r"[A-Za-z0-9._-]+", new_name):
         raise DataError(
-            f"{name!r} is no name for a {what}; expected letters, digits, dots and dashes"
+            f"{new_name!r} is no name for a {what}; expected letters, digits, dots and dashes"
         )
-    if name in taken_names:
+    if new_name in taken_names:
         raise DataError(
-            f"{name} is a {what} already; a row of your own in data/ replaces one of its values"
+            f"{new_name} is a {what} already; a row of your own in data/ replaces one of its values"
         )
 
 
@@ -227,8 +244,8 @@ def write_draft(folder: Path, files: Files) -> None:
         UsageError: A file of the draft exists; nothing is written.
 
     """
-    new = [name for name in files if name not in ("sources.csv", FAMILIES)]
-    for name in new:
-        if is_there(folder / name):
-            raise UsageError(f"{folder / name}: exists; edit it, or choose another name")
+    new = [draft_path for draft_path in files if draft_path not in ("sources.csv", FAMILIES)]
+    for draft_path in new:
+        if is_there(folder / draft_path):
+            raise UsageError(f"{folder / draft_path}: exists; edit it, or choose another name")
     write_all(folder, files)

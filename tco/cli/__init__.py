@@ -40,7 +40,11 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
     "plot": ("plot",),
     "curve": ("curve",),
 }
-MODULES = {name: module for module, names in TOGETHER.items() for name in names}
+MODULES = {
+    command_name: module
+    for module, command_names in TOGETHER.items()
+    for command_name in command_names
+}
 
 FAULT = 70  # the exit code of a defect of the program
 # objects between two searches for cycles, of which an answer makes few: to search more often takes

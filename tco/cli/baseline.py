@@ -52,31 +52,34 @@ def save(request: CommandRequest, name: Name, scenarios: Scenarios = None) -> No
     from tco.regression.state import state_of
     from tco.report.baseline import saved_answer
 
-    names, path = list(scenarios or HEADLINE), baseline_path(name)
+    scenario_names, path = list(scenarios or HEADLINE), baseline_path(name)
     if is_there(path):
         # a file that is no baseline is refused before anything is evaluated
         load_baseline(path)
-    catalogue, results = request.evaluated(names)
-    states = {scenario: state_of(result) for scenario, result in zip(names, results, strict=True)}
+    catalogue, scenario_results = request.evaluated(scenario_names)
+    states = {
+        scenario: state_of(scenario_result)
+        for scenario, scenario_result in zip(scenario_names, scenario_results, strict=True)
+    }
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
     # before the states are redacted, which ends the redaction of this request
-    drawn_figures = {} if request.redact else _drawn_figures(request, names)
+    drawn_figures = {} if request.redact else _drawn_figures(request, scenario_names)
     stayed = save_baseline(path, _redact_states(request, states), drawn_figures)
-    request.emit(saved_answer(catalogue, name, names, stayed))
+    request.emit(saved_answer(catalogue, name, scenario_names, stayed))
 
 
-def _drawn_figures(request: CommandRequest, names: Sequence[str]) -> JsonObject:
+def _drawn_figures(request: CommandRequest, scenario_names: Sequence[str]) -> JsonObject:
     """Return the drawn figures of a comparison; none for a single scenario."""
-    if len(names) < 2:
+    if len(scenario_names) < 2:
         return {}
     from tco.comparison.confidence import confidence_of
     from tco.evaluation.evaluation import evaluate_each
     from tco.evaluation.side_by_side import compare_results
     from tco.regression.drift import stakes_of
 
-    evaluations = evaluate_each(names, request.data, request.settings, refuse=False)
+    evaluations = evaluate_each(scenario_names, request.data, request.settings, refuse=False)
     comparison = compare_results([evaluation.result for evaluation in evaluations])
     return stakes_of(confidence_of(evaluations, comparison.baseline))
 
@@ -90,7 +93,8 @@ def _redact_states(request: CommandRequest, states: dict[str, JsonObject]) -> di
     # the rest of the answer is names
     request.redact = False
     redacted: dict[str, JsonObject] = release_answer(
-        {name: state | {"withheld": []} for name, state in states.items()}, alike_states
+        {scenario_name: state | {"withheld": []} for scenario_name, state in states.items()},
+        alike_states,
     )
     return redacted
 
@@ -131,7 +135,7 @@ def check(
 
 def _check_baseline(
     request: CommandRequest,
-    name: str,
+    baseline_name: str,
     threshold: str,
     max_increase: str | None,
     metrics: Sequence[str] | None,
@@ -147,29 +151,36 @@ def _check_baseline(
     from tco.report.drift import drift_answer
 
     rule = parse_rule(threshold, max_increase, metrics)
-    states, stakes = load_baseline(baseline_path(name)), load_stakes(baseline_path(name))
-    catalogue, results = request.evaluated(list(states))
-    result_by_name = dict(zip(states, results, strict=True))
+    states, stakes = (
+        load_baseline(baseline_path(baseline_name)),
+        load_stakes(baseline_path(baseline_name)),
+    )
+    catalogue, scenario_results = request.evaluated(list(states))
+    result_by_name = dict(zip(states, scenario_results, strict=True))
     withheld = _withheld_metrics(request, result_by_name)
     for scenario, state in states.items():
         state["withheld"] = sorted({*state.get("withheld", ()), *withheld[scenario]})
     drifted = drifts(states, result_by_name, request.catalogue_of, rule)
     checked = {
-        scenario: [metric for metric in values if metric in rule.metrics]
-        for scenario, values in checked_metrics(states).items()
+        scenario: [metric for metric in metric_values if metric in rule.metrics]
+        for scenario, metric_values in checked_metrics(states).items()
     }
     shifted = []
     if max_increase is None and not metrics and stakes and not any(withheld.values()):
         drawn = {scenario for scenarios in stakes.values() for scenario in scenarios}
-        names = [key for key, result in result_by_name.items() if result.scenario in drawn]
-        shifted = shifts(stakes, _drawn_figures(request, names), rule.threshold)
+        drawn_names = [
+            scenario_name
+            for scenario_name, scenario_result in result_by_name.items()
+            if scenario_result.scenario in drawn
+        ]
+        shifted = shifts(stakes, _drawn_figures(request, drawn_names), rule.threshold)
     unguarded = unguarded_scenarios()
-    answer = drift_answer(catalogue, name, checked, drifted, shifted, withheld, unguarded)
+    answer = drift_answer(catalogue, baseline_name, checked, drifted, shifted, withheld, unguarded)
     request.emit(answer, [*drifted, *shifted])
 
 
 def _withheld_metrics(
-    request: CommandRequest, results: Mapping[str, Result]
+    request: CommandRequest, scenario_results: Mapping[str, Result]
 ) -> dict[str, list[str]]:
     """Return the metrics of today that rest on own values, by scenario; none but with `--redact`.
 
@@ -177,18 +188,21 @@ def _withheld_metrics(
     """
     from tco.regression.state import state_of
 
-    states = {name: state_of(result, fingerprints=False) for name, result in results.items()}
+    states = {
+        scenario_name: state_of(scenario_result, fingerprints=False)
+        for scenario_name, scenario_result in scenario_results.items()
+    }
     redacted = _redact_states(request, states)
-    return {name: state.get("withheld", []) for name, state in redacted.items()}
+    return {scenario_name: state.get("withheld", []) for scenario_name, state in redacted.items()}
 
 
-def _annotate_error(request: CommandRequest, name: str, error: TcoError) -> None:
+def _annotate_error(request: CommandRequest, baseline_name: str, error: TcoError) -> None:
     """Write an error in the form of a pipeline, beside its message."""
     from tco.cli.output import emit
     from tco.report.drift import ERROR_FORMS
 
     if request.form in ERROR_FORMS:
-        emit(ERROR_FORMS[request.form](name, str(error)), request.texts["output"])
+        emit(ERROR_FORMS[request.form](baseline_name, str(error)), request.texts["output"])
 
 
 @command(group, name="list")

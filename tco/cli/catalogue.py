@@ -23,46 +23,46 @@ FigureKind = Annotated[
 ]
 
 
-def _add_list(name: str, summary: str) -> typer.Typer:
+def _add_list(group_name: str, summary: str) -> typer.Typer:
     """Register a group of commands with `list`."""
     group = typer.Typer(cls=Listing, no_args_is_help=True, help=summary)
-    app.add_typer(group, name=name)
+    app.add_typer(group, name=group_name)
 
     def list_entries(request: CommandRequest) -> None:
         from tco.report.catalogue_lists import list_answer
 
-        request.emit(list_answer(name, request.catalogue))
+        request.emit(list_answer(group_name, request.catalogue))
 
-    list_entries.__doc__ = f"List all {name}."
+    list_entries.__doc__ = f"List all {group_name}."
     command(group, name="list")(list_entries)
     return group
 
 
-def _add_entry_kind(name: str) -> typer.Typer:
+def _add_entry_kind(kind_name: str) -> typer.Typer:
     """Register `list`, `check` and `show` of a kind of entry."""
-    group = _add_list(name, f"List, show and check {name}.")
-    kind = ENTRY_KINDS[name]
+    group = _add_list(kind_name, f"List, show and check {kind_name}.")
+    kind = ENTRY_KINDS[kind_name]
     argument = typer.Argument(metavar=kind.argument, help="An id that `list` shows.")
 
     def check(request: CommandRequest) -> None:
-        _check_entries(request, name)
+        _check_entries(request, kind_name)
 
     def check_scenarios(request: CommandRequest, figure_kind: FigureKind = None) -> None:
         from tco.evidence.published import KINDS
 
         if figure_kind is not None and figure_kind not in KINDS:
             raise UsageError(f"--kind {figure_kind}: expected one of {', '.join(KINDS)}")
-        _check_entries(request, name, figure_kind)
+        _check_entries(request, kind_name, figure_kind)
 
     def show(request: CommandRequest, entry: str = argument) -> None:
         from tco.report.catalogue_pages import entry_answer
 
         choices = {"variant": request.variant, "set": request.settings}
-        catalogue = request.catalogue_of(entry if name == "scenarios" else None)
+        catalogue = request.catalogue_of(entry if kind_name == "scenarios" else None)
         chosen = [choices[option] for option in kind.options]
-        request.emit(entry_answer(name, catalogue, entry, *chosen))
+        request.emit(entry_answer(kind_name, catalogue, entry, *chosen))
 
-    has_figures = name == "scenarios"
+    has_figures = kind_name == "scenarios"
     checker = check_scenarios if has_figures else check
     figures = ", and every published figure against what comes out" if has_figures else ""
     checker.__doc__ = (
@@ -75,14 +75,14 @@ def _add_entry_kind(name: str) -> typer.Typer:
     return group
 
 
-def _check_entries(request: CommandRequest, name: str, figure_kind: str | None = None) -> None:
+def _check_entries(request: CommandRequest, kind_name: str, figure_kind: str | None = None) -> None:
     """Print the findings of a check, and exit with 1 where there are any."""
     from tco.report.catalogue_checks import check_answer, check_result
 
     catalogue = request.catalogue_of(None, checked=False)
-    result = check_result(name, catalogue, figure_kind)
-    request.emit(check_answer(name, catalogue, result), result.findings)
+    entry_check = check_result(kind_name, catalogue, figure_kind)
+    request.emit(check_answer(kind_name, catalogue, entry_check), entry_check.findings)
 
 
-COMMAND_GROUPS = {name: _add_entry_kind(name) for name in ENTRY_KINDS}
+COMMAND_GROUPS = {kind_name: _add_entry_kind(kind_name) for kind_name in ENTRY_KINDS}
 _add_list("metrics", "List the metrics of a result, which other commands name.")

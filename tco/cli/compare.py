@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that are said again
 
 
-def _speeds_in(text: str | None) -> list[float]:
+def _speeds_in(speeds_text: str | None) -> list[float]:
     """Return the speeds that `--speeds` names; what is no list of speeds raises `UsageError`."""
-    if text is None:
+    if speeds_text is None:
         return []
-    words = text.split(",")
-    shortened_text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    words = speeds_text.split(",")
+    shortened_text = speeds_text if len(speeds_text) <= SHOWN else f"{speeds_text[:SHOWN]}..."
     if len(words) > MOST:
         raise UsageError(f"--speeds {shortened_text}: {len(words)} speeds, expected {MOST} at most")
     try:
@@ -247,44 +247,60 @@ def compare(
         evaluations = evaluate_each(
             scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
         )
-        base, results = compare_results([evaluation.result for evaluation in evaluations], baseline)
-        _refuse_unserved(results, bool(chosen), racks is not None)
+        base, scenario_results = compare_results(
+            [evaluation.result for evaluation in evaluations], baseline
+        )
+        _refuse_unserved(scenario_results, bool(chosen), racks is not None)
         hold = given.hold or bool(replaced)
         confidence = confidence_of(
             evaluations,
             base,
             ConfidenceRequest(chosen, hold, ranges, why or evidence, seed, choose, racks),
         )
-        catalogue, names = (
+        catalogue, scenario_names = (
             catalogue_of(evaluations, given.data),
             [evaluation.name for evaluation in evaluations],
         )
-        rows = _noticed(catalogue, results, confidence) if evidence else None
+        notice_rows = _noticed(catalogue, scenario_results, confidence) if evidence else None
         halls = []
-        if any(SITE_POWER in result.inputs for result in results):
+        if any(SITE_POWER in scenario_result.inputs for scenario_result in scenario_results):
             from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
 
-            halls = [hall_of(result) for result in results]
+            halls = [hall_of(scenario_result) for scenario_result in scenario_results]
         elsewhere = cheaper_elsewhere(evaluations, confidence) if racks is None else []
         cases = base_cases(evaluations, confidence, hold) if full and ranges else []
         rents = _rents_to_beat(evaluations)
-        changes = _changes_by_settings(given, evaluations, results) if settings else []
+        changes = _changes_by_settings(given, evaluations, scenario_results) if settings else []
         wish = ComparisonOptions(
-            names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents, changes
+            scenario_names,
+            replaced,
+            full,
+            why,
+            notice_rows,
+            curve,
+            elsewhere,
+            racks,
+            cases,
+            rents,
+            changes,
         )
-        return comparison_answer(catalogue, results, base, halls, confidence, wish)
+        return comparison_answer(catalogue, scenario_results, base, halls, confidence, wish)
 
     named = scenarios or []
     given.emit_kept(named if baseline is None else [*named, baseline], answer)
 
 
-def _refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
+def _refuse_unserved(scenario_results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
     """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no
     pools.
     """
     from tco.evaluation.side_by_side import speed_of
 
-    without_speed = [result.scenario for result in results if speed_of(result) is None]
+    without_speed = [
+        scenario_result.scenario
+        for scenario_result in scenario_results
+        if speed_of(scenario_result) is None
+    ]
     if has_speeds and without_speed:
         why_not = (
             f"{', '.join(without_speed)} promises no user a speed (training, offline or "
@@ -294,9 +310,9 @@ def _refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: boo
             f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve"
         )
     without_pools = [
-        result.scenario
-        for result in results
-        if getattr(result.serving, "standalone_engines", None) is None
+        scenario_result.scenario
+        for scenario_result in scenario_results
+        if getattr(scenario_result.serving, "standalone_engines", None) is None
     ]
     if has_racks and without_pools:
         raise UsageError(
@@ -313,7 +329,7 @@ def _rank_all(request: CommandRequest, vendor: str | None, air: bool) -> None:
 
 
 def _changes_by_settings(
-    request: CommandRequest, evaluations: Sequence[Evaluation], results: Sequence[Result]
+    request: CommandRequest, evaluations: Sequence[Evaluation], scenario_results: Sequence[Result]
 ) -> list[CostChange]:
     """Return the cost of each base case without the settings of the command line and with them.
 
@@ -324,18 +340,20 @@ def _changes_by_settings(
     from tco.evaluation.what_if import binding_notes
     from tco.report.first_screen import CostChange
 
-    metric = rated_by(results)
+    metric = rated_by(scenario_results)
     if metric is None:
         return []
-    names = [evaluation.name for evaluation in evaluations]
-    unset = evaluate_each(names, request.data, {}, refuse=False)
+    scenario_names = [evaluation.name for evaluation in evaluations]
+    unset = evaluate_each(scenario_names, request.data, {}, refuse=False)
     changes = []
-    for before, after, result in zip(unset, evaluations, results, strict=True):
-        change = CostChange(result.scenario, before.result.metrics[metric], result.metrics[metric])
+    for before, after, scenario_result in zip(unset, evaluations, scenario_results, strict=True):
+        change = CostChange(
+            scenario_result.scenario, before.result.metrics[metric], scenario_result.metrics[metric]
+        )
         changes.append(change)
         if change.before and change.after and isclose(change.before, change.after):
-            paths = [path for path in request.settings if path in result.inputs]
-            result.notes += binding_notes(after, paths, metric)
+            paths = [path for path in request.settings if path in scenario_result.inputs]
+            scenario_result.notes += binding_notes(after, paths, metric)
     return changes
 
 
@@ -348,7 +366,7 @@ def _rents_to_beat(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
 
 
 def _noticed(
-    catalogue: Catalogue, results: Sequence[Result], confidence: Confidence
+    catalogue: Catalogue, scenario_results: Sequence[Result], confidence: Confidence
 ) -> list[Notice]:
     """Return evidence from measured rows for inputs that drive the answer.
 
@@ -358,7 +376,9 @@ def _noticed(
     from tco.comparison.records import Notice
 
     inputs = {
-        path: result_input for result in results for path, result_input in result.inputs.items()
+        path: result_input
+        for scenario_result in scenario_results
+        for path, result_input in scenario_result.inputs.items()
     }
     driver_groups = [regime.drivers for regime in confidence.regimes] + [
         sureness.drivers for sureness in confidence.sure
@@ -451,7 +471,9 @@ def fleet(
     from tco.evaluation.evaluation import catalogue_of
     from tco.report.fleet import fleet_answer
 
-    fleet_rollout = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
+    fleet_rollout = fleet_of(
+        [wave_of(wave_text) for wave_text in waves], power, given.data, given.settings
+    )
     given.emit(fleet_answer(catalogue_of(fleet_rollout.asked, given.data), fleet_rollout))
 
 

@@ -38,15 +38,15 @@ def completion_names(kind: str) -> Iterable[str]:
 def settings(catalogue: Catalogue) -> list[str]:
     """Return the inputs `--set` replaces, each with the sign its value follows."""
     plain = [
-        f"{group}.{name}="
-        for group, name in input_attributes()
+        f"{group}.{attribute_name}="
+        for group, attribute_name in input_attributes()
         if group in ("site", "terms", "workload", "cluster")
     ]
     return [
         *plain,
         *(
-            f"{group}.{owner}.{name}="
+            f"{group}.{owner}.{attribute_name}="
             for group in ("parts", "performance", "shares")
-            for owner, name in catalogue.rows(group)
+            for owner, attribute_name in catalogue.rows(group)
         ),
     ]

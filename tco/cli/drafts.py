@@ -44,7 +44,10 @@ def init(
         raise UsageError(f"{folder}: exists and is not an empty folder")
     write_all(
         folder,
-        {name: (BEGINNING / file).read_text(encoding="utf-8") for name, file in FILES.items()},
+        {
+            file_name: (BEGINNING / file).read_text(encoding="utf-8")
+            for file_name, file in FILES.items()
+        },
     )
     put(
         f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco "
@@ -87,9 +90,10 @@ def new_part(given: CommandRequest, part: New, like: Like) -> None:
     date = plain_inputs(catalogue, {}).date
     files, left = part_draft(catalogue, own_folder(given), part, like, date)
     write_draft(own_folder(given), files)
-    rows = files[f"parts/{part}.csv"].count("\n") - 1
+    row_count = files[f"parts/{part}.csv"].count("\n") - 1
     put(
-        f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco "
+        f"{own_folder(given)}/parts/{part}.csv: {row_count} rows as {like} has them, to edit. Try: "
+        "tco "
         f"parts show {part}{option(given)}\n"
     )
     if left:
@@ -122,7 +126,7 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     catalogue = given.catalogue
     refuse_taken(scenario, catalogue.scenarios, "scenario")
     template_scenario = load_scenario(catalogue, like)
-    text = scenario_draft(
+    scenario_text = scenario_draft(
         scenario,
         template_scenario.title,
         template_scenario.system,
@@ -130,7 +134,7 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
         template_scenario.variant,
         template_scenario.settings,
     )
-    write_draft(Path("scenarios"), {f"{scenario}.toml": text})
+    write_draft(Path("scenarios"), {f"{scenario}.toml": scenario_text})
     put(
         f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price "
         f"scenarios/{scenario}.toml{option(given)}\n"

@@ -159,7 +159,7 @@ def validate(
         )
     catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)
-    values = inputs.values(as_number)
+    input_values = inputs.values(as_number)
     if back_test:
         given.emit(validation.back_test_answer(catalogue, file, given.settings))
         return
@@ -167,10 +167,10 @@ def validate(
         given.emit(validation.ratios_answer(catalogue, file, given.settings))
         return
     if envelopes:
-        given.emit(validation.envelopes_answer(catalogue, file, values, given.settings))
+        given.emit(validation.envelopes_answer(catalogue, file, input_values, given.settings))
         return
-    scored_validation = score(file, catalogue, values, kind, against, alias, given.settings)
-    values.check_given(inputs.is_known)
+    scored_validation = score(file, catalogue, input_values, kind, against, alias, given.settings)
+    input_values.check_given(inputs.is_known)
     if report is not None:
         validation.write_report(scored_validation, file.name, report)
     error = scored_validation.card["median_ape"]
@@ -180,7 +180,7 @@ def validate(
 
 
 def _sayer(request: CommandRequest) -> Callable[[str], None]:
-    return lambda text: None if request.quiet else tell(text)
+    return lambda message_text: None if request.quiet else tell(message_text)
 
 
 @command(app, *FACTS, usual=("data", "quiet"))
@@ -240,7 +240,7 @@ def calibrate(
     from tco.validation.measured import read_measured
 
     catalogue = given.catalogue
-    values = plain_inputs(catalogue, {}).values(as_number)
+    input_values = plain_inputs(catalogue, {}).values(as_number)
     tables = sorted(
         (read_measured(path) for path in files),
         key=lambda kind_and_table: KINDS.index(kind_and_table[0]),
@@ -249,34 +249,44 @@ def calibrate(
     calibrations = {}
     if fit_name == NAME:
         found_gaps, configured = (
-            pd.concat([read(table, catalogue, values) for _, table in tables], ignore_index=True)
+            pd.concat(
+                [read(table, catalogue, input_values) for _, table in tables], ignore_index=True
+            )
             for read in (gaps, residuals_by_source)
         )
-        rows = list(deployed_rows(found_gaps, configured, date))
-        write_atomically(output, to_csv(FittedRow._fields, rows))
+        output_rows = list(deployed_rows(found_gaps, configured, date))
+        write_atomically(output, to_csv(FittedRow._fields, output_rows))
         return
     if fit_name == long_runs.NAME:
-        runs = [run for _, table in tables for run in long_runs.long_runs(table, catalogue, values)]
-        rows = list(long_runs.long_run_rows(runs, date))
-        write_atomically(output, to_csv(FittedRow._fields, rows))
+        runs = [
+            run
+            for _, table in tables
+            for run in long_runs.long_runs(table, catalogue, input_values)
+        ]
+        output_rows = list(long_runs.long_run_rows(runs, date))
+        write_atomically(output, to_csv(FittedRow._fields, output_rows))
         return
     if fit_name == engine_kernels.NAME:
         engine_rows = [
-            list(row.values())
+            list(engine_row.values())
             for kind, table in tables
-            for row in engine_kernels.fit_engine_kernel_rows(kind, table, catalogue, values, date)
+            for engine_row in engine_kernels.fit_engine_kernel_rows(
+                kind, table, catalogue, input_values, date
+            )
         ]
         write_atomically(output, to_csv(KERNELS, engine_rows))
         return
     for kind, table in tables:
-        calibration = fit(kind, table, catalogue, values, date, say, fit_name or "")
+        calibration = fit(kind, table, catalogue, input_values, date, say, fit_name or "")
         calibrations[calibration.kind] = calibration
         for what, scores in calibration.accuracy.items():
             say(
                 f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 "
                 f"{scores['p90_ape']:.3f}"
             )
-    fitted_rows = [row for calibration in calibrations.values() for row in calibration.rows]
+    fitted_rows = [
+        fitted_row for calibration in calibrations.values() for fitted_row in calibration.rows
+    ]
     write_atomically(output, to_csv(FittedRow._fields, fitted_rows))
     if accuracy is not None:
         write_accuracy(accuracy, calibrations, date)
@@ -339,10 +349,12 @@ def measure(
         not given.quiet,
         say,
     )
-    columns, rows = (kernel_session if kind == "kernels" else collective_session)(measure_session)
-    if not rows:
+    columns, measured_rows = (kernel_session if kind == "kernels" else collective_session)(
+        measure_session
+    )
+    if not measured_rows:
         return
-    write_atomically(output, to_csv(columns, rows))
+    write_atomically(output, to_csv(columns, measured_rows))
     if not accelerator_names.part(accelerator):
         say(
             f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for "

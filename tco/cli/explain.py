@@ -47,7 +47,7 @@ def price(
         from tco.evaluation.evaluation import evaluate_each
         from tco.report.cost import price_answer
 
-        catalogue, (result,) = given.evaluated(
+        catalogue, (scenario_result,) = given.evaluated(
             [scenario], workload=cash_flow or given.form == "json"
         )
         money = None
@@ -55,10 +55,10 @@ def price(
             (after,) = evaluate_each(
                 [scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value}
             )
-            money = money_of(result, catalogue, after.result, chosen.month)
+            money = money_of(scenario_result, catalogue, after.result, chosen.month)
         elif cash_flow:
-            money = money_of(result, catalogue)
-        return price_answer(catalogue, result, money)
+            money = money_of(scenario_result, catalogue)
+        return price_answer(catalogue, scenario_result, money)
 
     given.emit_kept([scenario], answer)
 
@@ -124,26 +124,28 @@ def _metric_explanation(
             f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
             f"{scenario}"
         )
-    catalogue, (result,) = request.evaluated([scenario], priced=False, trace=True)
-    if not result.nodes:
+    catalogue, (scenario_result,) = request.evaluated([scenario], priced=False, trace=True)
+    if not scenario_result.nodes:
         raise DataError(
             f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
-            f"scenario such as {result.scenario}"
+            f"scenario such as {scenario_result.scenario}"
         )
-    cells = {node.id: node for node in walk(*result.nodes.values())}
-    root = result.nodes.get(metric) or cells.get(metric)
+    cells = {node.id: node for node in walk(*scenario_result.nodes.values())}
+    root = scenario_result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
         raise unknown_metric(metric, cells)
-    if root is None and (counted := result.metrics.get(metric)) is not None:
+    if root is None and (counted := scenario_result.metrics.get(metric)) is not None:
         raise DataError(
             f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "
             "computed; `tco systems show` opens that"
         )
     if root is None:
-        raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
+        raise DataError(
+            f"{metric} has no value for {scenario}: {why_absent(scenario_result, metric)}"
+        )
     view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
-    return explanation_answer(result, metric, root, view, short)
+    return explanation_answer(scenario_result, metric, root, view, short)
 
 
 @command(app, "set", "variant")
@@ -166,16 +168,17 @@ def inputs(
     from tco.report.inputs import inputs_answer, result_and_money_inputs, search_inputs
 
     (evaluation,) = given.evaluate_scenarios([scenario], priced=False)
-    catalogue, result = evaluation.catalogue, evaluation.result
+    catalogue, scenario_result = evaluation.catalogue, evaluation.result
     price = chip_parts_price(evaluation)
-    rows = search_inputs(
-        [*result_and_money_inputs(catalogue, result), *([price] if price else [])],
+    input_rows = search_inputs(
+        [*result_and_money_inputs(catalogue, scenario_result), *([price] if price else [])],
         words or (),
-        load_system(catalogue, result.system).chip,
+        load_system(catalogue, scenario_result.system).chip,
     )
-    if not rows:
+    if not input_rows:
         raise DataError(
-            f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs "
-            f"{result.scenario}` lists all"
+            f"no input of {scenario_result.scenario} is called {' '.join(words or [])!r}; `tco "
+            "inputs "
+            f"{scenario_result.scenario}` lists all"
         )
-    given.emit(inputs_answer(catalogue, result, rows))
+    given.emit(inputs_answer(catalogue, scenario_result, input_rows))

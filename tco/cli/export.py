@@ -61,25 +61,34 @@ def export(
     from tco.report.redaction import NOTE
 
     ending = _ending_of(output)
-    names = list(dict.fromkeys(scenarios or HEADLINE))
+    scenario_names = list(dict.fromkeys(scenarios or HEADLINE))
     trace = ending == WORKBOOK
-    catalogue, results = given.evaluated(names, priced=False, refuse=False, trace=trace)
-    _refuse_namesakes(results)
-    base, results = compare_results(results, baseline)
-    _write_workbook(given, output, catalogue, results, base, names) if trace else _write_tables(
-        given, output, ending, catalogue, results, base
+    catalogue, scenario_results = given.evaluated(
+        scenario_names, priced=False, refuse=False, trace=trace
     )
+    _refuse_namesakes(scenario_results)
+    base, scenario_results = compare_results(scenario_results, baseline)
+    _write_workbook(
+        given, output, catalogue, scenario_results, base, scenario_names
+    ) if trace else _write_tables(given, output, ending, catalogue, scenario_results, base)
     notes = [
-        f"{result.scenario}: {note}"
-        for result in results
-        for note in (*result.notes, *result.ages.notes)
+        f"{scenario_result.scenario}: {note}"
+        for scenario_result in scenario_results
+        for note in (*scenario_result.notes, *scenario_result.ages.notes)
     ]
     given.tell([NOTE] if given.redact else notes)  # a note may tell of own values
 
 
-def _refuse_namesakes(results: Sequence[Result]) -> None:
-    scenario_names = [result.scenario for result in results]
-    twice = next((name for name in scenario_names if scenario_names.count(name) > 1), None)
+def _refuse_namesakes(scenario_results: Sequence[Result]) -> None:
+    scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
+    twice = next(
+        (
+            scenario_name
+            for scenario_name in scenario_names
+            if scenario_names.count(scenario_name) > 1
+        ),
+        None,
+    )
     if twice is not None:
         raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
@@ -88,9 +97,9 @@ def _write_workbook(
     request: CommandRequest,
     output: str,
     catalogue: Catalogue,
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     baseline: str,
-    names: Sequence[str],
+    scenario_names: Sequence[str],
 ) -> None:
     """Write the workbook; one that is to keep own values back cannot, since it recalculates from
     them.
@@ -98,15 +107,18 @@ def _write_workbook(
     from tco.core.files import write_atomically
     from tco.report.workbook.book import workbook_of
 
-    for name, result in zip(names, results, strict=True):
-        if not result.nodes:
+    for scenario_name, scenario_result in zip(scenario_names, scenario_results, strict=True):
+        if not scenario_result.nodes:
             raise DataError(
-                f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables "
+                f"{scenario_name}: a saved result holds no formulas, a workbook needs its "
+                "scenario; tables "
                 "of it can be exported"
             )
     if request.redact:
         if any(
-            result_input.overlay for result in results for result_input in result.inputs.values()
+            result_input.overlay
+            for scenario_result in scenario_results
+            for result_input in scenario_result.inputs.values()
         ):
             raise UsageError(
                 "--redact: a workbook recalculates from its inputs and cannot withhold your own; "
@@ -115,8 +127,10 @@ def _write_workbook(
         from tco.cli.redaction import release_answer
 
         release_answer({})
-    made_by = join(["tco", "export", *request.words(names, baseline), "--output", "model.xlsx"])
-    write_atomically(Path(output), workbook_of(results, catalogue, baseline, made_by))
+    made_by = join(
+        ["tco", "export", *request.words(scenario_names, baseline), "--output", "model.xlsx"]
+    )
+    write_atomically(Path(output), workbook_of(scenario_results, catalogue, baseline, made_by))
 
 
 def _write_tables(
@@ -124,7 +138,7 @@ def _write_tables(
     output: str,
     ending: str,
     catalogue: Catalogue,
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     baseline: str,
 ) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
@@ -140,12 +154,12 @@ def _write_tables(
     from tco.report.record import document, to_json
     from tco.report.table import to_csv
 
-    tables = tables_of(results, catalogue)
+    tables = tables_of(scenario_results, catalogue)
     request_document = document(
         "export",
         catalogue,
         {
-            "inputs": values_by_scenario(results),
+            "inputs": values_by_scenario(scenario_results),
             "set": request.settings,
             "variant": request.variant,
         },
@@ -228,18 +242,18 @@ def report(
         )
     if folder:
         _refuse_foreign_folder(Path(output), MARK)  # before minutes of work
-    names = list(dict.fromkeys(scenarios or HEADLINE))
-    material = material_of(names, baseline, given.data, given.settings)
+    scenario_names = list(dict.fromkeys(scenarios or HEADLINE))
+    material = material_of(scenario_names, baseline, given.data, given.settings)
     _refuse_namesakes([evaluation.result for evaluation in material.asked])
     made_by = [
         "tco",
         "report",
-        *given.words(names, baseline),
+        *given.words(scenario_names, baseline),
         "--output",
         Path(output).name + FOLDER * folder,
     ]
     page = report_page(
-        material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"]
+        material, made_by, ["tco", "compare", *given.words(scenario_names, baseline), "--no-range"]
     )
     pages = {output: page}
     if folder:
@@ -253,7 +267,9 @@ def report(
         pages = pages_without_own_values(pages)
         page = next(iter(pages.values()))
     if folder:
-        rendered_pages = {name: render_page(gallery_page) for name, gallery_page in pages.items()}
+        rendered_pages = {
+            page_name: render_page(gallery_page) for page_name, gallery_page in pages.items()
+        }
         write_folder(
             Path(output),
             rendered_pages | {MARK: to_json(dict(page.made) | {"pages": sorted(rendered_pages)})},

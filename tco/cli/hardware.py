@@ -43,9 +43,9 @@ def fabric(request: CommandRequest, system: System) -> None:
     from tco.scenario.resolve import system_inputs
 
     inputs = system_inputs(request.catalogue, system, request.settings, request.variant)
-    values = inputs.values()
-    scopes = fabric_scopes(inputs.system, values)
-    request.emit(fabric_answer(inputs, scopes, inputs.unused_notes(values, "this fabric")))
+    input_values = inputs.values()
+    scopes = fabric_scopes(inputs.system, input_values)
+    request.emit(fabric_answer(inputs, scopes, inputs.unused_notes(input_values, "this fabric")))
 
 
 @command(app, "set")
@@ -121,7 +121,7 @@ def network(
     catalogue = request.catalogue
     settings = {"cluster.oversubscription": f"{oversubscription!r}", **request.settings}
     inputs = plain_inputs(catalogue, settings)
-    values = inputs.values()
+    input_values = inputs.values()
     part = switch_part(switch, list(catalogue.parts))
     port_speed = port_rate(port, "--port")
     nic_rate = port_rate(nic, "--nic") if nic else port_speed
@@ -130,7 +130,7 @@ def network(
         wanted_network = wanted_network._replace(span=question_quantity(span, "m"))
     if between_sites is not None:
         wanted_network = wanted_network._replace(between_sites=between_sites)
-    size, clos = requested_clos(inputs, values, wanted_network)
+    size, clos = requested_clos(inputs, input_values, wanted_network)
     planes = float(network_planes(nic_rate, port_speed))
     facts = [
         f"{size.chips:,} chips at {nic or port} on {size.radix:.0f}-port switches ({switch} in "
@@ -264,11 +264,11 @@ def collective(
         )
     catalogue = request.catalogue
     inputs = system_inputs(catalogue, system, request.settings, request.variant)
-    values = inputs.values()
+    input_values = inputs.values()
     chosen_library = combined_library(catalogue, library.split("+")) if library else None
-    links = links_of_system(inputs, values, chosen_library)
+    links = links_of_system(inputs, input_values, chosen_library)
     count = _participating_chips(
-        inputs, values.number("cluster.chips"), ranks, per_domain, float(links.domain)
+        inputs, input_values.number("cluster.chips"), ranks, per_domain, float(links.domain)
     )
     group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
     is_exchange = operation in EXCHANGES
@@ -293,14 +293,14 @@ def collective(
         return [as_engine_runs(candidates[0], correction, operation, count, tokens)]
 
     buffer = _buffer_bytes(size, "--size")
-    rows = timed_rows(buffer)
-    best = rows[0]
+    timed_candidates = timed_rows(buffer)
+    best = timed_candidates[0]
     sizes = doublings(buffer, _buffer_bytes(largest, "--to")) if largest else []
     sweep = [timed_rows(swept_size)[0] for swept_size in sizes]
     offered_by = offering(catalogue, links.library, operation, best.algorithm)
     half = None if is_exchange else float(half_rate(links, operation, group, best.algorithm))
     family = family_of(catalogue, chip)
-    step_time = 1e6 * in_a_step(values, family, operation, count, links, best.time_us / 1e6)
+    step_time = 1e6 * in_a_step(input_values, family, operation, count, links, best.time_us / 1e6)
     sizes_text = f"{size} to {largest}" if largest else size
     load_text = f"{tokens:g} tokens a rank" if is_exchange else sizes_text
     family_text = "" if library else " (of the family's chips; --library takes another)"
@@ -320,10 +320,10 @@ def collective(
         "half_rate_bytes": half,
         "library": links.library.id,
         "algorithm_library": offered_by.id,
-        "candidates": rows,
+        "candidates": timed_candidates,
         "sizes": sweep,
     }
-    notes = inputs.unused_notes(values, "this collective")
+    notes = inputs.unused_notes(input_values, "this collective")
     request.emit(collective_answer(inputs, content, facts, notes))
 
 
@@ -361,7 +361,7 @@ def _participating_chips(
     return count
 
 
-def _buffer_bytes(text: str, option: str) -> float:
+def _buffer_bytes(size_text: str, option: str) -> float:
     """Return the bytes of a buffer.
 
     Raises:
@@ -370,18 +370,19 @@ def _buffer_bytes(text: str, option: str) -> float:
     """
     from tco.core.own_values import question_quantity
 
-    if text.strip().endswith("b"):
+    if size_text.strip().endswith("b"):
         raise UsageError(
-            f"{option}: {text!r} counts bits, and a buffer has bytes, such as {text.strip()[:-1]}B"
+            f"{option}: {size_text!r} counts bits, and a buffer has bytes, such as "
+            f"{size_text.strip()[:-1]}B"
         )
-    size = question_quantity(text, "byte")
+    size = question_quantity(size_text, "byte")
     if size < 0:
-        raise UsageError(f"{option}: {text!r} is negative, expected a buffer such as 64KiB")
+        raise UsageError(f"{option}: {size_text!r} is negative, expected a buffer such as 64KiB")
     return size
 
 
-def _side_option(text: str, heading: OptionHeading) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=text, **heading)
+def _side_option(help_text: str, heading: OptionHeading) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=help_text, **heading)
     return option
 
 
@@ -494,7 +495,7 @@ def kernel(
 
     catalogue = request.catalogue
     inputs = plain_inputs(catalogue, request.settings)
-    values = inputs.values()
+    input_values = inputs.values()
     sides = {
         "m": m,
         "n": n,
@@ -521,7 +522,16 @@ def kernel(
         "even": float(even),
         "causal": float(not full),
     }
-    result = answer_kernel_query(
-        catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores
+    kernel_timing = answer_kernel_query(
+        catalogue,
+        input_values,
+        chip,
+        operation_of(operation, phase),
+        precision,
+        sides,
+        library,
+        cores,
     )
-    request.emit(kernel_answer(catalogue, result, inputs.unused_notes(values, "this kernel")))
+    request.emit(
+        kernel_answer(catalogue, kernel_timing, inputs.unused_notes(input_values, "this kernel"))
+    )

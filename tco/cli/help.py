@@ -28,7 +28,11 @@ HEADINGS = {  # heading -> the commands under it
 }
 OTHERS = "More"
 EXIT_CODES = "0 answered, 1 a check failed, 2 wrong command line, 3 wrong data, 70 defect"
-UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
+UNDER = {
+    command_name: heading
+    for heading, command_names in HEADINGS.items()
+    for command_name in command_names
+}
 
 
 # error of a command line; every one has a message and is told apart by what else it has
@@ -150,10 +154,14 @@ class Taught(HelpPage, TyperCommand):
         """
         texts, _, _ = self.make_parser(ctx).parse_args(args=[*args])
         for parameter in self.get_params(ctx):
-            text, kind = texts.get(parameter.name or ""), parameter.type.name
-            if kind.startswith(NUMBER_KINDS) and isinstance(text, str) and "_" in text:
+            option_text, kind = texts.get(parameter.name or ""), parameter.type.name
+            if (
+                kind.startswith(NUMBER_KINDS)
+                and isinstance(option_text, str)
+                and "_" in option_text
+            ):
                 raise typer.BadParameter(
-                    f"{text!r} is not a valid number; leave out the underscore",
+                    f"{option_text!r} is not a valid number; leave out the underscore",
                     ctx=ctx,
                     param=parameter,
                 )
@@ -171,27 +179,27 @@ class Listing(HelpPage, TyperGroup):
         if (
             ctx.parent is not None
             and args
-            and args[0] not in (names := self.list_commands(ctx))
-            and not nearest(args[0], names)
+            and args[0] not in (command_names := self.list_commands(ctx))
+            and not nearest(args[0], command_names)
         ):
-            ctx.fail(f"No such command {args[0]!r}; there are {', '.join(names)}")
+            ctx.fail(f"No such command {args[0]!r}; there are {', '.join(command_names)}")
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a line for each command under its heading, then the options."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            heading = UNDER.get(name, OTHERS) if ctx.parent is None else "Commands"
-            command: Any = self.get_command(ctx, name)
+        for command_name in self.list_commands(ctx):
+            heading = UNDER.get(command_name, OTHERS) if ctx.parent is None else "Commands"
+            command: Any = self.get_command(ctx, command_name)
             summary = (command.help or "").partition("\n\n")[0]
-            sections.setdefault(heading, []).append((name, summary))
+            sections.setdefault(heading, []).append((command_name, summary))
         _write_sections(sections, formatter)
         super().format_options(ctx, formatter)
 
 
-def help_position(name: str) -> int:
+def help_position(command_name: str) -> int:
     """Return a command's position in the help; unplaced commands come last."""
-    return [*UNDER].index(name) if name in UNDER else len(UNDER)
+    return [*UNDER].index(command_name) if command_name in UNDER else len(UNDER)
 
 
 def _write_sections(sections: dict[str, list[tuple[str, str]]], formatter: Any) -> None:
@@ -203,8 +211,8 @@ def _write_sections(sections: dict[str, list[tuple[str, str]]], formatter: Any) 
 @cache
 def kept_examples() -> dict[str, tuple[str, ...]]:
     """Return the examples that are written down, by the words of their command."""
-    text = (Path(__file__).parent / "examples.txt").read_text(encoding="utf-8")
-    blocks = [block.split("\n    ") for block in text.rstrip().split("\n\n")]
+    examples_text = (Path(__file__).parent / "examples.txt").read_text(encoding="utf-8")
+    blocks = [block.split("\n    ") for block in examples_text.rstrip().split("\n\n")]
     return {words: tuple(lines) for words, *lines in blocks}
 
 

@@ -48,15 +48,19 @@ def _completed(kind: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from tco.cli.completion import completion_names
 
-        return [name for name in completion_names(kind) if name.startswith(incomplete)]
+        return [
+            completion_name
+            for completion_name in completion_names(kind)
+            if completion_name.startswith(incomplete)
+        ]
 
     return complete
 
 
-def name_argument(kind: str, text: str, metavar_text: str | None = None) -> Any:
+def name_argument(kind: str, help_text: str, metavar_text: str | None = None) -> Any:
     """Return the argument that names something of a kind, which the shell completes."""
     return typer.Argument(
-        metavar=metavar_text, help=text, autocompletion=_completed(kind), show_default=False
+        metavar=metavar_text, help=help_text, autocompletion=_completed(kind), show_default=False
     )
 
 
@@ -169,8 +173,10 @@ Ends = Annotated[
 ]
 
 
-def _shared_option(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any, Any]:
-    return Annotated[kind, typer.Option(*names, **how)], default
+def _shared_option(
+    kind: Any, *option_names: str, default: Any = None, **how: Any
+) -> tuple[Any, Any]:
+    return Annotated[kind, typer.Option(*option_names, **how)], default
 
 
 REDACT = "TCO_REDACT"  # of the environment
@@ -312,7 +318,9 @@ class CommandRequest:
     """
 
     def __init__(self, texts: JsonMapping, command_line: tuple[str, JsonMapping]) -> None:
-        self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
+        self.texts = {option_name: default for option_name, (_, default) in SHARED.items()} | dict(
+            texts
+        )
         self.command_line = command_line
         self.data: Path | None = self.texts["data"]
         self.form: str = _form_of(str(self.texts["form"]), self.texts["output"])
@@ -320,7 +328,11 @@ class CommandRequest:
         self.hold: bool = self.texts["hold"]
         self.redact: bool = self.texts["redact"]
         anchoring.set(self.texts["anchor"])
-        facts = {name: str(self.texts[name]) for name in FACTS if self.texts[name] is not None}
+        facts = {
+            fact_name: str(self.texts[fact_name])
+            for fact_name in FACTS
+            if self.texts[fact_name] is not None
+        }
         measured_facts.set(facts)
         # The inputs that `--set` and `--date` replace, by path.
         self.settings: dict[str, str] = _parse_settings(self.texts["set"], self.texts["date"])
@@ -340,55 +352,59 @@ class CommandRequest:
 
         return catalogue_for(scenario, self.data, checked)
 
-    def evaluated(self, names: Sequence[str] | None, **how: Any) -> tuple[Catalogue, list[Result]]:
+    def evaluated(
+        self, scenario_names: Sequence[str] | None, **how: Any
+    ) -> tuple[Catalogue, list[Result]]:
         """Return scenarios evaluated as the options say, those of the headline where none is named,
         and their catalogue.
         """
         from tco.evaluation.evaluation import catalogue_of
 
-        evaluations = self.evaluate_scenarios(names, **how)
+        evaluations = self.evaluate_scenarios(scenario_names, **how)
         return catalogue_of(evaluations, self.data), [
             evaluation.result for evaluation in evaluations
         ]
 
-    def evaluate_scenarios(self, names: Sequence[str] | None, **how: Any) -> list[Evaluation]:
+    def evaluate_scenarios(
+        self, scenario_names: Sequence[str] | None, **how: Any
+    ) -> list[Evaluation]:
         """Return scenarios evaluated as the options say, each with what it was asked with."""
         from tco.evaluation.evaluation import HEADLINE, evaluate_each
 
         return evaluate_each(
-            names or HEADLINE, self.data, self.settings, self.variant, self.plan, **how
+            scenario_names or HEADLINE, self.data, self.settings, self.variant, self.plan, **how
         )
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
         """Return a scenario whose plan takes its time, and its catalogue; one without a plan is
         refused with the reason.
         """
-        catalogue, (result,) = self.evaluated([scenario], priced=False)
-        if result.texts["workload.kind"] == "stated":
+        catalogue, (scenario_result,) = self.evaluated([scenario], priced=False)
+        if scenario_result.texts["workload.kind"] == "stated":
             raise DataError(
                 f"{scenario}: no model is run, its rates are stated: there is no plan and no time "
                 "to show"
             )
-        if result.serving is not None and result.serving.reason:
-            raise DataError(f"{scenario}: {result.serving.reason}")
-        if not result.report.phases:
+        if scenario_result.serving is not None and scenario_result.serving.reason:
+            raise DataError(f"{scenario}: {scenario_result.serving.reason}")
+        if not scenario_result.report.phases:
             raise DataError(
                 f"{scenario}: a saved answer, which keeps its plan but no operators; expected a "
-                f"scenario such as {result.scenario}"
+                f"scenario such as {scenario_result.scenario}"
             )
-        return catalogue, result
+        return catalogue, scenario_result
 
-    def words(self, names: Sequence[str], baseline: str | None) -> list[str]:
+    def words(self, scenario_names: Sequence[str], baseline: str | None) -> list[str]:
         """Return the command-line words that repeat the request.
 
         With `--redact`, the value of a setting is not shown, because it is the user's own.
         """
-        request_words = [*names]
+        request_words = [*scenario_names]
         for option, key_values in (("--set", self.settings), ("--variant", self.variant)):
             request_words += [
                 word
-                for key, value in key_values.items()
-                for word in (option, f"{key}={'...' if self.redact else value}")
+                for option_key, option_value in key_values.items()
+                for word in (option, f"{option_key}={'...' if self.redact else option_value}")
             ]
         return [
             *request_words,
@@ -448,7 +464,9 @@ class CommandRequest:
 
     def rests_on_own_values(self) -> bool:
         """Say whether an option brings in values of the user's own."""
-        if any(self.texts[name] not in (SHARED[name][1], []) for name in OF_USER):
+        if any(
+            self.texts[option_name] not in (SHARED[option_name][1], []) for option_name in OF_USER
+        ):
             return True
         return (self.texts["plan"] or "").endswith(".json")
 
@@ -483,7 +501,7 @@ def _form_of(form: str, output: Path | None) -> str:
     """
     if output is None or not output.suffix or form not in FORMS:
         return form
-    endings = {rendering.ending: name for name, rendering in FORMS.items()}
+    endings = {rendering.ending: form_name for form_name, rendering in FORMS.items()}
     named = endings.get(output.suffix.lower())
     if named is None:
         raise UsageError(
@@ -583,7 +601,7 @@ def command(
 
 def _refuse_facts_of_nothing(texts: JsonMapping) -> None:
     """Refuse facts of measured runs where `--anchor` could name their file and names none."""
-    stated = [name for name in FACTS if texts.get(name) is not None]
+    stated = [fact_name for fact_name in FACTS if texts.get(fact_name) is not None]
     if stated and texts.get("anchor", "") is None:
         raise UsageError(
             f"--{stated[0]} is of measured runs, and none are named; add --anchor FILE"
@@ -608,39 +626,41 @@ def _parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]
 def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
     """Return KEY=VALUE texts as a mapping; a malformed one raises `UsageError`."""
     key_values = {}
-    for text in texts or []:
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip() or not value.strip():
+    for pair_text in texts or []:
+        key_text, sign, value_text = pair_text.partition("=")
+        if not sign or not key_text.strip() or not value_text.strip():
             raise UsageError(
-                f"{option} {text if making.get() is None else '...'!r}: expected "
+                f"{option} {pair_text if making.get() is None else '...'!r}: expected "
                 f"{'PATH' if option == '--set' else 'KEY'}=VALUE"
             )
-        key_values[key.strip()] = value.strip()
+        key_values[key_text.strip()] = value_text.strip()
     if current_making := making.get():
         current_making.said.update(key_values.items())
     return key_values
 
 
-def _parse_plan_axes(text: str | None) -> Any:
+def _parse_plan_axes(axes_text: str | None) -> Any:
     """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed
     text raises `UsageError`.
     """
-    if text is None:
+    if axes_text is None:
         return None
-    if text.endswith(".json"):
+    if axes_text.endswith(".json"):
         from tco.scenario.saved import load_result
 
-        plan = load_result(text).plan
+        plan = load_result(axes_text).plan
         if plan is None:
-            raise UsageError(f"--plan {text}: this result has no plan")
+            raise UsageError(f"--plan {axes_text}: this result has no plan")
         # who states a plan means it as it is
         return plan._replace(chosen=0) if hasattr(plan, "chosen") else plan
     plan_axes: dict[str, str] = {}
-    for axis_text in text.split(","):
-        name, sign, value = (part.strip() for part in axis_text.partition("="))
-        if not (sign and name and value):
-            raise UsageError(f"--plan {text!r}: expected AXIS=N,..., such as tp=8,ep=1,batch=64")
-        if name in plan_axes:
-            raise UsageError(f"--plan {text!r}: {name} is given twice")
-        plan_axes[name] = value
+    for axis_text in axes_text.split(","):
+        axis_name, sign, axis_value = (part.strip() for part in axis_text.partition("="))
+        if not (sign and axis_name and axis_value):
+            raise UsageError(
+                f"--plan {axes_text!r}: expected AXIS=N,..., such as tp=8,ep=1,batch=64"
+            )
+        if axis_name in plan_axes:
+            raise UsageError(f"--plan {axes_text!r}: {axis_name} is given twice")
+        plan_axes[axis_name] = axis_value
     return plan_axes

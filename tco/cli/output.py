@@ -81,15 +81,15 @@ def render_answer(answer: Answer, form: str, width: int | None) -> str:
     return text_maker() if text_maker else FORMS[form].text(answer, width)
 
 
-def emit(text: str, output: Path | None) -> None:
+def emit(answer_text: str, output: Path | None) -> None:
     """Print or write the text of an answer."""
     from tco.core.files import write_atomically
     from tco.core.streams import put
 
     if output is None:
-        put(text)
+        put(answer_text)
     else:
-        write_atomically(output, text)
+        write_atomically(output, answer_text)
 
 
 @contextmanager
@@ -119,14 +119,18 @@ def _size_words(path: Path) -> str:
 
     files = _files_of(path)
     size = sum(file.stat().st_size for file in files)
-    text = f"{size / 1e6:.1f} MB" if size >= MEGABYTE else f"{max(size / 1e3, 1):.0f} kB"
+    size_text = f"{size / 1e6:.1f} MB" if size >= MEGABYTE else f"{max(size / 1e3, 1):.0f} kB"
     if isdir(path):
-        return f"{count_with_noun(len(files), 'file')}, {text}"
+        return f"{count_with_noun(len(files), 'file')}, {size_text}"
     if path.suffix.lower() != ".xlsx":
-        return text
+        return size_text
     with ZipFile(path) as workbook:
-        sheets = [name for name in workbook.namelist() if name.startswith("xl/worksheets/sheet")]
-    return f"{count_with_noun(len(sheets), 'sheet')}, {text}"
+        sheets = [
+            member_name
+            for member_name in workbook.namelist()
+            if member_name.startswith("xl/worksheets/sheet")
+        ]
+    return f"{count_with_noun(len(sheets), 'sheet')}, {size_text}"
 
 
 def width_for(output: Path | None) -> int | None:

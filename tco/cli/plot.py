@@ -107,12 +107,16 @@ def cost(
     """Draw what a chip-hour costs, system beside system, by what is paid for."""
     from tco.report.figures.cost import cost_figure
 
-    _, results = request.evaluated(scenarios, workload=False)
+    _, scenario_results = request.evaluated(scenarios, workload=False)
     _write_figure(
         request,
         output,
-        cost_figure(results, width),
-        [f"{result.scenario}: {note}" for result in results for note in result.notes],
+        cost_figure(scenario_results, width),
+        [
+            f"{scenario_result.scenario}: {note}"
+            for scenario_result in scenario_results
+            for note in scenario_result.notes
+        ],
     )
 
 
@@ -123,8 +127,8 @@ def roofline(
     """Draw the operators of a plan under the roofs of the chip."""
     from tco.report.figures.performance import roofline_figure
 
-    _, result = request.performed(scenario)
-    _write_figure(request, output, roofline_figure(result, width), result.notes)
+    _, scenario_result = request.performed(scenario)
+    _write_figure(request, output, roofline_figure(scenario_result, width), scenario_result.notes)
 
 
 @kind("plan", "set", "variant")
@@ -134,8 +138,8 @@ def operators(
     """Draw where the time of a plan goes, by operator and by what binds it."""
     from tco.report.figures.performance import operators_figure
 
-    _, result = request.performed(scenario)
-    _write_figure(request, output, operators_figure(result, width), result.notes)
+    _, scenario_result = request.performed(scenario)
+    _write_figure(request, output, operators_figure(scenario_result, width), scenario_result.notes)
 
 
 @kind("set")
@@ -310,11 +314,11 @@ def fabric(
 
     catalogue = request.catalogue
     system_scopes, unused = [], []
-    for name in systems:
-        inputs = system_inputs(catalogue, name, request.settings, request.variant)
-        values = inputs.values(as_number)
-        system_scopes.append((inputs.system.name, fabric_scopes(inputs.system, values)))
-        unused += inputs.unused_notes(values, f"the fabric of {name}")
+    for system_name in systems:
+        inputs = system_inputs(catalogue, system_name, request.settings, request.variant)
+        input_values = inputs.values(as_number)
+        system_scopes.append((inputs.system.name, fabric_scopes(inputs.system, input_values)))
+        unused += inputs.unused_notes(input_values, f"the fabric of {system_name}")
     _write_figure(request, output, fabric_figure(system_scopes, width), unused)
 
 
@@ -339,10 +343,13 @@ def money(request: CommandRequest, output: Output, scenario: Scenario, width: Wi
     from tco.comparison.cash_flow import money_of
     from tco.report.figures.cost import money_figure
 
-    catalogue, (result,) = request.evaluated([scenario])
-    cash_flow = money_of(result, catalogue)
+    catalogue, (scenario_result,) = request.evaluated([scenario])
+    cash_flow = money_of(scenario_result, catalogue)
     _write_figure(
-        request, output, money_figure(result, cash_flow, width), [*result.notes, *cash_flow.notes]
+        request,
+        output,
+        money_figure(scenario_result, cash_flow, width),
+        [*scenario_result.notes, *cash_flow.notes],
     )
 
 

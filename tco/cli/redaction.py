@@ -186,7 +186,7 @@ def redact_answer(
     content = {
         "document": answer.json() if form == "json" else {},
         "tables": list(answer.tables()) if form in ("table", "md") and not own_form else [],
-        "rows": Table(list(answer.header), [list(row) for row in answer.rows]),
+        "rows": Table(list(answer.header), [list(answer_row) for answer_row in answer.rows]),
         "notes": list(answer.notes),
         "lines": own_form().split("\n") if own_form else [],
         "failures": list(failures),
@@ -243,21 +243,21 @@ def alike_states(
     which no check looks at.
     """
     shared_states = {}
-    for name, state in states.items():
-        counterpart = counterpart_states.get(name, {})
+    for scenario_name, state in states.items():
+        counterpart = counterpart_states.get(scenario_name, {})
         shared_state = redact_differences(state, counterpart)
         for part in ("metrics", "inputs", "quantities"):
             shared_state[part] = {
-                key: value
-                for key, value in state[part].items()
-                if value == counterpart.get(part, {}).get(key)
+                figure_name: figure_value
+                for figure_name, figure_value in state[part].items()
+                if figure_value == counterpart.get(part, {}).get(figure_name)
             }
         shared_state["plan"] = state["plan"] if state["plan"] == counterpart.get("plan") else None
         gone = {
             *state.get("withheld", ()),
             *(metric for metric in state["metrics"] if metric not in shared_state["metrics"]),
         }
-        shared_states[name] = shared_state | {"withheld": sorted(gone)}
+        shared_states[scenario_name] = shared_state | {"withheld": sorted(gone)}
     return shared_states
 
 
@@ -268,8 +268,8 @@ def pages_without_own_values(pages: dict[str, ReportPage]) -> dict[str, ReportPa
     shared_pages: dict[str, ReportPage] = release_answer(pages)
     return (
         {
-            name: page._replace(notes=[*page.notes, NOTE])
-            for name, page in shared_pages.items()
+            page_name: page._replace(notes=[*page.notes, NOTE])
+            for page_name, page in shared_pages.items()
             if page
         }
         if _is_answer_withheld(shared_pages)

@@ -184,13 +184,13 @@ def solve(
             f"--until {until}: of two inputs a map says which scenario wins: expected "
             "METRIC=SCENARIO,..."
         )
-    names = list(
+    scenario_names = list(
         dict.fromkeys([scenario, *(scenario_name.strip() for scenario_name in words.split(","))])
     )
     given.emit(
         map_answer(
             catalogue,
-            map_of(names, vary, metric, ranges, given.settings, given.data, given.variant),
+            map_of(scenario_names, vary, metric, ranges, given.settings, given.data, given.variant),
         )
     )
 

@@ -115,9 +115,9 @@ def _base_case(evaluation: Evaluation, middle: float, hold: bool) -> BaseCase | 
     input_values = {}
     # first the base case, then all at their medians, then one by one
     for draw_index, path in enumerate(off_median_paths, 2):
-        values = np.full(2 + len(off_median_paths), function.ranges[path].value)
-        values[[1, draw_index]] = medians[path]
-        input_values[path] = values, function.ranges[path].unit
+        draw_values = np.full(2 + len(off_median_paths), function.ranges[path].value)
+        draw_values[[1, draw_index]] = medians[path]
+        input_values[path] = draw_values, function.ranges[path].unit
     costs = (
         np.array([evaluation.result.metrics[COST]])
         if not input_values

@@ -98,28 +98,28 @@ class Solution(Shown):
         )
         return "re-optimised" if searched else "held"
 
-    def metric_at(self, value: float) -> float:
+    def metric_at(self, input_value: float) -> float:
         """Return the metric at a value of the input."""
         return _ratio_or_own(
             [
-                mover.metric_at(value)
+                mover.metric_at(input_value)
                 for mover in (self.movers if self.target is not None else self.movers[:1])
             ]
         )
 
-    def target_at(self, value: float) -> float:
+    def target_at(self, input_value: float) -> float:
         """Return the target at a value of the input."""
-        return self.movers[1].metric_at(value) if self.target is None else self.target
+        return self.movers[1].metric_at(input_value) if self.target is None else self.target
 
-    def gap(self, value: float) -> float | None:
+    def gap(self, input_value: float) -> float | None:
         """Return by how much the metric is above the target; none where either has no value."""
         try:
-            metric_gap = self.metric_at(value) - self.target_at(value)
+            metric_gap = self.metric_at(input_value) - self.target_at(input_value)
         except (DataError, ArithmeticError) as error:
-            self.missing[value] = str(error)
+            self.missing[input_value] = str(error)
             return None
         if not math.isfinite(metric_gap):
-            self.missing[value] = "it is no finite number there"
+            self.missing[input_value] = "it is no finite number there"
             return None
         return metric_gap
 
@@ -135,11 +135,12 @@ class Solution(Shown):
         """Return the metric over the range of the input, crossings among it."""
         import pandas as pd
 
-        rows = [(value, metric, False) for value, metric in self.points] + [
+        frame_rows = [(input_value, metric, False) for input_value, metric in self.points] + [
             (break_point.value, break_point.metric, True) for break_point in self.breaks
         ]
         return pd.DataFrame(
-            sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]
+            sorted(frame_rows, key=lambda frame_row: frame_row[0]),
+            columns=[self.path, self.metric, "crossing"],
         ).assign(**self.base_case_result.context)
 
 
@@ -206,8 +207,8 @@ def solve(
 
 def fill(solution: Solution, grid: list[float]) -> None:
     """Find where the metric reaches the target on a grid."""
-    gaps = {value: solution.gap(value) for value in grid}
-    valid_values = [value for value in grid if gaps[value] is not None]
+    gaps = {grid_value: solution.gap(grid_value) for grid_value in grid}
+    valid_values = [grid_value for grid_value in grid if gaps[grid_value] is not None]
     if not valid_values:
         raise DataError(
             f"{solution.metric} has no value from {solution.today.text(grid[0])} to "
@@ -215,14 +216,16 @@ def fill(solution: Solution, grid: list[float]) -> None:
         )
     _refuse_unmoved(solution, valid_values)
     if len(valid_values) > 1 and all(
-        abs(gaps[value] or 0.0) <= EXACT * abs(solution.target_at(value)) for value in valid_values
+        abs(gaps[valid_value] or 0.0) <= EXACT * abs(solution.target_at(valid_value))
+        for valid_value in valid_values
     ):
         raise DataError(
             f"{solution.metric} of {solution.scenario} meets {solution.words} at every value of "
             f"{solution.path}: there is nothing to find"
         )
     solution.points = [
-        (value, solution.metric_at(value) if value in valid_values else None) for value in grid
+        (grid_value, solution.metric_at(grid_value) if grid_value in valid_values else None)
+        for grid_value in grid
     ]
     solution.breaks = [
         broken(solution, crossing)
@@ -279,11 +282,11 @@ def level(words: str, centre: float, metric: str) -> float:
     return target
 
 
-def _ratio_or_own(values: Sequence[float]) -> float:
+def _ratio_or_own(metric_values: Sequence[float]) -> float:
     """Return the metric that was asked for: that of the scenario itself, or the ratio of the
     baseline's to it.
     """
-    own_metric, *baseline_metrics = values
+    own_metric, *baseline_metrics = metric_values
     return float(perf_per_tco(baseline_metrics[0], own_metric)) if baseline_metrics else own_metric
 
 
@@ -299,8 +302,8 @@ def _moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -
     function = function._replace(plan=plan)
 
     @cache
-    def metric_at(value: float) -> float:
-        return side.metric(metric, function.result({today.path: today.text(value)}))
+    def metric_at(input_value: float) -> float:
+        return side.metric(metric, function.result({today.path: today.text(input_value)}))
 
     return Mover(side, function, metric_at)
 
@@ -313,7 +316,7 @@ def _metric_at_rest(side: Evaluation, metric: str, _: float) -> float:
 def _refuse_unmoved(solution: Solution, valid_values: Sequence[float]) -> None:
     """Refuse an input that moves neither the metric nor the target."""
     for level_at in (solution.metric_at, solution.target_at):
-        levels = [level_at(value) for value in valid_values]
+        levels = [level_at(valid_value) for valid_value in valid_values]
         if len(valid_values) < 2 or max(levels) - min(levels) > EXACT * max(map(abs, levels)):
             return
     does = f"`tco sensitivity {solution.scenario} --metric {solution.metric}` says what does"
@@ -328,20 +331,21 @@ def broken(solution: Solution, crossing: Crossing) -> Break:
     """
     sides = sorted(
         (crossing.before, crossing.beyond),
-        key=lambda value: abs(value - (solution.today.value or 0.0)),
+        key=lambda side_value: abs(side_value - (solution.today.value or 0.0)),
     )
     near, far = sides
-    gaps = {value: abs(solution.gap(value) or 0.0) for value in sides}
+    gaps = {side_value: abs(solution.gap(side_value) or 0.0) for side_value in sides}
     if min(gaps.values()) <= EXACT * abs(solution.target_at(near)):
-        near = far = min(sides, key=lambda value: gaps[value])
+        near = far = min(sides, key=lambda side_value: gaps[side_value])
     return Break(far, solution.metric_at(far), solution.metric_at(near))
 
 
 def _no_crossing(solution: Solution, valid_values: Sequence[float]) -> str:
     """Return the explanation for a metric that never reaches its target."""
-    levels = [solution.metric_at(value) for value in valid_values]
+    levels = [solution.metric_at(valid_value) for valid_value in valid_values]
     low, high = (
-        _rounded_text(solution.today, value) for value in (valid_values[0], valid_values[-1])
+        _rounded_text(solution.today, end_value)
+        for end_value in (valid_values[0], valid_values[-1])
     )
     metric = METRICS[solution.metric]
     where = (
@@ -354,10 +358,10 @@ def _no_crossing(solution: Solution, valid_values: Sequence[float]) -> str:
     return f"{where}, {side} that of {solution.words} everywhere"
 
 
-def _rounded_text(varied: VariedInput, value: float) -> str:
+def _rounded_text(varied: VariedInput, input_value: float) -> str:
     if varied.stepwise:
-        return varied.text(value)
-    return f"{float(f'{value:.3g}'):,g} {varied.unit}".strip()
+        return varied.text(input_value)
+    return f"{float(f'{input_value:.3g}'):,g} {varied.unit}".strip()
 
 
 def _solution_notes(
@@ -370,7 +374,7 @@ def _solution_notes(
         for mover in other_movers
         if mover.function
     ]
-    lost = [value for value in grid if value not in valid_values]
+    lost = [grid_value for grid_value in grid if grid_value not in valid_values]
     if lost:
         first = f"the first at {solution.today.text(lost[0])}: {solution.missing[lost[0]]}"
         notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
@@ -419,12 +423,12 @@ def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterat
     nothing between two neighbours.
     """
     grid_gaps = [(grid_value, gap(grid_value)) for grid_value in grid]
-    for grid_index, (grid_value, value) in enumerate(grid_gaps):
-        if value == 0:
+    for grid_index, (grid_value, grid_gap) in enumerate(grid_gaps):
+        if grid_gap == 0:
             yield Crossing(grid_value, grid_value)
         elif grid_index + 1 < len(grid_gaps):
             next_value, next_gap = grid_gaps[grid_index + 1]
-            if value is not None and next_gap is not None and value * next_gap < 0:
+            if grid_gap is not None and next_gap is not None and grid_gap * next_gap < 0:
                 crossing = (
                     Crossing(grid_value, next_value)
                     if stepwise

@@ -99,14 +99,14 @@ class Money(NamedTuple):
 
 
 def money_of(
-    result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0
+    scenario_result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0
 ) -> Money:
     """Return the payments of a result by month and their totals.
 
     From a month of operation on, the result may run as another variant of its system.
 
     Args:
-        result: Result of the scenario.
+        scenario_result: Result of the scenario.
         catalogue: Holds the system, the default terms and the market rent.
         after: Result of the variant after the swap; None without a swap.
         swap: Month of operation, the last month of the old parts.
@@ -119,23 +119,35 @@ def money_of(
 
     """
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
-    values = Values(lambda path: result.inputs.get(path) or defaults[path])
-    chip = load_system(catalogue, result.system).chip
-    return Project(result, values, chip, _market_rent(result, catalogue, chip), after, swap).money()
+    input_values = Values(lambda path: scenario_result.inputs.get(path) or defaults[path])
+    chip = load_system(catalogue, scenario_result.system).chip
+    return Project(
+        scenario_result,
+        input_values,
+        chip,
+        _market_rent(scenario_result, catalogue, chip),
+        after,
+        swap,
+    ).money()
 
 
-def _market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
+def _market_rent(scenario_result: Result, catalogue: Catalogue, chip: str) -> float | None:
     """Return the committed market rent of a chip in USD per chip-hour.
 
-    The rent is that of the date of `result`. None where no rent is known, or where the only known
-    rent follows from the cost of the chip itself.
+    The rent is that of the date of `scenario_result`. None where no rent is known, or where the
+    only known rent follows from the cost of the chip itself.
     """
-    name = next(
-        (name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None
+    rent_attribute = next(
+        (
+            rent_attribute
+            for rent_attribute in COMMITMENTS[COMMITTED]
+            if catalogue.has_part_value(chip, rent_attribute)
+        ),
+        None,
     )
-    if name is None:
+    if rent_attribute is None:
         return None
-    rent_input = catalogue.part_input(chip, name, result.texts["terms.date"])
+    rent_input = catalogue.part_input(chip, rent_attribute, scenario_result.texts["terms.date"])
     return None if rent_input.source == CIRCULAR else rent_input.value
 
 
@@ -149,21 +161,26 @@ class Project:
 
     def __init__(
         self,
-        result: Result,
-        values: Values,
+        scenario_result: Result,
+        input_values: Values,
         chip: str,
         rent: float | None = None,
         after: Result | None = None,
         swap: int = 0,
     ) -> None:
-        self.result, self.values, self.chip, self.market_rent = result, values, chip, rent
-        self.after, self.swap = after, swap
-        self.flows = result.lines
-        self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
-        self.terms = Terms(
-            values, [asset for asset, path in RATES.items() if path in result.inputs]
+        self.result, self.values, self.chip, self.market_rent = (
+            scenario_result,
+            input_values,
+            chip,
+            rent,
         )
-        self.months = _months(values[OPERATION])
+        self.after, self.swap = after, swap
+        self.flows = scenario_result.lines
+        self.chips, self.rate = scenario_result.metrics["chips"], input_values["terms.rate"]
+        self.terms = Terms(
+            input_values, [asset for asset, path in RATES.items() if path in scenario_result.inputs]
+        )
+        self.months = _months(input_values[OPERATION])
         if after is not None and swap >= self.months:
             raise DataError(
                 f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is "
@@ -171,9 +188,9 @@ class Project:
             )
         self.time = np.arange(1.0, self.months + 1)
         self.tokens = self.by_variant("output_tokens_per_s_per_chip")
-        self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
+        self.lead, self.ramp = round(input_values["money.lead_time"]), input_values["money.ramp"]
         self.up = self.by_variant("goodput")
-        self.used = self.up * values["terms.utilisation"]
+        self.used = self.up * input_values["terms.utilisation"]
 
     def by_variant(self, metric: str) -> Any:
         """Return a metric in every month, before and after a swap; None where either has none."""
@@ -502,20 +519,22 @@ class SystemUpgrade(NamedTuple):
     month: int  # of operation, the last of the old parts
 
 
-def swap_of(text: str) -> SystemUpgrade:
+def swap_of(swap_text: str) -> SystemUpgrade:
     """Return the swap that `KEY=VALUE@MONTH` names.
 
     Args:
-        text: A variant of the system and a month of operation from 1, such as `switch=gen2@24`.
+        swap_text: A variant of the system and a month of operation from 1, such as
+            `switch=gen2@24`.
 
     Raises:
         UsageError: The text has another form, or the month is 0.
 
     """
-    swap_match = FORM.fullmatch(text)
+    swap_match = FORM.fullmatch(swap_text)
     if swap_match is None or not int(swap_match["month"]):
         raise UsageError(
-            f"--swap {text}: expected a variant and a month of operation, such as switch=gen2@24"
+            f"--swap {swap_text}: expected a variant and a month of operation, such as "
+            "switch=gen2@24"
         )
     return SystemUpgrade(swap_match["key"], swap_match["value"], int(swap_match["month"]))
 
@@ -536,9 +555,9 @@ def _upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Pay
             yield Payment(month, prices[part] * (count - had.get(part, 0.0)), f"swap/{part}")
 
 
-def _priced_part_counts(result: Result) -> dict[str, float]:
+def _priced_part_counts(scenario_result: Result) -> dict[str, float]:
     part_counts: dict[str, float] = {}
-    for line in result.bill.lines if result.bill else []:
+    for line in scenario_result.bill.lines if scenario_result.bill else []:
         if line.extended is not None:
             part_counts[line.part] = part_counts.get(line.part, 0.0) + line.quantity
     return part_counts

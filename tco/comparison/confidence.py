@@ -37,8 +37,12 @@ def confidence_of(
         DataError: A choice is not among the scenarios.
 
     """
-    results = [evaluation.result for evaluation in evaluations]
-    reference = next(result for result in results if result.scenario == baseline)
+    scenario_results = [evaluation.result for evaluation in evaluations]
+    reference = next(
+        scenario_result
+        for scenario_result in scenario_results
+        if scenario_result.scenario == baseline
+    )
     request = request._replace(speeds=speeds_of(reference, request.speeds))
 
     def draw() -> Confidence:
@@ -48,8 +52,8 @@ def confidence_of(
 
     if not all(_is_shipped(evaluation) for evaluation in evaluations):
         return draw()
-    names = tuple(evaluation.name for evaluation in evaluations)
-    content = disk_cached(("confidence", tuple(request), names, baseline), draw)
+    scenario_names = tuple(evaluation.name for evaluation in evaluations)
+    content = disk_cached(("confidence", tuple(request), scenario_names, baseline), draw)
     confidence: Confidence = record_from_json(Confidence, content)
     return confidence
 
@@ -94,10 +98,14 @@ def cheaper_elsewhere(evaluations: Sequence[Evaluation], confidence: Confidence)
         if curve_point.tokens_per_s_per_user == speed_of(evaluations[0].result)
     ]
     least = min((cost for cost in costs if cost is not None), default=0.0)
-    rows = [row for _, row in read_csv(data_directory() / RANKS, RANKED)]
+    rank_rows = [rank_row for _, rank_row in read_csv(data_directory() / RANKS, RANKED)]
     shipped_systems = [
-        Elsewhere(row["system"], float(row["usd_per_million_output_tokens"]), row["rests_on"])
-        for row in rows
+        Elsewhere(
+            rank_row["system"],
+            float(rank_row["usd_per_million_output_tokens"]),
+            rank_row["rests_on"],
+        )
+        for rank_row in rank_rows
     ]
     return [
         shipped_system

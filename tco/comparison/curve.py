@@ -107,8 +107,8 @@ class SampledSide(NamedTuple):
 
     def metric_at_speed(self, draws: Draws, speed: float | None, metric: str) -> FloatArray:
         """Return a metric of draws at a speed; None is the speed of the workload."""
-        values = metric_or_nan(self.draws_at_speed(draws, speed), metric)
-        return values * self.rack_factor(speed, metric)
+        metric_draws = metric_or_nan(self.draws_at_speed(draws, speed), metric)
+        return metric_draws * self.rack_factor(speed, metric)
 
     def drawn_metric(self, speed: float | None, metric: str) -> FloatArray:
         """Return a metric in all draws at a speed, nan without samples."""
@@ -123,9 +123,11 @@ class SampledSide(NamedTuple):
         value.
         """
         if speed in (None, self.own_speed):
-            value = self.result.metrics[metric]
+            metric_value = self.result.metrics[metric]
             return (
-                None if value is None else finite_or_none(value * self.rack_factor(speed, metric))
+                None
+                if metric_value is None
+                else finite_or_none(metric_value * self.rack_factor(speed, metric))
             )
         if self.samples is None:
             return None
@@ -183,7 +185,7 @@ def draw_confidence(
     dice = Dice(evaluations[0].catalogue, request.seed, 0, DRAWS)
     drawn = stepped(evaluations, lambda evaluation: f"drawing the inputs of {evaluation.name}")
     sides = [sample_side(evaluation, request, dice) for evaluation in drawn]
-    results = [side.result for side in sides]
+    scenario_results = [side.result for side in sides]
     base = next(side for side in sides if side.name == baseline)
     contest = _contest_of(sides, base, request.ranges)
     curve = [
@@ -191,7 +193,7 @@ def draw_confidence(
         for side in sides
         for point in _curve_points(side, base, request.ranges, dice)
     ]
-    regimes = contest.regimes(late_racks(results))
+    regimes = contest.regimes(late_racks(scenario_results))
     samples = {id(side.function): side.samples for side in sides if side.samples is not None}
     if request.why:
         regimes = [
@@ -207,7 +209,7 @@ def draw_confidence(
         sure,
         curve,
         regimes,
-        unrated(results, baseline),
+        unrated(scenario_results, baseline),
         _rated_choices(request.choose, contest) if request.choose is not None else [],
         turns=turns_at(base.own_speed, sides, regimes, contest, dice),
     )
@@ -229,8 +231,8 @@ def sample_side(
         moves: Whether each input is moved alone, too, and software to the ends of its reach.
 
     """
-    result = evaluation.result
-    own_speed = speed_of(result)
+    scenario_result = evaluation.result
+    own_speed = speed_of(scenario_result)
     speeds = tuple(request.speeds) if own_speed is not None else ()
     side = SampledSide(evaluation, speeds, reason=evaluation.why_undrawable(request.hold) or "")
     if request.racks is not None:
@@ -246,7 +248,7 @@ def sample_side(
     if request.ranges:
         draws = function.sample(dice, other_speeds)
     elif own_speed is not None:
-        target = {SPEED: (np.array([own_speed]), result.inputs[SPEED].unit)}
+        target = {SPEED: (np.array([own_speed]), scenario_result.inputs[SPEED].unit)}
         draws = function.draws(target, speeds=other_speeds)
     else:
         return side._replace(function=function)
@@ -264,12 +266,20 @@ def _rack_factors(
     """
     factors = {}
     for speed in speeds:
-        result = evaluation.result
-        if speed != speed_of(result):
-            result = evaluation.function(refuse=False).result({SPEED: f"{speed} token/s"})
-        chips = int(racks * float(result.metrics["chips"]) / float(result.metrics["racks"]))
-        serving = result.serving.on(chips) if isinstance(result.serving, ServingResult) else None
-        rate = result.metrics[TOKENS]
+        scenario_result = evaluation.result
+        if speed != speed_of(scenario_result):
+            scenario_result = evaluation.function(refuse=False).result({SPEED: f"{speed} token/s"})
+        chips = int(
+            racks
+            * float(scenario_result.metrics["chips"])
+            / float(scenario_result.metrics["racks"])
+        )
+        serving = (
+            scenario_result.serving.on(chips)
+            if isinstance(scenario_result.serving, ServingResult)
+            else None
+        )
+        rate = scenario_result.metrics[TOKENS]
         factors[speed] = (
             np.inf
             if serving is None or not rate
@@ -338,7 +348,7 @@ def turns_at(
     named = {side.name: side for side in sides}
     metric = str(rated_by([side.result for side in sides]))
     costs = contest.costs[speed].drawn
-    racks = [_priced_alone(named[name], speed, metric) for name in contest.names]
+    racks = [_priced_alone(named[scenario_name], speed, metric) for scenario_name in contest.names]
     return price_turns(racks, costs, contest.names[least_regret(costs)[0]], dice)
 
 
@@ -346,11 +356,15 @@ def _priced_alone(side: SampledSide, speed: float | None, metric: str) -> Priced
     """Return a metric of the base case and with each input moved alone."""
     if side.function is None or side.samples is None:
         return Priced(side.name, {}, np.nan, {})
-    values = side.metric_at_speed(side.samples.single_moves, speed, metric).tolist()
+    metric_values = side.metric_at_speed(side.samples.single_moves, speed, metric).tolist()
     ends = dict(
-        zip(side.function.ranges, zip(values[1::2], values[2::2], strict=True), strict=True)
+        zip(
+            side.function.ranges,
+            zip(metric_values[1::2], metric_values[2::2], strict=True),
+            strict=True,
+        )
     )
-    return Priced(side.name, side.function.ranges, values[0], ends)
+    return Priced(side.name, side.function.ranges, metric_values[0], ends)
 
 
 def _stake_fields(stake: Stake | None) -> JsonObject:
@@ -369,11 +383,11 @@ def _with_stakes(point: AtSpeed, contest: Contest) -> AtSpeed:
     stake = contest.stakes.get(speed, {}).get(point.scenario)
     if stake is None:
         return point
-    row = contest.names.index(point.scenario)
+    scenario_index = contest.names.index(point.scenario)
     by_software = {
         end: {
             **(point.by_software or {}).get(end, NO_END),
-            "share_of_best": end_stakes[row].share_of_best.mean,
+            "share_of_best": end_stakes[scenario_index].share_of_best.mean,
         }
         for end, end_stakes in contest.stakes_at_ends[speed].items()
     }
@@ -392,7 +406,7 @@ def _with_evidence(regime: Regime, ratio: ScenarioQuantity | None, contest: Cont
     return regime_with_evidence(regime, ratio, costs, ratio.dice.catalogue)
 
 
-def _rated_choices(text: str, contest: Contest) -> list[JsonObject]:
+def _rated_choices(choices_text: str, contest: Contest) -> list[JsonObject]:
     """Return the share of the best of each choice at every speed."""
     return [
         {
@@ -400,7 +414,7 @@ def _rated_choices(text: str, contest: Contest) -> list[JsonObject]:
             "tokens_per_s_per_user": speed,
             "share_of_best": rated(choice, contest.names, costs.drawn)._asdict(),
         }
-        for choice in choices_in(text, contest.names)
+        for choice in choices_in(choices_text, contest.names)
         for speed, costs in contest.costs.items()
     ]
 
@@ -422,12 +436,16 @@ def _later_comparison(
     rated_now = [
         evaluation for evaluation in evaluations if evaluation.result.scenario not in now.unrated
     ]
-    results = [evaluation.result for evaluation in rated_now]
-    if not now.regimes or not late_racks(results):
+    scenario_results = [evaluation.result for evaluation in rated_now]
+    if not now.regimes or not late_racks(scenario_results):
         return None
     if any(evaluation.saved for evaluation in rated_now):
         return None
-    date = max(result.available.volume for result in results if result.available is not None)
+    date = max(
+        scenario_result.available.volume
+        for scenario_result in scenario_results
+        if scenario_result.available is not None
+    )
     sides = [
         sample_side(evaluation.with_settings({DATE: date}, refuse=False), request, dice, False)
         for evaluation in rated_now
@@ -550,10 +568,17 @@ def _quantity_of(
     Where the ends of software have other leaders these are compared with each other. None where
     there is no rival.
     """
-    ends = list(dict.fromkeys(names[0] for names in regime.by_software.values() if names))
+    ends = list(
+        dict.fromkeys(
+            picked_names[0] for picked_names in regime.by_software.values() if picked_names
+        )
+    )
     pair = ends[::-1] if regime.kind == "software" else [regime.foremost, regime.rival]
     named = {side.name: side for side in sides}
-    leader, rival = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
+    leader, rival = (
+        named.get(str(scenario_name))
+        for scenario_name in (pair if len(pair) == 2 else (None, None))
+    )
     metric = rated_by([side.result for side in sides])
     if leader is None or rival is None or metric is None:
         return None
@@ -602,7 +627,7 @@ def _sureness(
 
 
 def metric_percentiles(
-    metric: str, draws: FloatArray, names: Sequence[str] = SHOWN
+    metric: str, draws: FloatArray, percentile_names: Sequence[str] = SHOWN
 ) -> JsonObject | None:
     """Return percentiles of the draws of a metric, with the reason where one has no value.
 
@@ -613,7 +638,9 @@ def metric_percentiles(
     statistics = draw_statistics(metric, draws)
     if statistics is None:
         return None
-    percentiles: JsonObject = {name: statistics[name] for name in names}
+    percentiles: JsonObject = {
+        percentile_name: statistics[percentile_name] for percentile_name in percentile_names
+    }
     if None in percentiles.values():
         percentiles["reason"] = why_endless(metric, draws)
     return percentiles

@@ -220,7 +220,12 @@ def merits(figures: Sequence[Sequence[float]]) -> AnyArray:
     """Return figures at the digits that count, as logarithms of which more is better; a row for
     each design.
     """
-    rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
+    rounded = np.array(
+        [
+            [float(f"{figure:.{DIGITS - 1}e}") for figure in design_figures]
+            for design_figures in figures
+        ]
+    )
     merit_logs: AnyArray = np.array([_sign_of(axis) for axis in AXES]) * np.log(rounded)
     return merit_logs
 

@@ -54,7 +54,9 @@ def _kind_of_rows() -> Mapping[str, str]:
     for file in sorted((data_directory() / "fits").glob("*.csv")):
         kind = next((kind for kind in KINDS if file.stem.endswith(kind)), None)
         if kind is not None:
-            kinds_by_attribute |= {row["attribute"]: kind for _, row in read_csv(file, COLUMNS)}
+            kinds_by_attribute |= {
+                fit_row["attribute"]: kind for _, fit_row in read_csv(file, COLUMNS)
+            }
     return kinds_by_attribute
 
 
@@ -93,11 +95,11 @@ def _measurements_of(
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for path in ranges:
-        group, *owner, name = path.split(".")
-        if group == "performance" and name in _kind_of_rows():
+        group, *owner, attribute_name = path.split(".")
+        if group == "performance" and attribute_name in _kind_of_rows():
             # a run of its own tells of both
             whose = owner[-1].removeprefix("configuration-").removeprefix("run-")
-            groups.setdefault((_kind_of_rows()[name], whose), []).append(path)
+            groups.setdefault((_kind_of_rows()[attribute_name], whose), []).append(path)
     shares = [
         (rank_share(ratio_draws, [input_deviates[path] for path in paths]) or 0.0, *group_key)
         for group_key, paths in groups.items()
@@ -179,21 +181,21 @@ def _errors_in(
     their values first, then each at both ends.
     """
     kind, table = read_measured(file)
-    values = plain_inputs(catalogue, {}).values(as_number)
-    measurements = MeasuredRows(table, catalogue, values)
+    input_values = plain_inputs(catalogue, {}).values(as_number)
+    measurements = MeasuredRows(table, catalogue, input_values)
     sets = 1 + 2 * len(ranged_inputs)
     for input_index, ranged_input in enumerate(ranged_inputs):
         column = np.full((sets, 1), ranged_input.value)
         column[1 + 2 * input_index :][:2, 0] = ranged_input.low, ranged_input.high
-        values[ranged_input.path] = column
+        input_values[ranged_input.path] = column
     for part in sorted({*measurements.parts} - {""}):
-        rows = measurements.parts == part
-        prediction = tried(PREDICTORS[kind], measurements.chosen(rows))
+        part_mask = measurements.parts == part
+        prediction = tried(PREDICTORS[kind], measurements.chosen(part_mask))
         if not isinstance(prediction, DataError) and (scored := prediction.skip == "").any():
             yield (
                 kind,
                 np.log(
-                    np.broadcast_to(prediction.predicted, (sets, int(rows.sum())))[:, scored]
+                    np.broadcast_to(prediction.predicted, (sets, int(part_mask.sum())))[:, scored]
                     / prediction.target[scored]
                 ),
             )

@@ -60,11 +60,11 @@ class FleetRollout(NamedTuple):
     late: list[str]  # which waves wait, and for how long
 
 
-def wave_of(text: str) -> Wave:
+def wave_of(wave_text: str) -> Wave:
     """Return the wave that a text names.
 
     Args:
-        text: `SCENARIO:POWER` or `SCENARIO:POWER:DATE`, such as `trn3-nl72x2:500 MW:2026-06`.
+        wave_text: `SCENARIO:POWER` or `SCENARIO:POWER:DATE`, such as `trn3-nl72x2:500 MW:2026-06`.
 
     Returns:
         Wave with its texts unchecked; the date is empty where the text has none.
@@ -73,24 +73,25 @@ def wave_of(text: str) -> Wave:
         UsageError: The text has another form.
 
     """
-    parts = [part.strip() for part in text.split(":")]
+    parts = [part.strip() for part in wave_text.split(":")]
     if len(parts) not in (2, 3) or not all(parts):
         raise UsageError(
-            f"{text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as 'trn3-nl72x2:500 "
+            f"{wave_text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as "
+            "'trn3-nl72x2:500 "
             "MW:2026-06'"
         )
     return Wave(parts[0], parts[1], parts[2] if len(parts) == 3 else "")
 
 
 def fleet_of(
-    waves: Sequence[Wave], budget: str | None, data: Path | None, settings: Mapping[str, str]
+    waves: Sequence[Wave], budget: str | None, data_folder: Path | None, settings: Mapping[str, str]
 ) -> FleetRollout:
     """Return the rollout of `waves`: stages, power limit and late systems.
 
     Args:
         waves: Purchases in any order.
         budget: Power that all waves share, with its unit, such as `500 MW`; None sets no limit.
-        data: Folder of own data; None takes no further data.
+        data_folder: Folder of own data; None takes no further data.
         settings: Values of inputs by path for every wave; date and power of a wave win.
 
     Returns:
@@ -110,7 +111,7 @@ def fleet_of(
         dated = {"terms.date": wave.date} if wave.date else {}
         implied = {SITE_POWER: wave.power}
         wave_evaluations += evaluate_each(
-            [wave.scenario], data, {**settings, **dated}, implied=implied
+            [wave.scenario], data_folder, {**settings, **dated}, implied=implied
         )
     ordered_evaluations = sorted(
         wave_evaluations,
@@ -131,10 +132,13 @@ def fleet_of(
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
         # none as soon as one of their terms is unknown
-        sums = {name: (before.get(name, 0.0), value) for name, value in wave_totals.items()}
+        sums = {
+            total_name: (before.get(total_name, 0.0), total_value)
+            for total_name, total_value in wave_totals.items()
+        }
         so_far: dict[str, float | None] = {
-            name: None if None in pair else sum(pair)  # type: ignore[arg-type]
-            for name, pair in sums.items()
+            total_name: None if None in pair else sum(pair)  # type: ignore[arg-type]
+            for total_name, pair in sums.items()
         }
         stages.append(
             Stage(
@@ -149,13 +153,13 @@ def purchase_notes(evaluation: Evaluation) -> list[str]:
 
     Notes on the power are left out, as the command sets it. So are notes on chosen parts.
     """
-    result = evaluation.result
+    scenario_result = evaluation.result
     notes = [
         f"{evaluation.name}: {note}"
-        for note in result.notes
-        if note not in result.chosen and not note.startswith(f"{SITE_POWER} is")
+        for note in scenario_result.notes
+        if note not in scenario_result.chosen and not note.startswith(f"{SITE_POWER} is")
     ]
-    count = len(result.ages.notes)
+    count = len(scenario_result.ages.notes)
     if count:
         word = "note" if count == 1 else "notes"
         notes.append(
@@ -165,24 +169,24 @@ def purchase_notes(evaluation: Evaluation) -> list[str]:
     return notes
 
 
-def late_notes(name: str, result: Result) -> list[str]:
+def late_notes(scenario_name: str, scenario_result: Result) -> list[str]:
     """Return a note on a system that arrives in volume too late.
 
     The power for the system stands empty until then.
 
     Args:
-        name: Name of the wave or scenario, which opens the note.
-        result: Result at the date of its prices.
+        scenario_name: Name of the wave or scenario, which opens the note.
+        scenario_result: Result at the date of its prices.
 
     Returns:
         A single note, or an empty list for a system that is there in time.
 
     """
-    availability, date = result.available, result.texts["terms.date"]
+    availability, date = scenario_result.available, scenario_result.texts["terms.date"]
     if availability is None or not availability.months:
         return []
     return [
-        f"{name}: not there in numbers in {date}: it arrives in {availability.words}, "
+        f"{scenario_name}: not there in numbers in {date}: it arrives in {availability.words}, "
         f"{availability.months:.1f} "
         f"months later, at the prices of {date}"
     ]
@@ -206,10 +210,10 @@ def _of_wave(evaluation: Evaluation) -> dict[str, float | None]:
     """
     hall = filled_hall(evaluation)
     cost, waiting = (
-        evaluation.result.metrics[name]
-        for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
+        evaluation.result.metrics[metric_name]
+        for metric_name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
     )
-    return {name: hall[name] for name in SUMMED} | {
+    return {total_name: hall[total_name] for total_name in SUMMED} | {
         "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
     }
@@ -241,7 +245,7 @@ def filled_hall(evaluation: Evaluation) -> JsonObject:
 HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 
 
-def hall_of(result: Result) -> dict[str, float | None] | None:
+def hall_of(scenario_result: Result) -> dict[str, float | None] | None:
     """Return the hall totals of a system at its site's power.
 
     The network is a share of the scenario's cluster. Tokens are counted in the hours that are
@@ -249,7 +253,7 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
     `money.token_price`), and counts the same hours.
 
     Args:
-        result: Result of the scenario, whose inputs hold the site's power.
+        scenario_result: Result of the scenario, whose inputs hold the site's power.
 
     Returns:
         Totals by name: power in W, cost in USD, output in tokens/s, margin in USD per MW and year,
@@ -258,9 +262,13 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
         stated.
 
     """
-    if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
+    if (
+        scenario_result.bill is None
+        or not scenario_result.lines
+        or SITE_POWER not in scenario_result.inputs
+    ):
         return None
-    inputs, metrics = result.inputs, result.metrics
+    inputs, metrics = scenario_result.inputs, scenario_result.metrics
     power, chips = inputs[SITE_POWER].value, float(metrics["chips"] or 0)
     world = float(metrics["it_power_w_per_chip"] or 0) * chips
     crowded = inputs.get(f"parts.{SIDECAR}.hall_share")
@@ -269,11 +277,13 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
     worlds = float(worlds_in_power(sellable_power(power, sold) * share, world))
     racks = float(metrics["racks"] or 0)
     together = (
-        worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks)
+        worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(scenario_result.bill.power), racks)
         or 1 / racks
     )
     rate = metrics["output_tokens_per_s_per_chip"]
-    building = next((line.usd for line in result.lines if line.path == "site/building"), None)
+    building = next(
+        (line.usd for line in scenario_result.lines if line.path == "site/building"), None
+    )
     return {
         "site_power_w": power,
         "worlds": worlds,
@@ -284,30 +294,32 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
         "building_usd": None if building is None else worlds * float(building),
         "output_tokens_per_s": None
         if rate is None
-        else worlds * chips * rate * _used_share(result),
-        "margin_usd_per_mw_year": margin(result, worlds * chips, power),
+        else worlds * chips * rate * _used_share(scenario_result),
+        "margin_usd_per_mw_year": margin(scenario_result, worlds * chips, power),
     }
 
 
-def _used_share(result: Result) -> float:
-    return float(result.metrics["goodput"] or 0) * float(result.inputs["terms.utilisation"].value)
+def _used_share(scenario_result: Result) -> float:
+    return float(scenario_result.metrics["goodput"] or 0) * float(
+        scenario_result.inputs["terms.utilisation"].value
+    )
 
 
-def margin(result: Result, chips: float, power: float) -> float | None:
+def margin(scenario_result: Result, chips: float, power: float) -> float | None:
     """Return the yearly margin over chip cost, USD per megawatt of site.
 
     The margin is None where nothing is rented or sold.
     """
-    inputs, rate = result.inputs, result.metrics["output_tokens_per_s_per_chip"]
+    inputs, rate = scenario_result.inputs, scenario_result.metrics["output_tokens_per_s_per_chip"]
     rent, price = (
         inputs[path].value if path in inputs else 0.0
         for path in ("money.rent", "money.token_price")
     )
     if not rent and not (price and rate):
         return None
-    used = _used_share(result)
+    used = _used_share(scenario_result)
     month = float(rent_income(rent, 1.0, used)) + (
         float(token_income(price, rate, 1.0, used)) if rate else 0.0
     )
-    cost = float(result.metrics["tco_usd_per_chip_hour"] or 0)
+    cost = float(scenario_result.metrics["tco_usd_per_chip_hour"] or 0)
     return float(yearly_margin(month / HOURS_PER_MONTH, cost, chips, power)) * WATTS_PER_MEGAWATT

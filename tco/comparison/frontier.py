@@ -50,25 +50,32 @@ if TYPE_CHECKING:
 
 
 def pool_of(
-    catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None
+    catalogue: Catalogue,
+    scenario_name: str,
+    settings: Mapping[str, str],
+    serving: Scenario | None = None,
 ) -> PoolScenario:
     """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own
     prices.
     """
     racks = catalogue.ids("systems")
     if not (
-        name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks
+        scenario_name in catalogue.scenarios
+        or scenario_name.endswith(".toml")
+        or scenario_name.partition("@")[0] in racks
     ):
-        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *racks}))
-    scenario = load_scenario(catalogue, name)
+        raise unknown("scenario or system", scenario_name, sorted({*catalogue.scenarios, *racks}))
+    scenario = load_scenario(catalogue, scenario_name)
     if serving is not None:
         chosen = {
-            path: text
-            for path, text in scenario.settings.items()
+            path: setting_text
+            for path, setting_text in scenario.settings.items()
             if not path.startswith("workload.")
         }
         chosen |= {
-            path: text for path, text in serving.settings.items() if path.startswith("workload.")
+            path: setting_text
+            for path, setting_text in serving.settings.items()
+            if path.startswith("workload.")
         }
         # a person's own setting stays his own
         where = serving.where if serving.has_user_settings else scenario.where
@@ -81,20 +88,22 @@ def pool_of(
     inputs = function.inputs({})
     if inputs.kind != "serving":
         raise DataError(
-            f"{name}: its workload trains (workload.kind), a frontier is one of serving"
+            f"{scenario_name}: its workload trains (workload.kind), a frontier is one of serving"
         )
-    values = inputs.values()
-    if values.exists("workload.offline"):
+    input_values = inputs.values()
+    if input_values.exists("workload.offline"):
         raise DataError(
-            f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero"
+            f"{scenario_name}: workload.offline is set; a frontier goes over every batch, leave it "
+            "at zero"
         )
-    if values.input("workload.concurrency").value > 0:
+    if input_values.input("workload.concurrency").value > 0:
         raise DataError(
-            f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at "
+            f"{scenario_name}: workload.concurrency is set; a frontier goes over every batch, "
+            "leave it at "
             "zero"
         )
-    evaluation = Evaluation(name, settings, catalogue, function.result({}))
-    return PoolScenario(evaluation, scenario, *server_of(inputs, values), values)
+    evaluation = Evaluation(scenario_name, settings, catalogue, function.result({}))
+    return PoolScenario(evaluation, scenario, *server_of(inputs, input_values), input_values)
 
 
 @dataclass(slots=True)
@@ -118,8 +127,8 @@ class Grid:
 
 def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> Grid:
     """Evaluate every pair of plans of a decode and a prefill pool."""
-    values = decode.values
-    request, limit = request_of(values), values["workload.ttft"] or np.inf
+    input_values = decode.values
+    request, limit = request_of(input_values), input_values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
     chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
     chosen_sequences = (
@@ -127,7 +136,9 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     )
     batches = np.array([sorted({*map(float, SEQUENCES), *chosen_sequences})])
     axes = offered_axes(decode.machine, decode.model, prompt + answer)
-    plan = decoding_at(axes, batches, depths_of(decode.machine, decode.model, request, values))
+    plan = decoding_at(
+        axes, batches, depths_of(decode.machine, decode.model, request, input_values)
+    )
     before = PrefillPlan(
         *(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt))
     )
@@ -156,7 +167,7 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
             cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower
         )
         exposed = apart.exposed_hand_over(
-            handed, whole_prompt, values["performance.network.streamed_share"]
+            handed, whole_prompt, input_values["performance.network.streamed_share"]
         )
         first = apart.time_to_first_token_apart(whole_prompt, exposed, step.time)
         soon = first <= limit
@@ -212,8 +223,8 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
         np.broadcast_to(as_array(passes.tokens_per_user(grid.step.per_token)), best.shape).ravel(),
         least.ravel(),
     )
-    rows, batches = np.unravel_index(undominated_plans, best.shape)
-    grid_indices = best[rows, batches], rows, batches
+    plan_rows, batches = np.unravel_index(undominated_plans, best.shape)
+    grid_indices = best[plan_rows, batches], plan_rows, batches
     pool_frontier.points = _frontier_points(pool_frontier, grid, grid_indices)
     decode_axes, before = (
         [np.broadcast_to(axis, grid.cost.shape)[grid_indices] for axis in plan]
@@ -227,14 +238,14 @@ def _frontier_points(
     frontier: Frontier, grid: Grid, grid_indices: tuple[AnyArray, AnyArray, AnyArray]
 ) -> list[Point]:
     """Return the points at some places of the grid."""
-    values, separate = frontier.decode.values, frontier.separate
+    input_values, separate = frontier.decode.values, frontier.separate
 
     def at_grid_points(quantity: Any) -> AnyArray:
         return np.broadcast_to(quantity, grid.cost.shape)[grid_indices]
 
     plan, rate, share = grid.decode, at_grid_points(grid.rate), at_grid_points(grid.share)
     read = passes.input_rate(
-        rate, values["workload.input_tokens"], values["workload.output_tokens"]
+        rate, input_values["workload.input_tokens"], input_values["workload.output_tokens"]
     )
     power = joined.power_of_both_pools(
         frontier.decode.asked.metric("facility_power_w_per_chip"),
@@ -242,7 +253,7 @@ def _frontier_points(
         share,
     )
     speed = at_grid_points(passes.tokens_per_user(grid.step.per_token))
-    quick = np.flatnonzero(speed >= values["workload.interactivity"])
+    quick = np.flatnonzero(speed >= input_values["workload.interactivity"])
     target = quick[-1] if quick.size else -1  # the slowest that is quick enough is the cheapest
     columns = (
         speed,
@@ -279,7 +290,7 @@ def _frontier_points(
         bounds = pass_at(
             grid.step, (int(grid_indices[1][position]), int(grid_indices[2][position]))
         ).shares
-        bound = max(bounds, key=lambda name: bounds[name])
+        bound = max(bounds, key=lambda bound_name: bounds[bound_name])
         hand_over = (handed, cache) if separate else (None, None)
         frontier_points.append(
             Point._make(
@@ -329,11 +340,11 @@ def _system_frontiers(
     the decode system's own among them.
     """
     frontiers = []
-    for name, catalogue in decoding:
-        pool = pool_of(catalogue, name, settings)
+    for decode_name, catalogue in decoding:
+        pool = pool_of(catalogue, decode_name, settings)
         frontiers.append(frontier_of(pool, pool, bool(prefilling)))
         for prefill_name, its_catalogue in prefilling:
-            if prefill_name != name:
+            if prefill_name != decode_name:
                 frontiers.append(
                     frontier_of(
                         pool, pool_of(its_catalogue, prefill_name, settings, pool.scenario), True
@@ -381,7 +392,10 @@ def frontier(
         )
     shared = catalogue_for(None, data)
     decoding, prefilling = (
-        [(name, catalogue_for(name, data) if isfile(name) else shared) for name in part]
+        [
+            (scenario_name, catalogue_for(scenario_name, data) if isfile(scenario_name) else shared)
+            for scenario_name in part
+        ]
         for part in (scenarios, prefill)
     )
     frontiers = Frontiers(_system_frontiers(decoding, prefilling, dict(set or {})))

@@ -75,12 +75,12 @@ class PoolScenario:
 
         Answers are compared only where their keys are equal.
         """
-        texts, values = self.result.texts, self.values
+        texts, input_values = self.result.texts, self.values
         workload_key = (
             texts["workload.model"],
             texts["workload.precision"],
-            values["workload.input_tokens"],
-            values["workload.output_tokens"],
+            input_values["workload.input_tokens"],
+            input_values["workload.output_tokens"],
         )
         return (
             *workload_key,

@@ -105,14 +105,14 @@ class Gigawatt(NamedTuple):
 
 
 def gigawatts(
-    systems: Sequence[str], power: str, data: Path | None, settings: Mapping[str, str]
+    systems: Sequence[str], power: str, data_folder: Path | None, settings: Mapping[str, str]
 ) -> list[Gigawatt]:
     """Return the capex of a site filled with each system in `systems`.
 
     Args:
         systems: Names of the systems or scenarios.
         power: Grid power of the site with its unit, such as `1 GW`.
-        data: Folder of further user data; None without a further folder.
+        data_folder: Folder of further user data; None without a further folder.
         settings: Settings by input path.
 
     Raises:
@@ -121,31 +121,32 @@ def gigawatts(
 
     """
     parsed(power, "--power")
-    evaluations = evaluate_each(systems, data, settings, implied={SITE_POWER: power})
+    evaluations = evaluate_each(systems, data_folder, settings, implied={SITE_POWER: power})
     return [_filled_site_capex(evaluation) for evaluation in evaluations]
 
 
 def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
     """Return the capex of a filled site by kind of part, USD."""
-    catalogue, result = evaluation.catalogue, evaluation.result
+    catalogue, scenario_result = evaluation.catalogue, evaluation.result
     hall = filled_hall(evaluation)
     sums: dict[str, float] = {}
-    for line in result.lines:
+    for line in scenario_result.lines:
         if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
             kind = _purchase_kind(catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:
         raise DataError(
-            f"{evaluation.name}: {result.texts['terms.perspective']} buys nothing, so no watt has "
+            f"{evaluation.name}: {scenario_result.texts['terms.perspective']} buys nothing, so no "
+            "watt has "
             "a price; an owner does, such as hyperscaler"
         )
     lines = [PurchaseSum(kind, sums[kind]) for kind in KINDS if kind in sums]
     usd = sum(line.usd for line in lines)
     grid_w, it_w = hall["site_power_w"], hall["it_power_w"]
     return Gigawatt(
-        system=result.system,
-        date=result.texts["terms.date"],
-        hall_cooling=result.hall_cooling,
+        system=scenario_result.system,
+        date=scenario_result.texts["terms.date"],
+        hall_cooling=scenario_result.hall_cooling,
         racks=hall["racks"],
         chips=hall["chips"],
         grid_w=grid_w,
@@ -156,7 +157,7 @@ def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
         output_tokens_per_s=hall["output_tokens_per_s"],
         lines=lines,
         range=_cost_per_watt_percentiles(evaluation),
-        published=_published_costs(catalogue, result.system),
+        published=_published_costs(catalogue, scenario_result.system),
         evaluation=evaluation,
     )
 
@@ -174,9 +175,9 @@ def _purchase_kind(catalogue: Catalogue, line: Flow) -> str:
     if catalogue.has_part_value(part, LABOUR_RATE):
         return BOARDS
     attributes = catalogue.parts[part]
-    prices = (name for name in attributes if name.endswith("price"))
-    row = catalogue.part_rows[part, next(prices, attributes[0])][0]
-    path = Path(row.where.rpartition(":")[0])
+    prices = (attribute_name for attribute_name in attributes if attribute_name.endswith("price"))
+    price_row = catalogue.part_rows[part, next(prices, attributes[0])][0]
+    path = Path(price_row.where.rpartition(":")[0])
     return KIND_BY_FILE.get(path.stem) or KIND_BY_FILE.get(path.parent.name, BOARDS)
 
 
@@ -197,11 +198,13 @@ def _published_costs(catalogue: Catalogue, system: str) -> list[PublishedCost]:
     """Return the published total costs of a system, USD per facility watt, of every publisher."""
     return [
         PublishedCost(
-            catalogue.publisher(row["source"]),
-            row["source"],
-            *read_statement(row, where).ends,
-            row.get("note", ""),
+            catalogue.publisher(published_row["source"]),
+            published_row["source"],
+            *read_statement(published_row, where).ends,
+            published_row.get("note", ""),
         )
-        for where, row in published_rows(catalogue, "gigawatt")
-        if row["metric"] == METRIC and "lines" not in row and row["system"] == system
+        for where, published_row in published_rows(catalogue, "gigawatt")
+        if published_row["metric"] == METRIC
+        and "lines" not in published_row
+        and published_row["system"] == system
     ]

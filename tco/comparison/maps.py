@@ -73,15 +73,15 @@ class Map(Shown):
         """The share of the cells in which each scenario is the best."""
         best = self.best
         return {
-            name: float(np.mean(best == scenario_index))
-            for scenario_index, name in enumerate(self.scenarios)
+            scenario_name: float(np.mean(best == scenario_index))
+            for scenario_index, scenario_name in enumerate(self.scenarios)
         }
 
     @property
     def line(self) -> str:
         """In how much of the map each is the best."""
         return f"best by {self.metric}: " + ", ".join(
-            f"{name} {share:.0%}" for name, share in self.leaders.items()
+            f"{scenario_name} {share:.0%}" for scenario_name, share in self.leaders.items()
         )
 
     def to_frame(self) -> Any:
@@ -90,15 +90,15 @@ class Map(Shown):
         """
         import pandas as pd
 
-        names = [
+        best_names = [
             [
                 self.scenarios[scenario_index] if scenario_index != NOBODY else None
-                for scenario_index in row
+                for scenario_index in best_row
             ]
-            for row in self.best
+            for best_row in self.best
         ]
         return pd.DataFrame(
-            names,
+            best_names,
             index=pd.Index(self.y.values, name=self.y.words),
             columns=pd.Index(self.x.values, name=self.x.words),
         )
@@ -109,7 +109,7 @@ def field_of(
     vary: Sequence[str],
     metric: str,
     ends: Sequence[Ends] = ((None, None), (None, None)),
-    data: Path | None = None,
+    data_folder: Path | None = None,
     set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
     variant: Mapping[str, str] | None = None,
     steps: int = STEPS,
@@ -122,7 +122,7 @@ def field_of(
         metric: Name of the metric.
         ends: Lowest and highest value of each input, as texts with units; None for a third and for
             three times today's value.
-        data: Folder of further user data; None without a further folder.
+        data_folder: Folder of further user data; None without a further folder.
         set: Inputs by path, as `--set` takes them, for all scenarios.
         variant: Variants of the systems by key.
         steps: Values of each input.
@@ -140,8 +140,8 @@ def field_of(
     refuse_unknown_metrics([metric])
     sides = [
         side
-        for name in scenarios
-        for side in evaluate_each([name], data, set or {}, variant, priced=False)
+        for scenario_name in scenarios
+        for side in evaluate_each([scenario_name], data_folder, set or {}, variant, priced=False)
     ]
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why
@@ -160,8 +160,8 @@ def field_of(
 
 def _map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
     today = varied_input(sides, path)[0].in_unit_of(ends)
-    values = log_or_linear_grid(*today.interval(ends, WIDE), steps)
-    return MapAxis(path, today.unit, today.value, values)
+    axis_values = log_or_linear_grid(*today.interval(ends, WIDE), steps)
+    return MapAxis(path, today.unit, today.value, axis_values)
 
 
 def _on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:
@@ -175,8 +175,8 @@ def _on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArra
     if input_values:
         metric_values = metric_or_nan(side.function().draws(input_values), metric)
     else:
-        value = side.result.metrics[metric]
-        metric_values = np.full(len(grid), np.nan if value is None else float(value))
+        metric_value = side.result.metrics[metric]
+        metric_values = np.full(len(grid), np.nan if metric_value is None else float(metric_value))
     return metric_values.reshape(len(y.values), len(x.values))
 
 
@@ -224,9 +224,9 @@ def map_of(
     return field
 
 
-def _leading(values: FloatArray, metric: str) -> FloatArray:
-    has_value, more = np.isfinite(values), metric in MORE_IS_BETTER
-    ranked = np.where(has_value, values, -np.inf if more else np.inf)
+def _leading(metric_values: FloatArray, metric: str) -> FloatArray:
+    has_value, more = np.isfinite(metric_values), metric in MORE_IS_BETTER
+    ranked = np.where(has_value, metric_values, -np.inf if more else np.inf)
     return np.where(
         has_value.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
     )

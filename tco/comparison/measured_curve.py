@@ -96,7 +96,7 @@ def priced_curves(
     files: Sequence[Path],
     systems: Sequence[str],
     settings: Mapping[str, str],
-    data: Path | None,
+    data_folder: Path | None,
     terms: CardTerms,
     samples: int,
     seed: int,
@@ -107,7 +107,7 @@ def priced_curves(
         files: Benchmark files, one a curve.
         systems: Id of the system of each file, or one for all.
         settings: Inputs by path, as `--set` takes them.
-        data: Folder of further user data; None without.
+        data_folder: Folder of further user data; None without.
         terms: Split of the cost between input and output.
         samples: Number of draws.
         seed: Seed of the draws.
@@ -123,19 +123,19 @@ def priced_curves(
             "one for each file in their order"
         )
     costs = {
-        system: hour_cost(system, settings, data, samples, seed)
+        system: hour_cost(system, settings, data_folder, samples, seed)
         for system in dict.fromkeys(systems)
     }
     points: list[CurvePoint] = []
     drawn_costs: list[FloatArray] = []
     notes: list[str] = []
-    names = systems if len(systems) == len(files) else list(systems) * len(files)
-    for file, system in zip(files, names, strict=True):
+    system_names = systems if len(systems) == len(files) else list(systems) * len(files)
+    for file, system in zip(files, system_names, strict=True):
         cost = costs[system]
         table, left_out = _rows_of_chip(file, curve_table(file), cost)
         notes += left_out
-        for _, row in table.iterrows():
-            point = _priced_point(file, row, cost, terms)
+        for _, curve_row in table.iterrows():
+            point = _priced_point(file, curve_row, cost, terms)
             points.append(point)
             drawn_costs.append(_usd_per_million(cost.draws, point.output_tokens_per_s_per_chip))
     notes += [note for cost in costs.values() for note in cost.notes]
@@ -143,25 +143,30 @@ def priced_curves(
 
 
 def hour_cost(
-    system: str, settings: Mapping[str, str], data: Path | None, samples: int, seed: int
+    system: str, settings: Mapping[str, str], data_folder: Path | None, samples: int, seed: int
 ) -> HourCost:
     """Return the drawn cost of a used chip-hour of a system, in USD/chip/h."""
     if samples < 2:
         raise UsageError(f"--samples {samples}: expected 2 or more")
-    (evaluation,) = evaluate_each([system], data, settings, implied=STATED_RATE)
-    result = evaluation.result
-    base, power = result.metrics[HOUR], result.metrics["facility_power_w_per_chip"]
+    (evaluation,) = evaluate_each([system], data_folder, settings, implied=STATED_RATE)
+    scenario_result = evaluation.result
+    base, power = (
+        scenario_result.metrics[HOUR],
+        scenario_result.metrics["facility_power_w_per_chip"],
+    )
     if base is None or power is None:
-        raise DataError(f"{system}: has no cost of a chip-hour here: {'; '.join(result.notes)}")
+        raise DataError(
+            f"{system}: has no cost of a chip-hour here: {'; '.join(scenario_result.notes)}"
+        )
     dice = Dice(evaluation.catalogue, seed, 0, samples)
     draws = evaluation.drawn_function().sample(dice).metrics[HOUR]
     return HourCost(
         system,
-        load_system(evaluation.catalogue, result.system).chip,
+        load_system(evaluation.catalogue, scenario_result.system).chip,
         base,
         np.broadcast_to(np.asarray(draws, dtype=float), samples),
         power,
-        tuple(result.notes),
+        tuple(scenario_result.notes),
         evaluation.catalogue,
     )
 
@@ -173,7 +178,11 @@ def _rows_of_chip(
     if "accelerator" not in table:
         return table, []
     chips = accelerators(cost.catalogue)
-    parts = table["accelerator"].map(lambda name: chips.part(str(name)) if name else cost.chip)
+    parts = table["accelerator"].map(
+        lambda accelerator_name: (
+            chips.part(str(accelerator_name)) if accelerator_name else cost.chip
+        )
+    )
     if unknown_names := sorted(set(table["accelerator"][parts == ""])):
         raise DataError(f"{file}: {chips.fault(unknown_names[0])}; say it with --chip {cost.chip}")
     same_chip = parts == cost.chip
@@ -187,57 +196,63 @@ def _rows_of_chip(
     return table[same_chip], [note] if count else []
 
 
-def _number(row: JsonMapping, *names: str) -> float | None:
+def _number(curve_row: JsonMapping, *column_names: str) -> float | None:
     """Return the first column that a row states above zero."""
-    for name in names:
-        value = row.get(name)
-        if value is not None and np.isfinite(value) and value > 0:
-            return float(value)
+    for column_name in column_names:
+        cell_value = curve_row.get(column_name)
+        if cell_value is not None and np.isfinite(cell_value) and cell_value > 0:
+            return float(cell_value)
     return None
 
 
-def _output_rate(row: JsonMapping, chips: float | None) -> float | None:
+def _output_rate(curve_row: JsonMapping, chips: float | None) -> float | None:
     """Return output tokens per second and chip, of all pools."""
-    prompt, answer = _number(row, "isl_tokens"), _number(row, "osl_tokens")
-    total = _number(row, "total_tput_tok_s_per_gpu")
+    prompt, answer = _number(curve_row, "isl_tokens"), _number(curve_row, "osl_tokens")
+    total = _number(curve_row, "total_tput_tok_s_per_gpu")
     if total is not None and prompt is not None and answer is not None:
         return total * answer / (prompt + answer)
-    system_rate = _number(row, "system_tput_tok_s")
+    system_rate = _number(curve_row, "system_tput_tok_s")
     if system_rate is not None and chips is not None:
         return system_rate / chips
     # of separate pools it is printed per chip of either all or one
-    return None if _number(row, "prefill_gpus") else _number(row, "output_tput_tok_s_per_gpu")
+    return (
+        None
+        if _number(curve_row, "prefill_gpus")
+        else _number(curve_row, "output_tput_tok_s_per_gpu")
+    )
 
 
-def _priced_point(file: Path, row: JsonMapping, cost: HourCost, terms: CardTerms) -> CurvePoint:
+def _priced_point(
+    file: Path, curve_row: JsonMapping, cost: HourCost, terms: CardTerms
+) -> CurvePoint:
     """Return a measured point with its cost."""
-    where = f"{file}: row {row['number']}"
-    pools = _number(row, "prefill_gpus"), _number(row, "decode_gpus")
-    chips = sum(pools) if None not in pools else _number(row, "n_gpus")  # type: ignore[arg-type]
-    rate = _output_rate(row, chips)
+    where = f"{file}: row {curve_row['number']}"
+    pools = _number(curve_row, "prefill_gpus"), _number(curve_row, "decode_gpus")
+    chips = sum(pools) if None not in pools else _number(curve_row, "n_gpus")  # type: ignore[arg-type]
+    rate = _output_rate(curve_row, chips)
     if rate is None:
         raise DataError(
             f"{where}: states no output tokens per second of a chip; say the number of chips with "
             "--tp, or give a file with a throughput"
         )
-    time = _number(row, "tpot_ms_median", "tpot_ms_mean", "tpot_ms_p90")
-    speed = _number(row, "interactivity_tok_s_per_user") or (1e3 / time if time else None)
+    time = _number(curve_row, "tpot_ms_median", "tpot_ms_mean", "tpot_ms_p90")
+    speed = _number(curve_row, "interactivity_tok_s_per_user") or (1e3 / time if time else None)
     if speed is None:
         raise DataError(f"{where}: states no speed per user, expected tokens/s or ms per token")
-    prompt, answer = _number(row, "isl_tokens"), _number(row, "osl_tokens")
+    prompt, answer = _number(curve_row, "isl_tokens"), _number(curve_row, "osl_tokens")
     input_rate = rate * prompt / answer if prompt and answer else None
     statistics = draw_statistics(OUTPUT_COST, _usd_per_million(cost.draws, rate))
-    first_token = _number(row, "ttft_ms_median", "ttft_ms_mean")
+    first_token = _number(curve_row, "ttft_ms_median", "ttft_ms_mean")
     if statistics is None or None in statistics.values():
         raise DataError(f"{where}: {cost.system} has no finite cost of a chip-hour in its draws")
     median = float(statistics["p50"] or 0.0)
     return CurvePoint(
         file.name,
         cost.system,
-        str(row.get("model") or ""),
+        str(curve_row.get("model") or ""),
         prompt,
         answer,
-        _number(row, "concurrency"),
+        _number(curve_row, "concurrency"),
         speed,
         rate,
         input_rate,
@@ -249,11 +264,11 @@ def _priced_point(file: Path, row: JsonMapping, cost: HourCost, terms: CardTerms
         median * rate / (rate + input_rate) if input_rate else None,
         *_measured_rate_card(median, rate, input_rate, _prefill_share(pools, terms), terms),
         cost.facility_power,
-        _number(row, "avg_power_w_per_gpu"),
+        _number(curve_row, "avg_power_w_per_gpu"),
         cost.facility_power / rate,
         1.0,
-        _number(row, "tpot_ms_p90"),
-        _number(row, "ttft_ms_p90"),
+        _number(curve_row, "tpot_ms_p90"),
+        _number(curve_row, "ttft_ms_p90"),
         rate * chips if chips else None,
     )
 

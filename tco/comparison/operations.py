@@ -75,8 +75,8 @@ def _collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str
     the start.
     """
     start, stepping, latency, wire, time, call = (
-        float(value) * 1e6
-        for value in (
+        float(timing_value) * 1e6
+        for timing_value in (
             timing.start,
             timing.stepping,
             timing.latency,
@@ -95,7 +95,9 @@ def _collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str
         wire,
         time - latency - wire - call,
     )
-    return {name: max(0.0, round(part, 9)) for name, part in zip(PARTS, parts, strict=True)}
+    return {
+        part_name: max(0.0, round(part, 9)) for part_name, part in zip(PARTS, parts, strict=True)
+    }
 
 
 def candidate_rows(
@@ -135,16 +137,16 @@ def candidate_rows(
         else {algorithm: algorithm_named(algorithms, operation, algorithm)},
         size,
     )
-    best = min(open_, key=lambda name: float(open_[name].time))
+    best = min(open_, key=lambda algorithm_name: float(open_[algorithm_name].time))
     rest = timings_of_available(group_links, operation, algorithms, size)
     timings_by_name = {
-        name: rest[name]
-        if name in rest
+        algorithm_name: rest[algorithm_name]
+        if algorithm_name in rest
         else with_caller_overhead(group_links, operation, time_algorithm(), size)
-        for name, time_algorithm in algorithms.items()
+        for algorithm_name, time_algorithm in algorithms.items()
     }
-    rows, buffer_bytes = [], float(reported_bytes(group_links, size))
-    for name, timing in sorted(
+    measured_rows, buffer_bytes = [], float(reported_bytes(group_links, size))
+    for algorithm_name, timing in sorted(
         timings_by_name.items(),
         key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time)),
     ):
@@ -153,30 +155,30 @@ def candidate_rows(
         parts = _collective_time_breakdown(
             timing, float(links.latencies.ends) * float(timing.kernels)
         )
-        rows.append(
+        measured_rows.append(
             Measured(
                 buffer_bytes,
-                name,
+                algorithm_name,
                 time * 1e6,
                 buffer_bytes / time / 1e9,
                 bus,
-                name == best,
-                name in rest,
+                algorithm_name == best,
+                algorithm_name in rest,
                 parts,
             )
         )
-    return rows
+    return measured_rows
 
 
 def in_a_step(
-    values: Values, family: str, operation: str, ranks: float, links: Links, time: float
+    input_values: Values, family: str, operation: str, ranks: float, links: Links, time: float
 ) -> float:
     """Return the time of a collective inside an engine's step, in seconds.
 
     The software of the step is mature. The collective waits until its last rank has come.
 
     Args:
-        values: Values by input path.
+        input_values: Values by input path.
         family: Family of chips whose waits apply.
         operation: Name of the collective.
         ranks: Number of ranks.
@@ -184,25 +186,26 @@ def in_a_step(
         time: Time of the collective alone, in seconds.
 
     """
-    waits = {name: values[f"performance.{family}.{name}"] for name in WAITS}
-    name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
-    return float(waited_for(time, waits, name, ranks, links.world))
+    waits = {wait_name: input_values[f"performance.{family}.{wait_name}"] for wait_name in WAITS}
+    wait_name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
+    return float(waited_for(time, waits, wait_name, ranks, links.world))
 
 
-def limited(text: str) -> tuple[int, int]:
+def limited(groups_text: str) -> tuple[int, int]:
     """Return the groups of experts a token may reach, and all groups.
 
     Args:
-        text: Both counts with a slash between them, such as `4/8`.
+        groups_text: Both counts with a slash between them, such as `4/8`.
 
     Raises:
         DataError: The text has another form, or the first count is not between 1 and the second.
 
     """
-    drawn, slash, groups = text.partition("/")
+    drawn, slash, groups = groups_text.partition("/")
     if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
         raise DataError(
-            f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of "
+            f"--groups: {groups_text!r}, expected D/G such as 4/8: a token reaches D of G groups "
+            "of "
             "experts"
         )
     return int(drawn), int(groups)
@@ -225,12 +228,12 @@ def doublings(first: float, last: float) -> list[float]:
 
 
 def as_engine_runs(
-    row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float
+    measured_row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float
 ) -> Measured:
     """Return a collective's row with the time of an engine's kernel.
 
     Args:
-        row: Algorithm at one size, timed by physics.
+        measured_row: Algorithm at one size, timed by physics.
         learnt: Correction of the engine's kernel.
         operation: Name of the collective.
         ranks: Number of ranks.
@@ -243,14 +246,14 @@ def as_engine_runs(
     time = float(
         learnt.of(
             operation,
-            row.time_us / 1e6,
-            {"ranks": float(ranks), "size": row.size, "tokens": tokens},
+            measured_row.time_us / 1e6,
+            {"ranks": float(ranks), "size": measured_row.size, "tokens": tokens},
         )
     )
-    return row._replace(
+    return measured_row._replace(
         time_us=time * 1e6,
-        rate=row.size / time / 1e9,
-        bus=bus_bandwidth(operation, ranks, row.size, time),
+        rate=measured_row.size / time / 1e9,
+        bus=bus_bandwidth(operation, ranks, measured_row.size, time),
     )
 
 
@@ -285,7 +288,7 @@ class KernelAnswer:
     @property
     def bound(self) -> str:
         """Name of the longest part."""
-        return max(self.made.parts, key=lambda name: float(self.made.parts[name]))
+        return max(self.made.parts, key=lambda part_name: float(self.made.parts[part_name]))
 
     @property
     def rate(self) -> float:
@@ -293,11 +296,11 @@ class KernelAnswer:
         return float(self.made.flops / self.made.time)
 
 
-def operation_of(name: str, phase: str) -> str:
+def operation_of(operation_name: str, phase: str) -> str:
     """Return the kernel that an operation and an attention phase mean.
 
     Args:
-        name: Operation, such as `gemm` or `attention`.
+        operation_name: Operation, such as `gemm` or `attention`.
         phase: Phase of attention: `prefill`, `decode` or `latent`.
 
     Returns:
@@ -307,14 +310,14 @@ def operation_of(name: str, phase: str) -> str:
         DataError: The operation or the phase is unknown.
 
     """
-    refuse_unknown("operation", [name], OPERATIONS, "--op")
+    refuse_unknown("operation", [operation_name], OPERATIONS, "--op")
     refuse_unknown("phase", [phase], PHASES, "--phase")
-    return phase if name == "attention" else name
+    return phase if operation_name == "attention" else operation_name
 
 
 def answer_kernel_query(
     catalogue: Catalogue,
-    values: Values,
+    input_values: Values,
     chip: str,
     operation: str,
     precision: str,
@@ -326,7 +329,7 @@ def answer_kernel_query(
 
     Args:
         catalogue: Holds the families of chips and the calibration rows.
-        values: Values by input path.
+        input_values: Values by input path.
         chip: Id of the chip.
         operation: Name of the kernel, as `operation_of` returns.
         precision: Number format of the kernel.
@@ -340,23 +343,26 @@ def answer_kernel_query(
 
     """
     family_of(catalogue, chip)
-    missing = [name for name in SHAPES[operation] if sides.get(name) is None]
+    missing = [side_name for side_name in SHAPES[operation] if sides.get(side_name) is None]
     if missing:
         raise UsageError(
-            f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}"
+            f"{operation} needs "
+            f"{', '.join('--' + side_name.replace('_', '-') for side_name in missing)}"
         )
     known_libraries = sorted(
-        family for family, name in catalogue.calibration_rows if name == STATED[operation]
+        family
+        for family, parameter_name in catalogue.calibration_rows
+        if parameter_name == STATED[operation]
     )
     of_engine = library is not None and is_of_engine(library)
     if library is not None and library not in known_libraries and not of_engine:
         raise unknown("library", library, known_libraries, "--library")
-    shape = {name: sides[name] for name in SHAPES[operation]}
+    shape = {side_name: sides[side_name] for side_name in SHAPES[operation]}
     if cores is not None:
-        _refuse_cores(catalogue, values, chip, operation, cores)
+        _refuse_cores(catalogue, input_values, chip, operation, cores)
     form, on = (
-        computed_on(values, chip, precision, "kernel.precision"),
-        chip_on(catalogue, values, chip),
+        computed_on(input_values, chip, precision, "kernel.precision"),
+        chip_on(catalogue, input_values, chip),
     )
     runs = BARE if library is None or of_engine else library
     kernel_time, learnt, factor = kernel_timing(on, operation, form, shape, runs, cores), None, None
@@ -367,11 +373,12 @@ def answer_kernel_query(
         factor = float(kernel_time.time / physics)
     if not 0 < float(kernel_time.time) < math.inf:
         raise DataError(
-            f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: "
+            f"{operation} of "
+            f"{', '.join(f'{side_name} {side:g}' for side_name, side in shape.items())}: "
             "takes no finite time"
         )
     cut = (
-        tiling(operands(on, form), *(shape[name] for name in SHAPES[operation]))
+        tiling(operands(on, form), *(shape[side_name] for side_name in SHAPES[operation]))
         if operation in ("gemm", "grouped")
         else None
     )
@@ -383,14 +390,14 @@ def answer_kernel_query(
         shape,
         kernel_time,
         cut,
-        float(values[f"parts.{chip}.{form.peak}"]),
+        float(input_values[f"parts.{chip}.{form.peak}"]),
         learnt,
         factor,
     )
 
 
 def _refuse_cores(
-    catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float
+    catalogue: Catalogue, input_values: Values, chip: str, operation: str, cores: float
 ) -> None:
     """Refuse a part of the cores of a chip that has them all at work, more cores than there are,
     and kernels other than products.
@@ -399,7 +406,7 @@ def _refuse_cores(
         raise UsageError(
             "--cores: only products on chips whose cores software hands out may have some of them"
         )
-    chip_cores = values.structure(f"parts.{chip}.cores")
+    chip_cores = input_values.structure(f"parts.{chip}.cores")
     if cores > chip_cores:
         raise UsageError(f"--cores {cores:g}: {chip} has {chip_cores:g}")
 
@@ -411,14 +418,14 @@ DECIDES = {  # the figures a phase decides; those that are a time fall with it, 
 }
 
 
-def performance_bound_rows(result: Result) -> list[JsonObject]:
+def performance_bound_rows(scenario_result: Result) -> list[JsonObject]:
     """Return the performance figures of a result, each with its bound.
 
     The bound takes most of the figure's phase. The gap is the time of the phase over the ideal time
     of the operators under that bound.
 
     Args:
-        result: Result of a scenario.
+        scenario_result: Result of a scenario.
 
     Returns:
         Row per figure that has a value: metric, value, phase, bound, the bound's share of the
@@ -427,28 +434,32 @@ def performance_bound_rows(result: Result) -> list[JsonObject]:
 
     """
     bound_rows = []
-    for phase, phase_profile in result.report.phases.items():
+    for phase, phase_profile in scenario_result.report.phases.items():
         for metric in DECIDES.get(phase, ()):
-            value = result.metrics.get(metric)
-            if value is None:
+            metric_value = scenario_result.metrics.get(metric)
+            if metric_value is None:
                 continue
             timed_profile = (
                 phase_profile.alone or phase_profile if metric == "ttft_s" else phase_profile
             )
             shares, lines = timed_profile.shares, timed_profile.lines
-            bound = max(shares, key=lambda name: shares[name])
+            bound = max(shares, key=lambda bound_name: shares[bound_name])
             # the time of what it binds at its peak
             floor = sum(
                 line.ideal for line in lines if line.bound == bound and line.ideal is not None
             )
             gap = float(timed_profile.time) / floor if floor else None
             at_bound = (
-                None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
+                None
+                if gap is None
+                else metric_value / gap
+                if METRICS[metric].unit == "s"
+                else metric_value * gap
             )
             bound_rows.append(
                 {
                     "metric": metric,
-                    "value": value,
+                    "value": metric_value,
                     "phase": phase,
                     "bound": bound,
                     "bound_share": shares[bound],

@@ -47,13 +47,16 @@ class Ranking(NamedTuple):
 
 
 def ranking(
-    settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False
+    settings: Mapping[str, str],
+    data_folder: Path | None,
+    vendor: str | None = None,
+    air: bool = False,
 ) -> Ranking:
     """Rank systems by the median cost of their draws.
 
     Args:
         settings: Values by input path, as a user sets them.
-        data: Folder of own data; None takes the default data folders.
+        data_folder: Folder of own data; None takes the default data folders.
         vendor: Vendor of the systems, in any case; None takes all vendors.
         air: Whether to rank only systems that air cools.
 
@@ -65,7 +68,7 @@ def ranking(
         DataError: The vendor is unknown, or air cools no system of the vendor.
 
     """
-    catalogue = catalogue_for(None, data)
+    catalogue = catalogue_for(None, data_folder)
     documents = {
         system: catalogue.document("systems", system, "system")[1]
         for system in catalogue.ids("systems")
@@ -92,16 +95,19 @@ def ranking(
             f"{', '.join(of_vendor)}"
         )
     evaluations = evaluate_each(
-        list(dict.fromkeys([*eligible_systems, HEADLINE_SYSTEM])), data, settings, refuse=False
+        list(dict.fromkeys([*eligible_systems, HEADLINE_SYSTEM])),
+        data_folder,
+        settings,
+        refuse=False,
     )
-    results = [
-        result
-        for result in compare_results(
+    scenario_results = [
+        scenario_result
+        for scenario_result in compare_results(
             [evaluation.result for evaluation in evaluations], HEADLINE_SYSTEM
         ).results
-        if result.system in eligible_systems
+        if scenario_result.system in eligible_systems
     ]
-    metric = rated_by(results) or PRICED[0]
+    metric = rated_by(scenario_results) or PRICED[0]
     rated = [
         evaluation
         for evaluation in evaluations
@@ -119,15 +125,15 @@ def ranking(
     order = sorted((median, system) for system, median in medians.items() if median is not None)
     ranks = {system: rank_number for rank_number, (_, system) in enumerate(order, 1)}
 
-    def ranked(result: Result) -> Ranked:
+    def ranked(scenario_result: Result) -> Ranked:
         why = (
-            why_absent(result, metric)
-            if result.metrics[metric] is None
+            why_absent(scenario_result, metric)
+            if scenario_result.metrics[metric] is None
             else None
-            if result.system in ranks
+            if scenario_result.system in ranks
             else MISSED
         )
-        chip = documents[result.system]["chip"]
+        chip = documents[scenario_result.system]["chip"]
         year = (
             catalogue.part_input(chip, "released", "").value
             if catalogue.has_part_value(chip, "released")
@@ -135,28 +141,33 @@ def ranking(
         )
         dated = None if year is None else month_text(year)
         return Ranked(
-            ranks.get(result.system),
-            result,
-            medians.get(result.system),
-            vendors[result.system],
-            cooling[result.system],
+            ranks.get(scenario_result.system),
+            scenario_result,
+            medians.get(scenario_result.system),
+            vendors[scenario_result.system],
+            cooling[scenario_result.system],
             dated,
             why,
         )
 
-    rows = sorted(map(ranked, results), key=lambda row: (row.rank is None, row.rank or 0))
-    return Ranking(catalogue, metric, rows)
+    ranked_rows = sorted(
+        map(ranked, scenario_results),
+        key=lambda ranked_row: (ranked_row.rank is None, ranked_row.rank or 0),
+    )
+    return Ranking(catalogue, metric, ranked_rows)
 
 
 def _rewrite_ranking() -> None:
     """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
     first.
     """
-    rows = [row for row in ranking({}, None).rows if row.rank is not None]
+    ranked_rows = [
+        ranked_row for ranked_row in ranking({}, None).rows if ranked_row.rank is not None
+    ]
     lines = [",".join(RANKED)]
-    for row in rows:
-        median = f"{row.median_usd_per_million_output_tokens:.3g}"
-        lines.append(f'{row.result.system},{median},"{row.result.standing.short}"')
+    for ranked_row in ranked_rows:
+        median = f"{ranked_row.median_usd_per_million_output_tokens:.3g}"
+        lines.append(f'{ranked_row.result.system},{median},"{ranked_row.result.standing.short}"')
     (data_directory() / RANKS).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -30,11 +30,13 @@ class Costs(NamedTuple):
     ends: Mapping[str, FloatArray] = {}  # with the software of all at an end of its reach
 
 
-def _regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE) -> Regime:
+def _regime_at(
+    rack_names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE
+) -> Regime:
     """Return the regime at one speed: kind, picks, rival and probability.
 
     Args:
-        names: Racks, in the order of the rows of `costs`.
+        rack_names: Racks, in the order of the rows of `costs`.
         costs: What the work costs each of them in every draw.
         late: Racks that come too late for the order, and the month they come in numbers.
 
@@ -47,41 +49,53 @@ def _regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NON
     shares = stakes(costs.drawn)
     wins = _beats(costs.drawn, foremost)
     chances = wins.mean(axis=1)
-    rivals = [name for row, name in enumerate(names) if row != foremost]
+    rivals = [
+        rack_name for rack_index, rack_name in enumerate(rack_names) if rack_index != foremost
+    ]
     software = {
         end: least_regret(drawn) for end, drawn in costs.ends.items() if np.isfinite(drawn).any()
     }
-    late_picks = {names[row]: late[names[row]] for row in tied if names[row] in late}
-    regret_means = [shares[row].share_of_best.mean for row in tied]
+    late_picks = {
+        rack_names[rack_index]: late[rack_names[rack_index]]
+        for rack_index in tied
+        if rack_names[rack_index] in late
+    }
+    regret_means = [shares[rack_index].share_of_best.mean for rack_index in tied]
     return Regime(
         _kind_of_lead(costs, tied, wins, software),
-        picks=_picks_of(names, tied),
-        foremost=names[foremost],
+        picks=_picks_of(rack_names, tied),
+        foremost=rack_names[foremost],
         rival=rivals[int(chances.argmin())] if rivals else None,
         probability=float(chances.min()) if rivals else float(reach[foremost]),
         keeps=min(regret_means),
         most=max(regret_means),
-        worst=min(shares[row].share_of_best.p10 for row in tied),
-        by_software={end: _picks_of(names, rows) for end, rows in software.items()},
+        worst=min(shares[rack_index].share_of_best.p10 for rack_index in tied),
+        by_software={
+            end: _picks_of(rack_names, rack_indices) for end, rack_indices in software.items()
+        },
         by_software_keeps={
-            end: stakes(costs.ends[end])[rows[0]].share_of_best.mean
-            for end, rows in software.items()
+            end: stakes(costs.ends[end])[rack_indices[0]].share_of_best.mean
+            for end, rack_indices in software.items()
         },
         late=late_picks,
-        available=_picks_in_time(names, costs, late) if late_picks else (),
+        available=_picks_in_time(rack_names, costs, late) if late_picks else (),
     )
 
 
-def _picks_of(names: Sequence[str], rows: Sequence[int]) -> tuple[str, ...]:
-    return tuple(sorted(names[row] for row in rows))
+def _picks_of(rack_names: Sequence[str], rack_indices: Sequence[int]) -> tuple[str, ...]:
+    return tuple(sorted(rack_names[rack_index] for rack_index in rack_indices))
 
 
-def _picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -> tuple[str, ...]:
-    rows = [row for row, name in enumerate(names) if name not in late]
-    drawn = costs.drawn[rows]
-    if not rows or np.isfinite(drawn).mean(axis=1).max() < SERVES:
+def _picks_in_time(
+    rack_names: Sequence[str], costs: Costs, late: Mapping[str, str]
+) -> tuple[str, ...]:
+    rack_indices = [
+        rack_index for rack_index, rack_name in enumerate(rack_names) if rack_name not in late
+    ]
+    drawn = costs.drawn[rack_indices]
+    if not rack_indices or np.isfinite(drawn).mean(axis=1).max() < SERVES:
         return ()
-    return _picks_of([names[row] for row in rows], least_regret(drawn))
+    return _picks_of([rack_names[rack_index] for rack_index in rack_indices], least_regret(drawn))
 
 
 def _kind_of_lead(
@@ -104,12 +118,15 @@ def _kind_of_lead(
 def _software_decides(costs: Costs, software: Mapping[str, Sequence[int]]) -> bool:
     if len(software) < 2 or set.intersection(*map(set, software.values())):
         return False
-    return all(surely(_beats(costs.ends[end], rows[0])) >= LIKELY for end, rows in software.items())
+    return all(
+        surely(_beats(costs.ends[end], rack_indices[0])) >= LIKELY
+        for end, rack_indices in software.items()
+    )
 
 
-def _beats(costs: FloatArray, row: int) -> FloatArray:
+def _beats(costs: FloatArray, rack_index: int) -> FloatArray:
     endless = np.where(np.isnan(costs), np.inf, costs)
-    return np.asarray(endless[row] < np.delete(endless, row, axis=0))
+    return np.asarray(endless[rack_index] < np.delete(endless, rack_index, axis=0))
 
 
 def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
@@ -123,9 +140,9 @@ def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
 
     """
     return {
-        end: names
-        for end, names in regime.by_software.items()
-        if names and not set(names) & set(regime.picks)
+        end: rack_names
+        for end, rack_names in regime.by_software.items()
+        if rack_names and not set(rack_names) & set(regime.picks)
     }
 
 
@@ -146,7 +163,11 @@ def _joined_regime(regime: Regime, next_regime: Regime) -> Regime:
     least = min(regime, next_regime, key=lambda either: either.probability or 0.0)
     ends = [end for end in regime.by_software if end in next_regime.by_software]
     common = {
-        end: tuple(name for name in regime.by_software[end] if name in next_regime.by_software[end])
+        end: tuple(
+            rack_name
+            for rack_name in regime.by_software[end]
+            if rack_name in next_regime.by_software[end]
+        )
         for end in ends
     }
     return least._replace(
@@ -166,7 +187,7 @@ def _joined_regime(regime: Regime, next_regime: Regime) -> Regime:
 
 
 def regimes_of(
-    names: Sequence[str],
+    rack_names: Sequence[str],
     speeds: Sequence[float],
     costs: Sequence[Costs],
     drawn: bool,
@@ -178,18 +199,20 @@ def regimes_of(
     is nothing to pick, so there is no regime.
 
     Args:
-        names: Racks, in the order of the rows of `costs`.
+        rack_names: Racks, in the order of the rows of `costs`.
         speeds: Speeds looked at, ascending; none where no speed is asked for.
         costs: What the work costs each rack at each of these speeds.
         drawn: Whether costs are draws, not base cases.
         late: Racks that come too late for the order, and the month they come in numbers.
 
     """
-    if len(names) < 2:
+    if len(rack_names) < 2:
         return []
     regimes: list[Regime] = []
     for index, costs_here in enumerate(costs):
-        here = _regime_at(names, costs_here, late)._replace(speeds=tuple(speeds[index : index + 1]))
+        here = _regime_at(rack_names, costs_here, late)._replace(
+            speeds=tuple(speeds[index : index + 1])
+        )
         if regimes and _is_alike(regimes[-1], here):
             regimes[-1] = _joined_regime(regimes[-1], here)
         else:

@@ -103,7 +103,11 @@ def least_regret(costs: FloatArray) -> list[int]:
     order = np.argsort(-means, kind="stable")
     behind = shares[order[0]] - shares
     errors = paired_errors(behind, reached)
-    return [int(row) for row in order if means[order[0]] - means[row] <= INTERVAL * errors[row]]
+    return [
+        int(choice_index)
+        for choice_index in order
+        if means[order[0]] - means[choice_index] <= INTERVAL * errors[choice_index]
+    ]
 
 
 def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
@@ -144,12 +148,12 @@ class SpendingMix(NamedTuple):
     shares: Mapping[str, float]
 
 
-def choices_in(text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
+def choices_in(choices_text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
     """Return the choices that `A,B:0.5+C:0.5` names; what is none raises `UsageError` or
     `DataError`.
     """
     spending_mixes = []
-    for part in text.split(","):
+    for part in choices_text.split(","):
         pairs = [
             share_text.strip().rpartition(":")
             if ":" in share_text
@@ -157,10 +161,13 @@ def choices_in(text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
             for share_text in part.split("+")
         ]
         refuse_unknown(
-            "scenario to choose", [name for name, _, _ in pairs], scenario_names, "--choose"
+            "scenario to choose",
+            [scenario_name for scenario_name, _, _ in pairs],
+            scenario_names,
+            "--choose",
         )
         try:
-            shares = {name: float(share) for name, _, share in pairs}
+            shares = {scenario_name: float(share) for scenario_name, _, share in pairs}
         except ValueError:
             raise UsageError(
                 f"--choose {part}: expected shares of dollars, such as "
@@ -179,7 +186,7 @@ def choices_in(text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
     return spending_mixes
 
 
-def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share:
+def rated(choice: SpendingMix, scenario_names: Sequence[str], costs: FloatArray) -> Share:
     """Return the share of best of a spending mix.
 
     Every dollar counts by its part of the mix.
@@ -187,7 +194,10 @@ def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share
     best_shares = shares_of_best(costs)
     return _share_of(
         sum(
-            (share * best_shares[names.index(name)] for name, share in choice.shares.items()),
+            (
+                share * best_shares[scenario_names.index(scenario_name)]
+                for scenario_name, share in choice.shares.items()
+            ),
             np.zeros(best_shares.shape[1]),
         )
     )

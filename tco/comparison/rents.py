@@ -40,13 +40,13 @@ class Rent(NamedTuple):
 
 
 def rents_of(
-    chip_or_system: str | None, data: Path | None, settings: Mapping[str, str]
+    chip_or_system: str | None, data_folder: Path | None, settings: Mapping[str, str]
 ) -> tuple[Catalogue, list[Rent]]:
     """Return the rents of a chip or of all chips.
 
     Args:
         chip_or_system: Id of a chip or of a system; None for all chips.
-        data: Folder of a person's own data.
+        data_folder: Folder of a person's own data.
         settings: Values by input path, for the cost of a chip-hour.
 
     Returns:
@@ -56,8 +56,10 @@ def rents_of(
         DataError: The chip has no rent.
 
     """
-    catalogue = catalogue_for(None, data)
-    chips = sorted({chip for chip, name in catalogue.part_rows if name in RENTS})
+    catalogue = catalogue_for(None, data_folder)
+    chips = sorted(
+        {chip for chip, rent_attribute in catalogue.part_rows if rent_attribute in RENTS}
+    )
     if chip_or_system is not None:
         system = catalogue.ids("systems")
         chip = (
@@ -76,11 +78,17 @@ def _chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) ->
     """Return every rent of a chip, by statistic and date."""
     costs: dict[str, float | None] = {}
     rents = []
-    for name in RENTS:
-        rows: Sequence[CatalogueRow] = catalogue.part_rows.get((chip, name), [])
-        path = f"parts.{chip}.{name}"
-        for row in sorted(live(rows, True, path), key=lambda row: row.begins) if rows else ():
-            rent_input = to_input(row, path, attribute_of("parts", name, row.where))
+    for rent_attribute in RENTS:
+        rent_rows: Sequence[CatalogueRow] = catalogue.part_rows.get((chip, rent_attribute), [])
+        path = f"parts.{chip}.{rent_attribute}"
+        for rent_row in (
+            sorted(live(rent_rows, True, path), key=lambda rent_row: rent_row.begins)
+            if rent_rows
+            else ()
+        ):
+            rent_input = to_input(
+                rent_row, path, attribute_of("parts", rent_attribute, rent_row.where)
+            )
             if rent_input.as_of not in costs:
                 costs[rent_input.as_of] = _supplier_chip_hour_cost(
                     catalogue, chip, {**settings, "terms.date": rent_input.as_of}
@@ -91,7 +99,7 @@ def _chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) ->
             )
             rent_fields = (
                 chip,
-                RENTS[name],
+                RENTS[rent_attribute],
                 catalogue.publisher(rent_input.source),
                 rent_input.as_of,
                 float(rent_input.value),
@@ -111,13 +119,13 @@ def _supplier_chip_hour_cost(
     """
     from tco.scenario.evaluate import evaluate
 
-    for name in catalogue.ids("systems"):
-        _, document = catalogue.document("systems", name, "system")
+    for system_name in catalogue.ids("systems"):
+        _, document = catalogue.document("systems", system_name, "system")
         if document.get("chip") == chip:
             whose = "hyperscaler" if document.get("owner_pays") == "built-up" else "neocloud"
             try:
                 supplier_result = evaluate(
-                    name,
+                    system_name,
                     {"terms.perspective": whose, **settings},
                     catalogue=catalogue,
                     refuse=False,

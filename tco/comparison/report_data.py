@@ -66,14 +66,17 @@ class Material(NamedTuple):
 
 
 def material_of(
-    names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]
+    scenario_names: Sequence[str],
+    baseline: str | None,
+    data_folder: Path | None,
+    settings: Mapping[str, str],
 ) -> Material:
     """Evaluate scenarios with their traces and make every possible study.
 
     Args:
-        names: Ids and files of scenarios.
+        scenario_names: Ids and files of scenarios.
         baseline: Scenario that the other scenarios are held against; None takes the usual baseline.
-        data: Folder of the option `--data`; None without.
+        data_folder: Folder of the option `--data`; None without.
         settings: Values by input path.
 
     Returns:
@@ -83,7 +86,7 @@ def material_of(
         DataError: A saved result holds no formulas, or the baseline is not among the scenarios.
 
     """
-    evaluations = evaluate_each(names, data, settings, refuse=False, trace=True)
+    evaluations = evaluate_each(scenario_names, data_folder, settings, refuse=False, trace=True)
     for evaluation in evaluations:
         if not evaluation.result.nodes:
             raise DataError(
@@ -91,10 +94,12 @@ def material_of(
                 "its "
                 "scenario"
             )
-    base, results = compare_results([evaluation.result for evaluation in evaluations], baseline)
+    base, scenario_results = compare_results(
+        [evaluation.result for evaluation in evaluations], baseline
+    )
     evaluations = [
-        evaluation._replace(result=result)
-        for evaluation, result in zip(evaluations, results, strict=True)
+        evaluation._replace(result=scenario_result)
+        for evaluation, scenario_result in zip(evaluations, scenario_results, strict=True)
     ]
     notes: list[str] = []
     tornados = [
@@ -104,7 +109,7 @@ def material_of(
         )
         if (
             tornado := _study_or_note(
-                partial(_tornado_of, evaluation, evaluations, base, data),
+                partial(_tornado_of, evaluation, evaluations, base, data_folder),
                 evaluation,
                 "tornado",
                 notes,
@@ -128,9 +133,9 @@ def material_of(
         for evaluation in fabrics.values()
         if (fabric := _study_or_note(partial(fabric_of, evaluation), evaluation, "fabric", notes))
     ]
-    field = _field_between(evaluations, tornados, data, settings, notes)
+    field = _field_between(evaluations, tornados, data_folder, settings, notes)
     return Material(
-        catalogue_of(evaluations, data),
+        catalogue_of(evaluations, data_folder),
         evaluations,
         base,
         confidence_of(evaluations, base),
@@ -154,7 +159,10 @@ def _study_or_note(
 
 
 def _tornado_of(
-    evaluation: Evaluation, evaluations: Sequence[Evaluation], baseline: str, data: Path | None
+    evaluation: Evaluation,
+    evaluations: Sequence[Evaluation],
+    baseline: str,
+    data_folder: Path | None,
 ) -> Sensitivity:
     """Return the sensitivity analysis of a scenario against the baseline.
 
@@ -163,11 +171,18 @@ def _tornado_of(
     """
     base = next(candidate for candidate in evaluations if candidate.result.scenario == baseline)
     if evaluation is not base and evaluation.result.metrics[RATIO] is not None:
-        return sensitivity(evaluation.name, RATIO, data, evaluation.settings, baseline=base.name)
+        return sensitivity(
+            evaluation.name, RATIO, data_folder, evaluation.settings, baseline=base.name
+        )
     metric = next(
-        (name for name in COSTS if evaluation.result.metrics[name] is not None), COSTS[-1]
+        (
+            metric_name
+            for metric_name in COSTS
+            if evaluation.result.metrics[metric_name] is not None
+        ),
+        COSTS[-1],
     )
-    tornado = sensitivity(evaluation.name, metric, data, evaluation.settings)
+    tornado = sensitivity(evaluation.name, metric, data_folder, evaluation.settings)
     if tornado.centre is None:  # a tornado stands about a middle
         tornado.sides[0].metric(metric)
     return tornado
@@ -176,7 +191,7 @@ def _tornado_of(
 def _field_between(
     evaluations: Sequence[Evaluation],
     tornados: Sequence[Sensitivity],
-    data: Path | None,
+    data_folder: Path | None,
     settings: Mapping[str, str],
     notes: list[str],
 ) -> Map | None:
@@ -220,7 +235,7 @@ def _field_between(
         [swing_input.path for swing_input in ranges],
         cost,
         ends,
-        data,
+        data_folder,
         settings,
     )
     return _study_or_note(make, rated[0], "map", notes)

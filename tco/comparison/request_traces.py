@@ -37,10 +37,10 @@ def trace_statistics(trace: RequestTrace) -> dict[str, float]:
         "requests_per_s": float(1 / gaps.mean()),
         "arrival_cv": float(gaps.std() / gaps.mean()),
     }
-    for name in LENGTHS:
-        side, percentile = name.split("_p")
+    for length_name in LENGTHS:
+        side, percentile = length_name.split("_p")
         lengths = trace.prompt if side == "input" else trace.answer
-        statistics[name] = float(np.quantile(lengths, int(percentile) / 100))
+        statistics[length_name] = float(np.quantile(lengths, int(percentile) / 100))
     statistics["correlation"] = spearman(trace.prompt, trace.answer) or 0.0
     waits = trace.since_use
     if trace.session is not None:
@@ -88,39 +88,42 @@ def _means_of_parts(lengths: FloatArray, parts: int) -> FloatArray:
     return of_parts * parts / len(lengths)
 
 
-def traffic_text(trace: RequestTrace, name: str) -> str:
+def traffic_text(trace: RequestTrace, trace_name: str) -> str:
     """Return the TOML document of the traffic of a trace.
 
     Args:
         trace: The requests.
-        name: Name of the trace, which the document repeats.
+        trace_name: Name of the trace, which the document repeats.
 
     """
     statistics, sample = trace_statistics(trace), sampled_lengths(trace)
     texts = [
-        f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\n"
+        f"# Summed up from {json.dumps(trace_name)}: {len(trace.arrived):,} requests.\n"
         "# Kept: their rate and bursts, and the joint lengths in [sample].\n"
         "# Lost: how the rate moves over hours, and the order of the lengths.\n"
-        f"name = {json.dumps(f'As {name}')}\n"
+        f"name = {json.dumps(f'As {trace_name}')}\n"
         'promises = ["ttft p90 <= 2 s", "tpot p90 <= 50 ms"]  # yours\n'
     ]
-    for key, value in statistics.items():
-        numbers = "".join(f"{number} = {value!r}\n" for number in ("value", "low", "high"))
+    for statistic_name, statistic_value in statistics.items():
+        numbers = "".join(
+            f"{number} = {statistic_value!r}\n" for number in ("value", "low", "high")
+        )
         texts.append(
-            f'\n[{key}]\n{numbers}unit = "{UNITS.get(key, "")}"\nkind = "measured"\n'
-            f'source = "own"\nnote = "{DEFINITIONS.get(key, "quantile of the trace")}"\n'
+            f'\n[{statistic_name}]\n{numbers}unit = "{UNITS.get(statistic_name, "")}"\n'
+            'kind = "measured"\n'
+            f'source = "own"\nnote = "{DEFINITIONS.get(statistic_name, "quantile of the trace")}"\n'
         )
     of_trace = "".join(
-        f"{key} = {statistics[key]!r}\n"
-        for key in (*LENGTHS, "correlation", "reuse")
-        if key in statistics
+        f"{statistic_name} = {statistics[statistic_name]!r}\n"
+        for statistic_name in (*LENGTHS, "correlation", "reuse")
+        if statistic_name in statistics
     )
     columns = ("prompt", "answer", "prefix")[: sample.shape[1]]
-    rows = "".join(f"    {list(map(int, row))},\n" for row in sample.tolist())
+    rows_text = "".join(f"    {list(map(int, sample_row))},\n" for sample_row in sample.tolist())
     texts.append(
         "\n# Requests whose lengths stand for those of the trace. A quantile or a reuse that is\n"
         "# changed above, or set, stretches them from what they are here.\n"
-        f"[sample]\n{of_trace}# tokens: {', '.join(columns)}\nrequests = [\n{rows}]\n"
+        f"[sample]\n{of_trace}# tokens: {', '.join(columns)}\nrequests = [\n{rows_text}]\n"
     )
     return "".join(texts)
 

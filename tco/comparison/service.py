@@ -55,14 +55,14 @@ METRICS = (
     *("chips", "chips_bought", "racks", "usd_per_million_output_tokens"),
     *("usd_per_million_output_tokens_in_use", "usd_per_month", "requests_per_s_per_chip"),
     *("output_tokens_per_s_per_chip", "rejected_share", "attainment"),
-    *(f"{name}_p{percentile}_s" for name in PROMISED for percentile in PERCENTILES),
+    *(f"{metric_name}_p{percentile}_s" for metric_name in PROMISED for percentile in PERCENTILES),
     *("utilisation", "hit_rate", "agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
     "joule_per_token",
 )
 # metrics that rest on waits
 OF_WAITS = frozenset(
     (
-        *(f"{name}_p{percentile}_s" for name in WAITS for percentile in PERCENTILES),
+        *(f"{metric_name}_p{percentile}_s" for metric_name in WAITS for percentile in PERCENTILES),
         *("agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
     )
 )
@@ -88,7 +88,7 @@ class Service(NamedTuple):
 
 def _inputs_for_traffic(
     catalogue: Catalogue,
-    name: str,
+    scenario_name: str,
     settings: Mapping[str, str],
     variant: Mapping[str, str],
     traffic: Traffic,
@@ -105,10 +105,10 @@ def _inputs_for_traffic(
             f"--set {clash[0]}: traffic says how long requests are and how they come; set "
             f"{GROUP}.* instead"
         )
-    scenario = load_scenario(catalogue, name)
+    scenario = load_scenario(catalogue, scenario_name)
     unset = resolve_scenario(catalogue, scenario, dict(settings), dict(variant))
     if unset.kind != "serving":
-        raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
+        raise DataError(f"{scenario_name}: its workload is no serving of requests (workload.kind)")
     context = scenario_model(unset, unset.values()).context
     drawn = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
     served = within_context(drawn, context)
@@ -118,7 +118,10 @@ def _inputs_for_traffic(
         )
     length_settings = {
         **settings,
-        **{path: f"{round(float(getattr(served, name).mean()))}" for path, name in LENGTHS.items()},
+        **{
+            path: f"{round(float(getattr(served, field_name).mean()))}"
+            for path, field_name in LENGTHS.items()
+        },
     }
     return resolve_scenario(
         catalogue, scenario, dict(length_settings), dict(variant)
@@ -147,21 +150,33 @@ def _size_serving_fleet(
     refuse_unknown("router", [router], ROUTERS, "--router")
     catalogue, user_settings = catalogue_for(scenario, data), dict(set or {})
     traffic_settings = {
-        path: text for path, text in user_settings.items() if path.startswith(f"{GROUP}.")
+        path: setting_text
+        for path, setting_text in user_settings.items()
+        if path.startswith(f"{GROUP}.")
     }
     loaded_traffic = load_traffic(catalogue, traffic, traffic_settings)
     required_promises = own_promises(promises, "--promise") or loaded_traffic.promises
     if not required_promises:
         raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
-    rest = {path: text for path, text in user_settings.items() if path not in traffic_settings}
+    rest = {
+        path: setting_text
+        for path, setting_text in user_settings.items()
+        if path not in traffic_settings
+    }
     inputs, settings = _inputs_for_traffic(catalogue, scenario, rest, variant or {}, loaded_traffic)
-    values = inputs.values()
-    machine, model = server_of(inputs, values)
-    request = request_of(values)
-    paid = {path: text for path, text in rest.items() if not path.startswith("workload.")}
-    result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
-    goodput = result.metrics["goodput"] or 1.0
-    pause = loaded_traffic.thinking + request.answer / max(values["workload.interactivity"], 1.0)
+    input_values = inputs.values()
+    machine, model = server_of(inputs, input_values)
+    request = request_of(input_values)
+    paid = {
+        path: setting_text
+        for path, setting_text in rest.items()
+        if not path.startswith("workload.")
+    }
+    scenario_result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
+    goodput = scenario_result.metrics["goodput"] or 1.0
+    pause = loaded_traffic.thinking + request.answer / max(
+        input_values["workload.interactivity"], 1.0
+    )
     served_share = share_served(loaded_traffic, model.context)
     rejection = (
         f"{100 * (1 - served_share):.2g} % of the requests of {loaded_traffic.id} are longer than "
@@ -176,15 +191,15 @@ def _size_serving_fleet(
     fleet = search.cheapest(judged)
     if fleet is None:
         nearest = "; ".join(
-            f"of {promise} the nearest is {value:.3g} s"
-            for promise, value in zip(required_promises, search.nearest(judged), strict=True)
+            f"of {promise} the nearest is {nearest_time:.3g} s"
+            for promise, nearest_time in zip(required_promises, search.nearest(judged), strict=True)
         )
         raise DataError(
             f"{scenario}: no plan keeps {', '.join(map(str, required_promises))} under "
             f"{loaded_traffic.id}: {nearest}"
         )
-    values.check_given(inputs.is_known)
-    metrics = _fleet_metrics(result, search, required_promises, fleet)
+    input_values.check_given(inputs.is_known)
+    metrics = _fleet_metrics(scenario_result, search, required_promises, fleet)
     if racks is not None and metrics["racks"] > racks:
         raise DataError(f"{scenario}: {_too_few_racks(racks, search.rate, fleet, metrics)}")
     notes = [f"{scenario}: {rejection}"] if served_share < 1 else []
@@ -194,10 +209,10 @@ def _size_serving_fleet(
             "promise a ttft or e2e to get more chips"
         )
     errors = {
-        f"{name}_p{percentile}_s": quantile_error(times, percentile / 100)
-        for name, times in fleet.times.items()
+        f"{metric_name}_p{percentile}_s": quantile_error(times, percentile / 100)
+        for metric_name, times in fleet.times.items()
         for percentile in PERCENTILES
-        if not (fleet.growing and name in WAITS)
+        if not (fleet.growing and metric_name in WAITS)
     }
     spread = (
         _token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
@@ -213,12 +228,14 @@ def _size_serving_fleet(
             "engines": fleet.readers
         }
     measured = {
-        name: value for name, value in metrics.items() if not (fleet.growing and name in OF_WAITS)
+        metric_name: metric_value
+        for metric_name, metric_value in metrics.items()
+        if not (fleet.growing and metric_name in OF_WAITS)
     }
     measured, errors, plan = (figures_apart(table, GROUP) for table in (measured, errors, plan))
     spread = spread and figures_apart(spread, GROUP)
     return Service(
-        result,
+        scenario_result,
         loaded_traffic,
         required_promises,
         router,
@@ -248,9 +265,9 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
 
     """
     sized_services, missed = list[Service](), list[DataError]()
-    for name in scenarios:
+    for scenario_name in scenarios:
         try:
-            sized_services.append(_size_serving_fleet(name, *asked, **how))
+            sized_services.append(_size_serving_fleet(scenario_name, *asked, **how))
         except DataError as error:
             missed.append(error)
     if not sized_services:
@@ -264,9 +281,9 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
 
 def _described(plan: Any, machine: Any, *without: str) -> JsonObject:
     return {"chips": int(plan.chips)} | {
-        name: axis
-        for name, axis in decode_plan_document(plan, machine.links).items()
-        if name not in without
+        axis_name: axis
+        for axis_name, axis in decode_plan_document(plan, machine.links).items()
+        if axis_name not in without
     }
 
 
@@ -287,7 +304,7 @@ def _too_few_racks(
 
 
 def _fleet_metrics(
-    result: Result, search: Search, promises: Sequence[Promise], fleet: ServingFleet
+    scenario_result: Result, search: Search, promises: Sequence[Promise], fleet: ServingFleet
 ) -> dict[str, float]:
     """Return the figures of a fleet, by metric.
 
@@ -295,7 +312,7 @@ def _fleet_metrics(
     next).
 
     Args:
-        result: The system's costs per chip.
+        scenario_result: The system's costs per chip.
         search: The search that found the fleet, with the traffic it serves.
         promises: What each request was promised.
         fleet: The fleet.
@@ -305,12 +322,15 @@ def _fleet_metrics(
 
     """
     hour, power = (
-        result.metrics[name] for name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip")
+        scenario_result.metrics[metric_name]
+        for metric_name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip")
     )
-    domain_chips, domain_racks = (result.metrics[name] for name in ("chips", "racks"))
+    domain_chips, domain_racks = (
+        scenario_result.metrics[metric_name] for metric_name in ("chips", "racks")
+    )
     if hour is None or power is None or domain_chips is None or domain_racks is None:
-        why = why_absent(result, "tco_usd_per_chip_hour")
-        raise DataError(f"{result.scenario}: tco_usd_per_chip_hour has no value: {why}")
+        why = why_absent(scenario_result, "tco_usd_per_chip_hour")
+        raise DataError(f"{scenario_result.scenario}: tco_usd_per_chip_hour has no value: {why}")
     times, rate = fleet.times, search.rate
     chips = chips_with_spares(fleet.chips, search.goodput)
     chips_bought = fleet.domains * domain_chips
@@ -335,8 +355,10 @@ def _fleet_metrics(
         "rejected_share": 1 - search.served_share,
         "attainment": float(together.mean()) * search.served_share,
         **{
-            f"{name}_p{percentile}_s": float(np.quantile(times[name], percentile / 100))
-            for name in PROMISED
+            f"{metric_name}_p{percentile}_s": float(
+                np.quantile(times[metric_name], percentile / 100)
+            )
+            for metric_name in PROMISED
             for percentile in PERCENTILES
         },
         "utilisation": fleet.utilisation,
@@ -351,7 +373,7 @@ def _fleet_metrics(
 def _token_cost_percentiles(
     scenario: str,
     settings: Mapping[str, str],
-    data: Path | None,
+    data_folder: Path | None,
     fleet: ServingFleet,
     metrics: Mapping[str, float],
     samples: int,
@@ -368,7 +390,7 @@ def _token_cost_percentiles(
         "workload.ttft": "0 s",
     }
     drawn = uncertainty(
-        scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data, hold=True
+        scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data_folder, hold=True
     )
     base, cost_statistics = (
         drawn.asked.result.metrics[cost],
@@ -377,7 +399,7 @@ def _token_cost_percentiles(
     if base is None or cost_statistics is None:
         return None
     return {
-        name: metrics[cost] * value / base
-        for name in ("p10", "p50", "p90")
-        if (value := cost_statistics[name]) is not None
+        percentile_name: metrics[cost] * percentile_value / base
+        for percentile_name in ("p10", "p50", "p90")
+        if (percentile_value := cost_statistics[percentile_name]) is not None
     }

@@ -84,26 +84,26 @@ def read_trace(path: Path) -> RequestTrace:
         raise DataError(
             f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}"
         )
-    text = read_text(path)
-    is_json = text.lstrip()[:1] in ("{", "[")
-    header, rows = (_json_rows if is_json else _csv_rows)(path, text)
+    trace_text = read_text(path)
+    is_json = trace_text.lstrip()[:1] in ("{", "[")
+    header, trace_rows = (_json_rows if is_json else _csv_rows)(path, trace_text)
     reader = _TraceReader(path, is_json, *_recognised_columns(path, header))
-    for row in rows:
-        reader.add(row)
+    for trace_row in trace_rows:
+        reader.add(trace_row)
     return reader.trace()
 
 
 # ---------------------------------------------------------------- files
-def _csv_rows(path: Path, text: str) -> tuple[list[str], Iterator[TraceRow]]:
+def _csv_rows(path: Path, trace_text: str) -> tuple[list[str], Iterator[TraceRow]]:
     import csv
 
-    if "\0" in text:
+    if "\0" in trace_text:
         raise DataError(f"{path}: holds NUL bytes, expected CSV text")
-    lines = text.splitlines(keepends=True)
+    lines = trace_text.splitlines(keepends=True)
     first = lines[0] if lines else ""
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    header = [name.strip() for name in next(reader, [])]
+    header = [column_name.strip() for column_name in next(reader, [])]
     if not any(header):
         raise DataError(f"{path}: is empty, expected the columns {', '.join(NEEDED)}")
 
@@ -124,29 +124,29 @@ def _csv_rows(path: Path, text: str) -> tuple[list[str], Iterator[TraceRow]]:
     return header, rows()
 
 
-def _json_rows(path: Path, text: str) -> tuple[list[str], Iterator[TraceRow]]:
-    objects = _json_objects(path, text)
+def _json_rows(path: Path, trace_text: str) -> tuple[list[str], Iterator[TraceRow]]:
+    objects = _json_objects(path, trace_text)
     first_line, first = next(objects, (1, {}))
     header = list(first)
 
     def rows() -> Iterator[TraceRow]:
         yield TraceRow(first_line, list(first.values()))
         for line, request in objects:
-            yield TraceRow(line, [request.get(key) for key in header])
+            yield TraceRow(line, [request.get(column_name) for column_name in header])
 
     return header, rows()
 
 
-def _json_objects(path: Path, text: str) -> Iterator[tuple[int, dict[str, object]]]:
+def _json_objects(path: Path, trace_text: str) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield line and content of each object, of a list or of a line each."""
     numbered: Iterable[tuple[int, object]]
-    if text.lstrip().startswith("["):
-        numbered, word = enumerate(_parsed_json(path, 1, text), 1), "object"
+    if trace_text.lstrip().startswith("["):
+        numbered, word = enumerate(_parsed_json(path, 1, trace_text), 1), "object"
     else:
         word = "line"
         numbered = (
             (line, _parsed_json(path, line, content))
-            for line, content in enumerate(text.splitlines(), 1)
+            for line, content in enumerate(trace_text.splitlines(), 1)
             if content.strip()
         )
     for number, request in numbered:
@@ -155,9 +155,9 @@ def _json_objects(path: Path, text: str) -> Iterator[tuple[int, dict[str, object
         yield number, request
 
 
-def _parsed_json(path: Path, line: int, text: str) -> list[object]:
+def _parsed_json(path: Path, line: int, json_text: str) -> list[object]:
     try:
-        parsed: list[object] = json.loads(text)
+        parsed: list[object] = json.loads(json_text)
     except (ValueError, RecursionError) as error:
         fault = getattr(error, "msg", str(error))
         raise DataError(
@@ -167,8 +167,8 @@ def _parsed_json(path: Path, line: int, text: str) -> list[object]:
 
 
 # ---------------------------------------------------------------- columns
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+def _plain(column_name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", column_name.lower())
 
 
 def _recognised_columns(
@@ -176,34 +176,35 @@ def _recognised_columns(
 ) -> tuple[dict[str, TraceColumn], tuple[str, ...]]:
     """Return the columns of a header by what they hold, and the names that nothing is known of."""
     table = [
-        row
-        for _, row in read_csv(
+        spelling_row
+        for _, spelling_row in read_csv(
             data_directory() / "words" / "trace_columns.csv",
             ("column", "spelling", "unit", "beside"),
         )
     ]
-    names = {_plain(name) for name in header}
+    plain_names = {_plain(column_name) for column_name in header}
     columns = dict[str, TraceColumn]()
     strange = []
-    for position, name in enumerate(header):
-        if not name:  # the index that pandas writes
+    for position, column_name in enumerate(header):
+        if not column_name:  # the index that pandas writes
             continue
         meanings = [
-            row
-            for row in table
-            if _plain(row["spelling"]) == _plain(name)
-            and (not row["beside"] or _plain(row["beside"]) in names)
+            spelling_row
+            for spelling_row in table
+            if _plain(spelling_row["spelling"]) == _plain(column_name)
+            and (not spelling_row["beside"] or _plain(spelling_row["beside"]) in plain_names)
         ]
         if not meanings:
-            strange.append(name)
+            strange.append(column_name)
             continue
         column = meanings[0]["column"]
         if column in columns and column != "unread":
             raise DataError(
-                f"{path}:1: columns {columns[column].header!r} and {name!r} both hold {column}, "
+                f"{path}:1: columns {columns[column].header!r} and {column_name!r} both hold "
+                f"{column}, "
                 "expected one of them; take the other out"
             )
-        columns[column] = TraceColumn(name, meanings[0]["unit"], position)
+        columns[column] = TraceColumn(column_name, meanings[0]["unit"], position)
     _refuse_misspelt(path, table, columns, strange)
     return columns, tuple(strange)
 
@@ -217,22 +218,31 @@ def _refuse_misspelt(
     """Refuse a header that lacks a needed column, or nearly spells one that it lacks."""
     import difflib
 
-    spellings = {row["spelling"]: row["column"] for row in table if row["column"] != "unread"}
-    lacking = [name for name in NEEDED if name not in columns]
+    spellings = {
+        spelling_row["spelling"]: spelling_row["column"]
+        for spelling_row in table
+        if spelling_row["column"] != "unread"
+    }
+    lacking = [needed_column for needed_column in NEEDED if needed_column not in columns]
     if lacking:
-        synonyms = [name for name, column in spellings.items() if column == lacking[0]][1:4]
+        synonyms = [
+            known_spelling for known_spelling, column in spellings.items() if column == lacking[0]
+        ][1:4]
         unknown_names = "".join(
-            f"; unknown column {name!r}{nearest(name, spellings)}" for name in strange
+            f"; unknown column {strange_name!r}{nearest(strange_name, spellings)}"
+            for strange_name in strange
         )
         raise DataError(
             f"{path}:1: lacks column {lacking[0]!r}, also called {', '.join(synonyms)}"
             f"{unknown_names}"
         )
-    absent = [name for name, column in spellings.items() if column not in columns]
-    for name in strange:
-        near = difflib.get_close_matches(name.lower(), absent, n=1, cutoff=0.8)
+    absent = [
+        known_spelling for known_spelling, column in spellings.items() if column not in columns
+    ]
+    for strange_name in strange:
+        near = difflib.get_close_matches(strange_name.lower(), absent, n=1, cutoff=0.8)
         if near:
-            raise DataError(f"{path}:1: unknown column {name!r}; did you mean {near[0]!r}?")
+            raise DataError(f"{path}:1: unknown column {strange_name!r}; did you mean {near[0]!r}?")
 
 
 # ---------------------------------------------------------------- rows
@@ -253,21 +263,24 @@ class _TraceReader:
         self.first_time, self.unit = math.nan, ""
         self.previous, self.left_out = -math.inf, 0
 
-    def add(self, row: TraceRow) -> None:
+    def add(self, trace_row: TraceRow) -> None:
         """Read a request."""
-        arrived = self._arrival(row)
-        prompt, answer = (self._number(row, name) for name in ("input_tokens", "output_tokens"))
+        arrived = self._arrival(trace_row)
+        prompt, answer = (
+            self._number(trace_row, column_name)
+            for column_name in ("input_tokens", "output_tokens")
+        )
         if not prompt or not answer:
             self.left_out += 1
             return
         self.arrived.append(arrived)
         self.prompt.append(prompt)
         self.answer.append(answer)
-        self._add_session(row)
+        self._add_session(trace_row)
         if "blocks" in self.columns:
-            self._add_blocks(row, arrived)
+            self._add_blocks(trace_row, arrived)
         elif "prefix" in self.columns:
-            self._add_prefix(row, prompt)
+            self._add_prefix(trace_row, prompt)
 
     def trace(self) -> RequestTrace:
         """Return the requests read."""
@@ -293,96 +306,107 @@ class _TraceReader:
             self.unread,
         )
 
-    def _place(self, row: TraceRow, name: str) -> str:
-        column = self.columns[name]
+    def _place(self, trace_row: TraceRow, column_name: str) -> str:
+        column = self.columns[column_name]
         number = "" if self.is_json else f":{column.position + 1}"
-        return f"{self.path}:{row.line}{number}: {column.header}"
+        return f"{self.path}:{trace_row.line}{number}: {column.header}"
 
-    def _cell(self, row: TraceRow, name: str) -> object:
-        return row.cells[self.columns[name].position]
+    def _cell(self, trace_row: TraceRow, column_name: str) -> object:
+        return trace_row.cells[self.columns[column_name].position]
 
-    def _is_missing(self, row: TraceRow, name: str) -> bool:
-        cell = self._cell(row, name)
+    def _is_missing(self, trace_row: TraceRow, column_name: str) -> bool:
+        cell = self._cell(trace_row, column_name)
         return cell is None or str(cell).strip().lower() in MISSING
 
-    def _number(self, row: TraceRow, name: str, most: float = MOST_TOKENS) -> float:
-        value = _number_or_nan(self._cell(row, name))
-        if 0 <= value < most:
-            return value
-        raise self._refused(row, name, f"a number from 0 to {most:g}")
+    def _number(self, trace_row: TraceRow, column_name: str, most: float = MOST_TOKENS) -> float:
+        cell_number = _number_or_nan(self._cell(trace_row, column_name))
+        if 0 <= cell_number < most:
+            return cell_number
+        raise self._refused(trace_row, column_name, f"a number from 0 to {most:g}")
 
-    def _refused(self, row: TraceRow, name: str, expected: str) -> DataError:
-        cell = self._cell(row, name)
+    def _refused(self, trace_row: TraceRow, column_name: str, expected: str) -> DataError:
+        cell = self._cell(trace_row, column_name)
         cell_text = repr(cell) if isinstance(cell, str) else json.dumps(cell)
-        return DataError(f"{self._place(row, name)} is {cell_text}, expected {expected}")
+        return DataError(
+            f"{self._place(trace_row, column_name)} is {cell_text}, expected {expected}"
+        )
 
-    def _arrival(self, row: TraceRow) -> float:
+    def _arrival(self, trace_row: TraceRow) -> float:
         """Return the seconds between the first row and a request."""
         unit = self.columns["arrived"].unit
-        time = _number_or_nan(self._cell(row, "arrived"))
+        time = _number_or_nan(self._cell(trace_row, "arrived"))
         if not math.isnan(time):
             if not 0 <= time < LATEST:
                 raise self._refused(
-                    row, "arrived", f"seconds or an epoch time from 0 to {LATEST:g}, or an ISO date"
+                    trace_row,
+                    "arrived",
+                    f"seconds or an epoch time from 0 to {LATEST:g}, or an ISO date",
                 )
-            unit = unit or next(name for name, least in UNITS.items() if time >= least)
+            unit = unit or next(time_unit for time_unit, least in UNITS.items() if time >= least)
         else:
-            time, unit = _instant(str(self._cell(row, "arrived"))), "date"
+            time, unit = _instant(str(self._cell(trace_row, "arrived"))), "date"
             if math.isnan(time):
                 raise self._refused(
-                    row, "arrived", "seconds, an epoch time or an ISO date (2023-11-16 18:15:46)"
+                    trace_row,
+                    "arrived",
+                    "seconds, an epoch time or an ISO date (2023-11-16 18:15:46)",
                 )
         if not self.unit:
             self.first_time, self.unit = time, unit
         if unit != self.unit:
-            raise self._refused(row, "arrived", f"a time in {self.unit}, as in the first row")
+            raise self._refused(trace_row, "arrived", f"a time in {self.unit}, as in the first row")
         arrived = (time - self.first_time) * SECONDS.get(unit, 1.0)
         if arrived < self.previous:
             raise DataError(
-                f"{self._place(row, 'arrived')} is earlier than in the line before, expected rows "
+                f"{self._place(trace_row, 'arrived')} is earlier than in the line before, expected "
+                "rows "
                 "in the order they came; sort the file by it"
             )
         self.previous = arrived
         return arrived
 
-    def _add_session(self, row: TraceRow) -> None:
+    def _add_session(self, trace_row: TraceRow) -> None:
         """Number the session of a request; one without an id is a session by itself."""
         count = len(self.sessions)
-        name = "session" if "session" in self.columns else "chat"
-        if name not in self.columns:
+        id_column = "session" if "session" in self.columns else "chat"
+        if id_column not in self.columns:
             return
-        if self._is_missing(row, name):
-            self.session.append(self.sessions.setdefault(f"row {row.line}", count))
+        if self._is_missing(trace_row, id_column):
+            self.session.append(self.sessions.setdefault(f"row {trace_row.line}", count))
             return
-        identity = f"id {self._cell(row, name)}"
-        if name == "session" or "parent" not in self.columns:
+        identity = f"id {self._cell(trace_row, id_column)}"
+        if id_column == "session" or "parent" not in self.columns:
             self.session.append(self.sessions.setdefault(identity, count))
             return
-        is_first = self._is_missing(row, "parent") or str(self._cell(row, "parent")) == NO_PARENT
-        parent = identity if is_first else f"id {self._cell(row, 'parent')}"
+        is_first = (
+            self._is_missing(trace_row, "parent")
+            or str(self._cell(trace_row, "parent")) == NO_PARENT
+        )
+        parent = identity if is_first else f"id {self._cell(trace_row, 'parent')}"
         number = self.sessions.setdefault(parent, count)
         self.sessions[identity] = number
         self.session.append(number)
 
-    def _add_prefix(self, row: TraceRow, prompt: float) -> None:
-        prefix = 0.0 if self._is_missing(row, "prefix") else self._number(row, "prefix")
+    def _add_prefix(self, trace_row: TraceRow, prompt: float) -> None:
+        prefix = 0.0 if self._is_missing(trace_row, "prefix") else self._number(trace_row, "prefix")
         if prefix > prompt:
             raise DataError(
-                f"{self._place(row, 'prefix')} is {prefix:g} of a prompt of {prompt:g} tokens, "
+                f"{self._place(trace_row, 'prefix')} is {prefix:g} of a prompt of {prompt:g} "
+                "tokens, "
                 "expected no more than the prompt"
             )
         self.prefix.append(prefix)
 
-    def _add_blocks(self, row: TraceRow, arrived: float) -> None:
+    def _add_blocks(self, trace_row: TraceRow, arrived: float) -> None:
         """Count the leading blocks of a prompt that earlier prompts had."""
-        blocks = self._cell(row, "blocks")
+        blocks = self._cell(trace_row, "blocks")
         if isinstance(blocks, str):
             try:
                 blocks = json.loads(blocks)
             except ValueError:
                 blocks = None
         if not isinstance(blocks, list) or any(isinstance(block, list | dict) for block in blocks):
-            raise self._refused(row, "blocks", "a list of hashes")
+            raise self._refused(trace_row, "blocks", "a list of hashes")
         shared, latest = 0, math.nan
         for block in blocks:
             if block not in self.last_use:
@@ -392,7 +416,7 @@ class _TraceReader:
         self.blocks.append(len(blocks))
         self.shared_blocks.append(shared)
         self.since_use.append(arrived - latest)
-        self.places.append(self._place(row, "blocks"))
+        self.places.append(self._place(trace_row, "blocks"))
 
     def _prefix_of_blocks(self, prompt: FloatArray) -> FloatArray:
         """Return the tokens of the blocks that each prompt shares with earlier ones."""
@@ -422,10 +446,10 @@ def _number_or_nan(cell: object) -> float:
         return math.nan
 
 
-def _instant(text: str) -> float:
+def _instant(date_text: str) -> float:
     """Return the seconds from 1970 to an ISO date, UTC without a zone; nan where it is none."""
     try:
-        date = datetime.fromisoformat(text.strip().removesuffix(" UTC").replace("/", "-"))
+        date = datetime.fromisoformat(date_text.strip().removesuffix(" UTC").replace("/", "-"))
     except ValueError:
         return math.nan
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()

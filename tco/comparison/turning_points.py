@@ -108,17 +108,17 @@ def _turn_of(
     prices = span.quantile(price_deviates)
     before = span.quantile(dice.correlated_deviates(span))
     means = _mean_shares(drawn, bases, slopes, before, prices, span.value)
-    row = [rack.name for rack in racks].index(pick)
-    leads = means[:, row] - np.delete(means, row, axis=1).max(axis=1)
+    pick_index = [rack.name for rack in racks].index(pick)
+    leads = means[:, pick_index] - np.delete(means, pick_index, axis=1).max(axis=1)
     crossing = _nearest_crossing(price_deviates - span.home, leads)
     if crossing is None:
         return None
     offset, beyond = crossing
     other_racks = [rack.name for rack in racks if rack.name != pick]
-    rival = other_racks[int(np.delete(means[beyond], row).argmax())]
+    rival = other_racks[int(np.delete(means[beyond], pick_index).argmax())]
     turns_at = float(span.quantile(np.array(span.home + offset)))
     rival_index = [rack.name for rack in racks].index(rival)
-    even = break_even(bases[[row, rival_index]], slopes[[row, rival_index]], span)
+    even = break_even(bases[[pick_index, rival_index]], slopes[[pick_index, rival_index]], span)
     return PriceTurn(
         path,
         pick,
@@ -140,15 +140,15 @@ def _mean_shares(
     slopes: FloatArray,
     before: FloatArray,
     prices: FloatArray,
-    value: float,
+    central_price: float,
 ) -> FloatArray:
     """Return mean shares of the least cost (rows: prices, columns: racks).
 
     The share of a rack is the least cost of a draw divided by the rack's cost.
     """
-    had = bases[:, None] + slopes[:, None] * (before - value)
+    had = bases[:, None] + slopes[:, None] * (before - central_price)
     relative_slopes = slopes[:, None] * before / had
-    costs = drawn * (1 + relative_slopes * (prices / value - 1)[:, None, None])
+    costs = drawn * (1 + relative_slopes * (prices / central_price - 1)[:, None, None])
     missed = np.isnan(costs)
     least = np.where(missed, np.inf, costs).min(axis=1, keepdims=True)
     reached = np.isfinite(least)

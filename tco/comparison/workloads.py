@@ -40,24 +40,35 @@ class Cell(NamedTuple):
     share_of_best: Hidden[Mapping[str, float] | None]
 
 
-def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None) -> list[Cell]:
-    """Return the cells of every workload, speed and system in `names`.
+def matrix(
+    scenario_names: Sequence[str], settings: Mapping[str, str], data_folder: Path | None
+) -> list[Cell]:
+    """Return the cells of every workload, speed and system in `scenario_names`.
 
     Args:
-        names: Scenarios or systems by name, or scenario files.
+        scenario_names: Scenarios or systems by name, or scenario files.
         settings: Values by input path, as a user sets them.
-        data: Folder of data that comes after the shipped data; None for no folder.
+        data_folder: Folder of data that comes after the shipped data; None for no folder.
 
     """
     workloads = stepped(WORKLOADS, lambda workload: f"rating {workload}")
-    return [cell for workload in workloads for cell in cells_of(workload, names, settings, data)]
+    return [
+        cell
+        for workload in workloads
+        for cell in cells_of(workload, scenario_names, settings, data_folder)
+    ]
 
 
 def cells_of(
-    workload: str, names: Sequence[str], settings: Mapping[str, str], data: Path | None
+    workload: str,
+    scenario_names: Sequence[str],
+    settings: Mapping[str, str],
+    data_folder: Path | None,
 ) -> list[Cell]:
     """Return the cells of one workload."""
-    evaluations = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
+    evaluations = evaluate_each(
+        scenario_names, data_folder, {**settings, "workload": workload}, refuse=False
+    )
     base, _ = compare_results([evaluation.result for evaluation in evaluations])
     confidence = confidence_of(evaluations, base)
     picks = {
@@ -78,6 +89,13 @@ def cells_of(
         for evaluation, sure in zip(evaluations, confidence.sure, strict=True)
     ]
     return [
-        Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, share_of_best)
-        for speed, name, cheapest, share_of_best in points
+        Cell(
+            workload,
+            speed,
+            scenario_name,
+            scenario_name in picks.get(speed, ()),
+            cheapest,
+            share_of_best,
+        )
+        for speed, scenario_name, cheapest, share_of_best in points
     ]

@@ -142,15 +142,17 @@ class ScheduleRunner:
     with values that come with each call.
     """
 
-    def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
+    def __init__(self, schedule: Schedule, kernel_values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
         self.values = {
-            position: values[position] for position in schedule.leaves if position in values
+            position: kernel_values[position]
+            for position in schedule.leaves
+            if position in kernel_values
         }
         self.many = {
-            position: value
-            for position, value in self.values.items()
-            if value.ndim and value.shape[-1] == count
+            position: leaf_value
+            for position, leaf_value in self.values.items()
+            if leaf_value.ndim and leaf_value.shape[-1] == count
         }
         self.rows = _candidate_count(self.values.values())
         self.few: tuple[FloatArray, ScheduleRunner] | None = (
@@ -171,11 +173,11 @@ class ScheduleRunner:
             return self.evaluate_all_draws(call_values)
         if len(draws) > MOST * self.count:
             full_values = {
-                position: np.ones((*value.shape[:-1], self.count))
-                for position, value in call_values.items()
+                position: np.ones((*call_value.shape[:-1], self.count))
+                for position, call_value in call_values.items()
             }
-            for position, value in call_values.items():
-                full_values[position][..., draws] = value
+            for position, call_value in call_values.items():
+                full_values[position][..., draws] = call_value
             return [
                 output[..., draws] if output.ndim and output.shape[-1] == self.count else output
                 for output in self.evaluate_all_draws(full_values)
@@ -183,7 +185,10 @@ class ScheduleRunner:
         if self.few is None or self.few[0][draws].min(initial=0) < 0:
             draw_indices = np.full(self.count, -1)
             draw_indices[draws] = np.arange(len(draws))
-            picked = {position: value.take(draws, axis=-1) for position, value in self.many.items()}
+            picked = {
+                position: leaf_value.take(draws, axis=-1)
+                for position, leaf_value in self.many.items()
+            }
             self.few = draw_indices, ScheduleRunner(self.schedule, self.values | picked, len(draws))
         draw_indices, run = self.few
         return run(draw_indices[draws], call_values)
@@ -198,7 +203,11 @@ class ScheduleRunner:
         varying = {**self.many, **call_values}
         pieces = [
             self.schedule.run(
-                self.values | {position: value[..., part] for position, value in varying.items()}
+                self.values
+                | {
+                    position: varying_value[..., part]
+                    for position, varying_value in varying.items()
+                }
             )
             for part in parts
         ]
@@ -208,8 +217,10 @@ class ScheduleRunner:
         ]
 
 
-def _candidate_count(values: Iterable[Any]) -> int:
-    return max([len(value) for value in values if value.ndim == 2], default=1)
+def _candidate_count(kernel_values: Iterable[Any]) -> int:
+    return max(
+        [len(kernel_value) for kernel_value in kernel_values if kernel_value.ndim == 2], default=1
+    )
 
 
 def best_rows(
@@ -228,8 +239,8 @@ def best_rows(
 
     """
     arrays = score, fallback, meets
-    rows = max(np.shape(array)[0] if np.ndim(array) == 2 else 1 for array in arrays)
-    score, fallback, meets = (np.broadcast_to(array, (rows, count)) for array in arrays)
+    plan_count = max(np.shape(array)[0] if np.ndim(array) == 2 else 1 for array in arrays)
+    score, fallback, meets = (np.broadcast_to(array, (plan_count, count)) for array in arrays)
     chosen = np.where(meets, score, fallback).argmax(axis=0)
     return chosen, meets[chosen, np.arange(count)]
 
@@ -237,31 +248,31 @@ def best_rows(
 def kernel_outputs(
     kernel: ArithmeticKernel,
     targets: Sequence[int],
-    values: Mapping[int, Any],
+    kernel_values: Mapping[int, Any],
     count: int,
     draws: FloatArray | None = None,
 ) -> list[Any]:
-    """Return kernel values at the places `targets`, computed from known `values`.
+    """Return kernel values at the places `targets`, computed from known `kernel_values`.
 
     Args:
         kernel: Operations of a program.
         targets: Places of the results.
-        values: Known values by place, with draws on the last axis.
-        count: Number of draws of `values`.
+        kernel_values: Known values by place, with draws on the last axis.
+        count: Number of draws of `kernel_values`.
         draws: Indices of the draws to compute; None computes all draws.
 
     Returns:
         An array per place, with draws on the last axis where the value varies between draws.
 
     """
-    return ScheduleRunner(kernel.schedule(targets, values), values, count)(draws)
+    return ScheduleRunner(kernel.schedule(targets, kernel_values), kernel_values, count)(draws)
 
 
 def taken(
     kernel: ArithmeticKernel,
-    values: Mapping[int, Any],
+    kernel_values: Mapping[int, Any],
     positions: Iterable[int],
-    rows: Any,
+    plan_rows: Any,
     draws: FloatArray | None = None,
 ) -> dict[int, Any]:
     """Return kernel values at given places for chosen plans and draws.
@@ -270,9 +281,9 @@ def taken(
 
     Args:
         kernel: Operations of a program, with the axis of plans of each place.
-        values: Known values by place: scalars, shape (draws,), or shape (plans, draws or 1).
+        kernel_values: Known values by place: scalars, shape (draws,), or shape (plans, draws or 1).
         positions: Places to take.
-        rows: Slice of plans, or an array with the row of each pair; arrays by axis for several
+        plan_rows: Slice of plans, or an array with the row of each pair; arrays by axis for several
             axes.
         draws: Index of the draw of each pair; None pairs each draw in turn.
 
@@ -282,28 +293,30 @@ def taken(
     """
     taken_values: dict[int, Any] = {}
     for position in positions:
-        value = values[position]
-        if value.ndim == 1:
-            value = value if draws is None else value.take(draws)
-        elif value.ndim:
-            row, wide = (
-                rows[kernel.axis(position)] if isinstance(rows, dict) else rows,
-                value.shape[-1],
+        kernel_value = kernel_values[position]
+        if kernel_value.ndim == 1:
+            kernel_value = kernel_value if draws is None else kernel_value.take(draws)
+        elif kernel_value.ndim:
+            axis_rows, wide = (
+                plan_rows[kernel.axis(position)] if isinstance(plan_rows, dict) else plan_rows,
+                kernel_value.shape[-1],
             )
-            if isinstance(row, slice):
-                value = value[row]
+            if isinstance(axis_rows, slice):
+                kernel_value = kernel_value[axis_rows]
             else:
-                value = value.take(
-                    row if wide == 1 else row * wide + (np.arange(wide) if draws is None else draws)
+                kernel_value = kernel_value.take(
+                    axis_rows
+                    if wide == 1
+                    else axis_rows * wide + (np.arange(wide) if draws is None else draws)
                 )
-        taken_values[position] = value
+        taken_values[position] = kernel_value
     return taken_values
 
 
 def evaluate_partitions(
     kernel: ArithmeticKernel,
     partitions: Sequence[tuple[Sequence[int], Any]],
-    values: Mapping[int, Any],
+    kernel_values: Mapping[int, Any],
     count: int,
 ) -> list[list[Any]]:
     """Return kernel values for each request of places and draws.
@@ -313,17 +326,17 @@ def evaluate_partitions(
     Args:
         kernel: Operations of a program.
         partitions: Places of the results and indices of the draws, per request.
-        values: Known values by place, with draws on the last axis.
-        count: Number of draws of `values`.
+        kernel_values: Known values by place, with draws on the last axis.
+        count: Number of draws of `kernel_values`.
 
     Returns:
         A list per request with an array per place, draws on the last axis.
 
     """
-    order = kernel.common([targets for targets, _ in partitions], values)
+    order = kernel.common([targets for targets, _ in partitions], kernel_values)
     known_values = {
-        **values,
-        **dict(zip(order, kernel_outputs(kernel, order, values, count), strict=True)),
+        **kernel_values,
+        **dict(zip(order, kernel_outputs(kernel, order, kernel_values, count), strict=True)),
     }
     partition_outputs = []
     for targets, draws in partitions:

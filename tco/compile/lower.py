@@ -80,30 +80,30 @@ class Recipe(NamedTuple):
 @cache
 def _recipe(formula: Formula) -> Recipe:
     """Return the operations of a formula."""
-    names = {
-        name: lower_symbol - len(formula.parameters)
-        for lower_symbol, name in enumerate(formula.parameters)
+    parameter_indices = {
+        parameter_name: lower_symbol - len(formula.parameters)
+        for lower_symbol, parameter_name in enumerate(formula.parameters)
     }
     operations: list[tuple[str, tuple[Any, ...]]] = []
     met: dict[int, int] = {}
 
-    def lower_symbol(value: Any) -> Any:
-        if not isinstance(value, Symbol):
-            return float(value)
-        if value.operation == "name":
-            return names[value.arguments[0]]
-        if value.operation == "normal_cdf":
-            return lower_symbol(normal_form(value.arguments[0]))
-        if id(value) not in met:
-            taken = tuple(lower_symbol(argument) for argument in value.arguments)
-            met[id(value)] = len(operations)
-            operations.append((value.operation, taken))
-            live_symbols.append(value)  # an id is its own only while it lives
-        return met[id(value)]
+    def lower_symbol(symbol_or_number: Any) -> Any:
+        if not isinstance(symbol_or_number, Symbol):
+            return float(symbol_or_number)
+        if symbol_or_number.operation == "name":
+            return parameter_indices[symbol_or_number.arguments[0]]
+        if symbol_or_number.operation == "normal_cdf":
+            return lower_symbol(normal_form(symbol_or_number.arguments[0]))
+        if id(symbol_or_number) not in met:
+            taken = tuple(lower_symbol(argument) for argument in symbol_or_number.arguments)
+            met[id(symbol_or_number)] = len(operations)
+            operations.append((symbol_or_number.operation, taken))
+            live_symbols.append(symbol_or_number)  # an id is its own only while it lives
+        return met[id(symbol_or_number)]
 
     live_symbols: list[Symbol] = []
-    result = lower_symbol(expression(formula))
-    return Recipe(tuple(operations), result)
+    recipe_result = lower_symbol(expression(formula))
+    return Recipe(tuple(operations), recipe_result)
 
 
 def _weight(varies: int) -> tuple[int, int]:
@@ -201,8 +201,8 @@ class ArithmeticKernel:
 
     def to_json(self) -> JsonObject:
         """Return the operations as numbers and texts; numbers of plans have no such form."""
-        names = "operation", "taken", "varies", "numbers", "inputs"
-        return {name: getattr(self, name) for name in names}
+        field_names = "operation", "taken", "varies", "numbers", "inputs"
+        return {field_name: getattr(self, field_name) for field_name in field_names}
 
     @classmethod
     def from_json(cls, fields: JsonMapping) -> ArithmeticKernel:
@@ -230,17 +230,21 @@ class ArithmeticKernel:
         plan_numbers = number.numbers[self.plans.get(number.axis, slice(None))]
         return self.number(plan_numbers, PLANS << number.axis)
 
-    def number(self, value: Any, varies: int = 0) -> int:
+    def number(self, number_or_row: Any, varies: int = 0) -> int:
         """Return the place of a number, or of a row of numbers along an axis of plans: one number
         where they are all the same.
         """
-        if isinstance(value, np.ndarray) and value.ndim and (value == value[0]).all():
-            value, varies = float(value[0]), 0
-        key = ("number", varies, value.tobytes() if varies else float(value))
-        if key not in self.met:
-            self.met[key] = position = self.add("number", (), varies)
-            self.numbers[position] = value if varies else float(value)
-        return self.met[key]
+        if (
+            isinstance(number_or_row, np.ndarray)
+            and number_or_row.ndim
+            and (number_or_row == number_or_row[0]).all()
+        ):
+            number_or_row, varies = float(number_or_row[0]), 0
+        number_key = ("number", varies, number_or_row.tobytes() if varies else float(number_or_row))
+        if number_key not in self.met:
+            self.met[number_key] = position = self.add("number", (), varies)
+            self.numbers[position] = number_or_row if varies else float(number_or_row)
+        return self.met[number_key]
 
     def add(self, operation: str, taken: tuple[int, ...], varies: int) -> int:
         """Return the place of a new operation."""
@@ -258,7 +262,7 @@ class ArithmeticKernel:
                 formula_value = formula.function(*[numbers[position] for position in taken])
                 return self.number(formula_value, axes.pop() if axes else 0)
         step_positions: list[int] = []
-        operations, result = _recipe(formula)
+        operations, recipe_result = _recipe(formula)
         for operation, operands in operations:
             operand_positions = []
             for operand in operands:
@@ -270,11 +274,11 @@ class ArithmeticKernel:
                     )
             step_positions.append(self.put(operation, *operand_positions))
         return (
-            self.number(result)
-            if type(result) is float
-            else taken[result]
-            if result < 0
-            else step_positions[result]
+            self.number(recipe_result)
+            if type(recipe_result) is float
+            else taken[recipe_result]
+            if recipe_result < 0
+            else step_positions[recipe_result]
         )
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
@@ -340,10 +344,10 @@ class ArithmeticKernel:
             return reassociated
         if operation in EITHER_WAY and taken[0] > taken[1]:
             taken = taken[1], taken[0]
-        key = (operation, taken)
-        if key not in self.met:
-            self.met[key] = self.add(operation, taken, varies)
-        return self.met[key]
+        operation_key = (operation, taken)
+        if operation_key not in self.met:
+            self.met[operation_key] = self.add(operation, taken, varies)
+        return self.met[operation_key]
 
     def plain(self, position: int) -> float | None:
         """Return the one number that stands in a place; none where it varies."""
@@ -402,19 +406,21 @@ class ArithmeticKernel:
         plans on the one before.
         """
         known_numbers = {
-            position: value[:, None] if self.varies[position] else np.array(value)
-            for position, value in self.numbers.items()
+            position: number_or_row[:, None] if self.varies[position] else np.array(number_or_row)
+            for position, number_or_row in self.numbers.items()
         }
         return known_numbers | {
-            self.inputs[path]: value for path, value in drawn.items() if path in self.inputs
+            self.inputs[path]: drawn_value
+            for path, drawn_value in drawn.items()
+            if path in self.inputs
         }
 
     def before(self, axes: int, targets: Sequence[int]) -> list[int]:
         """Return the places that do not vary on some axes, and that what does rests on directly, or
         that are wanted themselves.
         """
-        key = axes, tuple(targets)
-        if key not in self.borders:
+        border_key = axes, tuple(targets)
+        if border_key not in self.borders:
             border, reached, stack = set[int](), set[int](), list(targets)
             while stack:
                 position = stack.pop()
@@ -425,8 +431,8 @@ class ArithmeticKernel:
                     border.add(position)
                 else:
                     stack.extend(self.taken[position])
-            self.borders[key] = sorted(border - self.numbers.keys())
-        return self.borders[key]
+            self.borders[border_key] = sorted(border - self.numbers.keys())
+        return self.borders[border_key]
 
     def needed(self, targets: Iterable[int], given_positions: Container[int]) -> set[int]:
         """Return the places that lead to what is wanted: operations, and what they begin with,
@@ -447,28 +453,28 @@ class ArithmeticKernel:
         """Return the places that several of some results rest on, and that what only one of them
         rests on takes.
         """
-        key = tuple(map(tuple, target_lists)), frozenset(given_positions)
-        if key not in self.shared:
-            begin = key[1] | self.numbers.keys()
-            lines = [self.needed(targets, begin) - begin for targets in key[0]]
+        shared_key = tuple(map(tuple, target_lists)), frozenset(given_positions)
+        if shared_key not in self.shared:
+            begin = shared_key[1] | self.numbers.keys()
+            lines = [self.needed(targets, begin) - begin for targets in shared_key[0]]
             times = Counter(position for line in lines for position in line)
             met = [
                 {*targets}.union(
                     *(self.taken[position] for position in line if times[position] == 1)
                 )
-                for targets, line in zip(key[0], lines, strict=True)
+                for targets, line in zip(shared_key[0], lines, strict=True)
             ]
-            self.shared[key] = sorted(
+            self.shared[shared_key] = sorted(
                 {place for met_positions in met for place in met_positions if times[place] > 1}
             )
-        return self.shared[key]
+        return self.shared[shared_key]
 
     def schedule(self, targets: Sequence[int], given_positions: Iterable[int]) -> Schedule:
         """Return the operations that lead from what is given to what is wanted."""
-        key = (tuple(targets), frozenset(given_positions))
-        if key not in self.schedules:
-            self.schedules[key] = Schedule(self, *key)
-        return self.schedules[key]
+        schedule_key = (tuple(targets), frozenset(given_positions))
+        if schedule_key not in self.schedules:
+            self.schedules[schedule_key] = Schedule(self, *schedule_key)
+        return self.schedules[schedule_key]
 
 
 class ScheduledOperation(NamedTuple):
@@ -537,9 +543,9 @@ class Schedule:
             )
         self.wanted = [register[position] for position in targets]
 
-    def run(self, values: Mapping[int, Any]) -> list[Any]:
-        """Return the values at the wanted places, computed from leaf `values`."""
-        registers: list[Any] = [values[position] for position in self.leaves]
+    def run(self, leaf_values: Mapping[int, Any]) -> list[Any]:
+        """Return the values at the wanted places, computed from leaf `leaf_values`."""
+        registers: list[Any] = [leaf_values[position] for position in self.leaves]
         registers += [None] * (self.size - len(registers))
         for function, first, second, third, into, reused in self.lines:
             if second is None:

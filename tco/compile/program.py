@@ -42,8 +42,8 @@ class Recorded(Traced):
 
     __slots__ = ("place",)
 
-    def __init__(self, value: Any, index: int) -> None:
-        super().__init__(value, Node(f"step {index}", value, "", ""))
+    def __init__(self, recorded_value: Any, index: int) -> None:
+        super().__init__(recorded_value, Node(f"step {index}", recorded_value, "", ""))
         self.place = index
 
 
@@ -67,35 +67,39 @@ class Program:
         """The reading of a program: every input is a leaf of it."""
         return self.values[self.leaf(leaf_input.value, leaf_input.path)]
 
-    def leaf(self, value: Any, path: str | None = None) -> int:
+    def leaf(self, leaf_value: Any, path: str | None = None) -> int:
         """Return the place of a leaf: inputs of one path and number are one, and so are numbers of
         the structure.
         """
-        key = (
-            (path, value.shape, value.tobytes())
-            if isinstance(value, np.ndarray)
-            else (path, float(value))
+        leaf_key = (
+            (path, leaf_value.shape, leaf_value.tobytes())
+            if isinstance(leaf_value, np.ndarray)
+            else (path, float(leaf_value))
         )
-        index = self.met.get(key)
+        index = self.met.get(leaf_key)
         if index is None:
-            index = self.met[key] = self.keep(None, value)
-            self.leaves[index] = _number_or_row(value)
+            index = self.met[leaf_key] = self.keep(None, leaf_value)
+            self.leaves[index] = _number_or_row(leaf_value)
             if path is not None:
                 self.inputs.setdefault(path, []).append(index)
                 self.path_of[index] = path
         return index
 
-    def keep(self, step: ProgramStep | None, value: Any) -> int:
+    def keep(self, step: ProgramStep | None, step_value: Any) -> int:
         """Take in a step, and return its place."""
         self.steps.append(step)
-        self.values.append(Recorded(value, len(self.values)))
+        self.values.append(Recorded(step_value, len(self.values)))
         return len(self.values) - 1
 
-    def step_index(self, value: Any) -> int:
+    def step_index(self, recorded_value: Any) -> int:
         """Return the place of a value: that of the step that gave it, or of a number of the
         structure.
         """
-        return value.place if isinstance(value, Recorded) else self.leaf(value)
+        return (
+            recorded_value.place
+            if isinstance(recorded_value, Recorded)
+            else self.leaf(recorded_value)
+        )
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Recorded:
         """Return the result of a formula, called unless it is known already."""
@@ -103,7 +107,9 @@ class Program:
             named_arguments = (
                 formula.defaults | dict(zip(formula.parameters, arguments, strict=False)) | named
             )
-            arguments = tuple([named_arguments[name] for name in formula.parameters])
+            arguments = tuple(
+                [named_arguments[parameter_name] for parameter_name in formula.parameters]
+            )
         return self.step(formula, arguments, formula.function)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
@@ -114,7 +120,9 @@ class Program:
             with paused():
                 return GATHERINGS[operation](name, terms)
         with paused():
-            return self.step(operation, terms, lambda *values: GATHERINGS[operation](name, values))
+            return self.step(
+                operation, terms, lambda *term_values: GATHERINGS[operation](name, term_values)
+            )
 
     def step(
         self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]
@@ -123,7 +131,7 @@ class Program:
 
         `compute` runs only where the function first meets these values.
         """
-        key = (
+        step_key = (
             function,
             tuple(
                 [
@@ -132,10 +140,11 @@ class Program:
                 ]
             ),
         )
-        index = self.met.get(key)
+        index = self.met.get(step_key)
         if index is None:
-            index = self.met[key] = self.keep(
-                ProgramStep(*key), compute(*[self.values[source].value for source in key[1]])
+            index = self.met[step_key] = self.keep(
+                ProgramStep(*step_key),
+                compute(*[self.values[source].value for source in step_key[1]]),
             )
         return self.values[index]
 
@@ -186,9 +195,9 @@ class Program:
     def _described(self, index: int) -> bytes:
         step = self.steps[index]
         if step is not None:
-            name = step.function if isinstance(step.function, str) else step.function.name
+            function_name = step.function if isinstance(step.function, str) else step.function.name
             sources = [self.identities[source] for source in step.taken]
-            return b"".join([b"step ", name.encode(), b" ", *sources])
+            return b"".join([b"step ", function_name.encode(), b" ", *sources])
         if (path := self.path_of.get(index)) is not None:
             return f"input {self.inputs[path].index(index)} {path}".encode()
         number = self.leaves[index]
@@ -197,8 +206,8 @@ class Program:
         return f"number {number!r}".encode()
 
 
-def _number_or_row(value: Any) -> float | PlanNumbers:
-    if not isinstance(value, np.ndarray) or value.size == 1:
-        return float(value)
-    (axis,) = (dimension for dimension, length in enumerate(value.shape) if length > 1)
-    return PlanNumbers(axis, value.ravel())
+def _number_or_row(leaf_value: Any) -> float | PlanNumbers:
+    if not isinstance(leaf_value, np.ndarray) or leaf_value.size == 1:
+        return float(leaf_value)
+    (axis,) = (dimension for dimension, length in enumerate(leaf_value.shape) if length > 1)
+    return PlanNumbers(axis, leaf_value.ravel())

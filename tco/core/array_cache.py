@@ -54,18 +54,18 @@ def cached_arrays(
     return arrays
 
 
-def _pack(key: bytes, arrays: Sequence[AnyArray]) -> bytes:
+def _pack(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
     stream = io.BytesIO()
     for array in arrays:
         np.save(stream, array, allow_pickle=False)
     content = stream.getvalue()
-    return sha256(key + content).digest() + content
+    return sha256(cache_key + content).digest() + content
 
 
-def _unpack(key: bytes, content: bytes) -> list[AnyArray]:
+def _unpack(cache_key: bytes, content: bytes) -> list[AnyArray]:
     """Return the arrays of a file; one that fails its checksum raises `ValueError`."""
     checksum, packed = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
-    if sha256(key + packed).digest() != checksum:
+    if sha256(cache_key + packed).digest() != checksum:
         raise ValueError("not the arrays that were cached")
     stream, arrays = io.BytesIO(packed), []
     while stream.tell() < len(packed):

@@ -37,8 +37,8 @@ PROCESSOR = Path("/proc/cpuinfo")  # of Linux
 ABLE = ("flags", "Features")  # its lines of what a processor can do
 
 
-def disk_cached(key: object, make: Callable[[], Any]) -> Any:
-    """Return the cached content of `key`, or make and cache it.
+def disk_cached(cache_key: object, make: Callable[[], Any]) -> Any:
+    """Return the cached content of `cache_key`, or make and cache it.
 
     The content is kept as JSON. Nothing is kept where the folder cannot be written, or while a
     user's own values are withheld.
@@ -51,7 +51,7 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     anew too. Nothing is kept in a folder that other users may write to.
 
     Args:
-        key: Any value whose `repr` identifies the content.
+        cache_key: Any value whose `repr` identifies the content.
         make: Makes the content where no valid file is kept.
 
     Returns:
@@ -60,9 +60,9 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     """
     if making.get() is not None:
         return json.loads(json.dumps(make(), default=float))
-    name = repr(key)
-    folder, rests = cache_folder(), f"{name} {stamp()}"
-    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
+    key_text = repr(cache_key)
+    folder, rests = cache_folder(), f"{key_text} {stamp()}"
+    path = folder / f"{sha256(key_text.encode()).hexdigest()[:16]}.json"
     try:
         kept_record = json.loads(read_own_file(path))
         if isinstance(kept_record, dict) and kept_record.get("sum") == _content_checksum(
@@ -91,7 +91,10 @@ def record_from_json(shape: Any, content: Any) -> Any:
     if len(kinds) < len(get_args(shape)):
         return record_from_json(kinds[0], content)
     if isinstance(content, dict):
-        return {name: record_from_json(kinds[-1], value) for name, value in content.items()}
+        return {
+            content_key: record_from_json(kinds[-1], content_value)
+            for content_key, content_value in content.items()
+        }
     items = [record_from_json(kinds[0], item) for item in content]
     return tuple(items) if get_origin(shape) is tuple else items
 
@@ -99,7 +102,7 @@ def record_from_json(shape: Any, content: Any) -> Any:
 @cache
 def _field_types(record: type) -> list[Any]:
     hints = get_type_hints(record)
-    return [hints[name] for name in record._fields]  # type: ignore[attr-defined]
+    return [hints[field_name] for field_name in record._fields]  # type: ignore[attr-defined]
 
 
 def write_own_file(path: Path, content: bytes) -> None:
@@ -152,8 +155,8 @@ def stamp() -> str:
         begin = len(str(folder)) + 1  # a path within a folder begins here
         for folder_path, folders, files in os.walk(folder):
             folders[:] = sorted(folder_name for folder_name in folders if folder_name not in UNREAD)
-            for name in sorted(files):
-                path = os.path.join(folder_path, name)
+            for file_name in sorted(files):
+                path = os.path.join(folder_path, file_name)
                 with open(path, "rb") as stream:
                     content = stream.read()
                 digest.update(f"{path[begin:]} {len(content)}\n".encode() + content)
@@ -177,13 +180,13 @@ def _computes() -> str:
     )
 
 
-def _installed(name: str) -> str:
+def _installed(library_name: str) -> str:
     """Return the metadata folder names of a library, which hold its version.
 
     The library is not imported, because an import takes long. The text is empty where the library
     is missing.
     """
-    package_spec = find_spec(name)
+    package_spec = find_spec(library_name)
     packages_folder = (
         Path(package_spec.origin).parents[1] if package_spec and package_spec.origin else None
     )
@@ -192,7 +195,7 @@ def _installed(name: str) -> str:
             sorted(
                 directory_name
                 for directory_name in os.listdir(packages_folder)
-                if directory_name.startswith(f"{name}-")
+                if directory_name.startswith(f"{library_name}-")
             )
         )
         if packages_folder
@@ -212,11 +215,11 @@ def processor() -> str:
         return os.environ.get("PROCESSOR_IDENTIFIER", "")
 
 
-def are_shipped(names: Iterable[str]) -> bool:
+def are_shipped(scenario_names: Iterable[str]) -> bool:
     """Say whether scenarios, models and data are all those of the program.
 
     Args:
-        names: Names or paths of the scenarios.
+        scenario_names: Names or paths of the scenarios.
 
     Returns:
         False where the current folder has its own `data/`, a folder with the name of a shipped
@@ -233,4 +236,7 @@ def are_shipped(names: Iterable[str]) -> bool:
         map(os.path.isdir, models)
     ):
         return False
-    return all(name in known_files and not os.path.exists(name) for name in names)
+    return all(
+        scenario_name in known_files and not os.path.exists(scenario_name)
+        for scenario_name in scenario_names
+    )

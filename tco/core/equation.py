@@ -43,10 +43,12 @@ class Symbol(NDArrayOperatorsMixin):
         self.arguments = arguments
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Symbol:
-        name = ufunc.__name__
-        operation = _UFUNCS.get(name) or (name if name in _FUNCTIONS else None)
+        function_name = ufunc.__name__
+        operation = _UFUNCS.get(function_name) or (
+            function_name if function_name in _FUNCTIONS else None
+        )
         if method != "__call__" or kwargs or operation is None:
-            raise TypeError(f"{name} is not among the functions a formula may use")
+            raise TypeError(f"{function_name} is not among the functions a formula may use")
         return Symbol(operation, *inputs)
 
     def apply(self, function: str) -> Symbol:
@@ -70,19 +72,19 @@ class Symbol(NDArrayOperatorsMixin):
         return _render(self)[0]
 
 
-def literal(value: Any) -> str:
+def literal(plain_number: Any) -> str:
     """Return a number as short as it reads back: in twelve digits, or in all where it needs
     them.
     """
-    short = f"{value:.12g}"
-    return short if float(short) == value else repr(float(value))
+    short = f"{plain_number:.12g}"
+    return short if float(short) == plain_number else repr(float(plain_number))
 
 
-def _render(value: Any) -> tuple[str, int]:
+def _render(symbol_or_number: Any) -> tuple[str, int]:
     """Return the text of a value and the precedence of its outermost operation."""
-    if not isinstance(value, Symbol):
-        return literal(value), 9
-    operation, arguments = value.operation, value.arguments
+    if not isinstance(symbol_or_number, Symbol):
+        return literal(symbol_or_number), 9
+    operation, arguments = symbol_or_number.operation, symbol_or_number.arguments
     if operation == "name":
         return str(arguments[0]), 9
     rank = _PRECEDENCE.get(operation)
@@ -90,13 +92,13 @@ def _render(value: Any) -> tuple[str, int]:
         return f"{operation}({', '.join(_render(a)[0] for a in arguments)})", 9
     texts = []
     for position, argument in enumerate(arguments):
-        text, inner = _render(argument)
+        argument_text, inner = _render(argument)
         # a - (b - c) and a / (b * c) keep their brackets; so do (a ** b) ** c and -(a + b)
         tight = inner < rank or (
             inner == rank
             and (position == 1 if operation in "-/" else position == 0 and operation == "**")
         )
-        texts.append(f"({text})" if tight else text)
+        texts.append(f"({argument_text})" if tight else argument_text)
     if operation == "neg":
         return f"-{texts[0]}", rank
     return f" {operation} ".join(texts), rank
@@ -112,7 +114,9 @@ def expression(formula: Formula) -> Any:
         A `Symbol`; a number where the body does not depend on the parameters.
 
     """
-    return formula.function(*(Symbol("name", name) for name in formula.parameters))
+    return formula.function(
+        *(Symbol("name", parameter_name) for parameter_name in formula.parameters)
+    )
 
 
 @cache
@@ -140,9 +144,12 @@ def fingerprint(formula: Formula) -> str:
     parts = (
         equation(formula),
         formula.unit,
-        *(f"{name} {unit}" for name, unit in formula.parameters.items()),
+        *(f"{parameter_name} {unit}" for parameter_name, unit in formula.parameters.items()),
     )
-    defaults = (f"{name} {value!r}" for name, value in formula.defaults.items())
+    defaults = (
+        f"{parameter_name} {default_value!r}"
+        for parameter_name, default_value in formula.defaults.items()
+    )
     return hashlib.sha256("\n".join((*parts, *defaults)).encode()).hexdigest()[:12]
 
 

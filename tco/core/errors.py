@@ -63,11 +63,11 @@ class UnavailableError(DataError):
     """
 
 
-def library(name: str, what: str, extra: str) -> Any:
+def library(module_name: str, what: str, extra: str) -> Any:
     """Return an optional library, or say how to install the library.
 
     Args:
-        name: Name of the module.
+        module_name: Name of the module.
         what: Words for the feature that needs the library, which begin the error.
         extra: Extra of this package that installs the library.
 
@@ -79,54 +79,62 @@ def library(name: str, what: str, extra: str) -> Any:
 
     """
     try:
-        return import_module(name)
+        return import_module(module_name)
     except ImportError:
         raise UsageError(
-            f"{what} needs {name.partition('.')[0]}: pip install '.[{extra}]'"
+            f"{what} needs {module_name.partition('.')[0]}: pip install '.[{extra}]'"
         ) from None
 
 
-def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
+def nearest_name(unknown_name: str, candidates: Iterable[str]) -> str | None:
     """Return the nearest known name, or None where no known name is near.
 
     A name at the end of a path is nearer than a whole word of a name, which is nearer than a part
     of a word.
 
     Args:
-        name: Name that is not known.
+        unknown_name: Name that is not known.
         candidates: Names to choose from.
 
     """
     import difflib  # only when something is already wrong
 
-    names = list(candidates)
-    holding = [candidate for candidate in names if name and name.lower() in candidate.lower()]
+    candidate_names = list(candidates)
+    holding = [
+        candidate
+        for candidate in candidate_names
+        if unknown_name and unknown_name.lower() in candidate.lower()
+    ]
     if holding:  # so the name is no longer than one of them
-        path_end = re.compile(rf"\.{re.escape(name)}$", re.IGNORECASE)
-        word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
+        path_end = re.compile(rf"\.{re.escape(unknown_name)}$", re.IGNORECASE)
+        word = re.compile(rf"(?<![a-z0-9]){re.escape(unknown_name)}(?![a-z0-9])", re.IGNORECASE)
         for closer in (word, path_end):
             holding = list(filter(closer.search, holding)) or holding
-    matches = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.6)
+    matches = difflib.get_close_matches(
+        unknown_name, holding or candidate_names, n=1, cutoff=0.0 if holding else 0.6
+    )
     if matches:
         return matches[0]
-    stem = re.split("[^a-z]", name.lower(), maxsplit=1)[0]
+    stem = re.split("[^a-z]", unknown_name.lower(), maxsplit=1)[0]
     if len(stem) < STEM:
         return None
-    return next((candidate for candidate in names if candidate.lower().startswith(stem)), None)
+    return next(
+        (candidate for candidate in candidate_names if candidate.lower().startswith(stem)), None
+    )
 
 
-def nearest(name: str, known_names: Iterable[str]) -> str:
+def nearest(unknown_name: str, known_names: Iterable[str]) -> str:
     """Return '; did you mean X?' for the nearest known name, else an empty text."""
-    match = nearest_name(name, known_names)
+    match = nearest_name(unknown_name, known_names)
     return f"; did you mean {match!r}?" if match else ""
 
 
-def unknown(what: str, name: str, known_names: Iterable[str], where: str = "") -> DataError:
+def unknown(what: str, unknown_name: str, known_names: Iterable[str], where: str = "") -> DataError:
     """Return the error for an unknown id, with the nearest known id.
 
     Args:
         what: Kind of thing that the id names, such as `chip`.
-        name: The unknown id.
+        unknown_name: The unknown id.
         known_names: All known ids.
         where: Place of the fault, such as a file or an option; may be empty.
 
@@ -135,23 +143,23 @@ def unknown(what: str, name: str, known_names: Iterable[str], where: str = "") -
         that lists all of them.
 
     """
-    names = sorted(known_names)
-    hint = nearest(name, names)
-    if not hint and len(names) <= FEW:
-        hint = f"; there are {', '.join(names)}"
+    sorted_names = sorted(known_names)
+    hint = nearest(unknown_name, sorted_names)
+    if not hint and len(sorted_names) <= FEW:
+        hint = f"; there are {', '.join(sorted_names)}"
     elif not hint and what in LISTINGS:
         hint = f"; `{LISTINGS[what]}` lists what there is"
-    return DataError(f"{where + ': ' if where else ''}unknown {what} {name!r}{hint}")
+    return DataError(f"{where + ': ' if where else ''}unknown {what} {unknown_name!r}{hint}")
 
 
 def refuse_unknown(
-    what: str, names: Iterable[str], known_names: Collection[str], where: str = ""
+    what: str, checked_names: Iterable[str], known_names: Collection[str], where: str = ""
 ) -> None:
     """Refuse the first id that is not among the known ids.
 
     Args:
         what: Kind of thing that the ids name, such as `chip`.
-        names: Ids to check.
+        checked_names: Ids to check.
         known_names: All known ids.
         where: Place of the fault, such as a file or an option; may be empty.
 
@@ -160,11 +168,12 @@ def refuse_unknown(
 
     """
     if (
-        name := next(
-            (unknown_name for unknown_name in names if unknown_name not in known_names), None
+        refused_name := next(
+            (unknown_name for unknown_name in checked_names if unknown_name not in known_names),
+            None,
         )
     ) is not None:
-        raise unknown(what, name, known_names, where)
+        raise unknown(what, refused_name, known_names, where)
 
 
 @contextmanager

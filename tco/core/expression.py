@@ -63,24 +63,24 @@ class ExpressionScope(Protocol):
         """Raise `DataError` for a name that a parameter does not know."""
 
 
-def amount(value: float, unit_text: str) -> DimensionedQuantity:
+def amount(base_value: float, unit_text: str) -> DimensionedQuantity:
     """Return a number in base units as an amount with a dimension.
 
     Args:
-        value: Number in base units.
+        base_value: Number in base units.
         unit_text: Unit, read for its dimension only.
 
     Raises:
         DataError: The text is not a unit.
 
     """
-    return DimensionedQuantity(value, _powers_of(unit(unit_text).dimension))
+    return DimensionedQuantity(base_value, _powers_of(unit(unit_text).dimension))
 
 
 def _powers_of(dimension: str) -> dict[str, float]:
     return {
-        name: (-1 if below else 1) * float(power or 1)
-        for below, name, power in FACTOR.findall(dimension)
+        dimension_name: (-1 if below else 1) * float(power or 1)
+        for below, dimension_name, power in FACTOR.findall(dimension)
     }
 
 
@@ -89,10 +89,10 @@ def _dimension_product(
 ) -> dict[str, float]:
     """Return the powers of one dimension times another to a power."""
     product_powers = {
-        name: powers.get(name, 0.0) + by * other_powers.get(name, 0.0)
-        for name in {**powers, **other_powers}
+        dimension_name: powers.get(dimension_name, 0.0) + by * other_powers.get(dimension_name, 0.0)
+        for dimension_name in {**powers, **other_powers}
     }
-    return {name: power for name, power in product_powers.items() if power}
+    return {dimension_name: power for dimension_name, power in product_powers.items() if power}
 
 
 # whatever the unit
@@ -104,12 +104,12 @@ GATHERED: dict[str, Callable[..., float]] = {
 
 
 def evaluate_formula(
-    text: str, scope: ExpressionScope, place_of: Callable[[int], str]
+    formula_text: str, scope: ExpressionScope, place_of: Callable[[int], str]
 ) -> DimensionedQuantity:
-    """Return the amount and dimension of the formula `text`.
+    """Return the amount and dimension of the formula `formula_text`.
 
     Args:
-        text: Formula as a row writes the formula, ASCII only.
+        formula_text: Formula as a row writes the formula, ASCII only.
         scope: Names and functions that the formula may use.
         place_of: Names the place of a character of the formula, for errors.
 
@@ -117,7 +117,7 @@ def evaluate_formula(
         DataError: The formula cannot be read, or a name, function or unit is wrong.
 
     """
-    return ExpressionEvaluator(text, scope, place_of).formula_amount()
+    return ExpressionEvaluator(formula_text, scope, place_of).formula_amount()
 
 
 def amount_in_unit(
@@ -146,8 +146,10 @@ def amount_in_unit(
 class ExpressionEvaluator:
     """One reading of one formula."""
 
-    def __init__(self, text: str, scope: ExpressionScope, place_of: Callable[[int], str]) -> None:
-        self.text, self.scope, self.place = text, scope, place_of
+    def __init__(
+        self, formula_text: str, scope: ExpressionScope, place_of: Callable[[int], str]
+    ) -> None:
+        self.text, self.scope, self.place = formula_text, scope, place_of
 
     def formula_amount(self) -> DimensionedQuantity:
         """Return the amount and dimension of the whole formula."""
@@ -223,10 +225,10 @@ class ExpressionEvaluator:
             powers = _dimension_product({}, powers, right.value)
         else:
             powers = _dimension_product(powers, right.powers, 1 if kind is ast.Mult else -1)
-        value = OPERATORS[kind](left.value, right.value)
-        if isinstance(value, complex):
+        joined_value = OPERATORS[kind](left.value, right.value)
+        if isinstance(joined_value, complex):
             raise self.fault(node, "a root of a number below zero")
-        return DimensionedQuantity(value, powers)
+        return DimensionedQuantity(joined_value, powers)
 
     def alike(
         self, node: ast.expr, evaluated: DimensionedQuantity, powers: Mapping[str, float]
@@ -241,31 +243,32 @@ class ExpressionEvaluator:
 
     def called(self, node: ast.Call) -> DimensionedQuantity:
         """Return the amount and dimension of a function call."""
-        name = self.source(node.func)
-        if name not in GATHERED:
-            if name not in self.scope.functions:
+        function_name = self.source(node.func)
+        if function_name not in GATHERED:
+            if function_name not in self.scope.functions:
                 raise unknown(
                     "function",
-                    name,
+                    function_name,
                     [*self.scope.functions, *GATHERED],
                     self.place(node.col_offset),
                 )
-            return self.answered(node, name, self.scope.functions[name])
+            return self.answered(node, function_name, self.scope.functions[function_name])
         amounts = [self.of(argument) for argument in node.args]
-        if not amounts or node.keywords or (name == "round") != (len(amounts) == 1):
+        if not amounts or node.keywords or (function_name == "round") != (len(amounts) == 1):
             raise self.fault(
-                node, f"expected {name}({'number' if name == 'round' else 'number, number, ...'})"
+                node,
+                f"expected {function_name}({'number' if function_name == 'round' else 'number, number, ...'})",
             )
         for argument, amount in zip(node.args, amounts, strict=True):
             self.alike(argument, amount, amounts[0].powers)
         return DimensionedQuantity(
-            float(GATHERED[name](*(amount.value for amount in amounts))), amounts[0].powers
+            float(GATHERED[function_name](*(amount.value for amount in amounts))), amounts[0].powers
         )
 
     def answered(
-        self, node: ast.Call, name: str, function: Callable[..., Any]
+        self, node: ast.Call, function_name: str, function: Callable[..., Any]
     ) -> DimensionedQuantity:
-        """Return the amount of the scope's function `name` for its arguments."""
+        """Return the amount of the scope's function `function_name` for its arguments."""
         expected = signature(function)
         settings = {
             self.text[word.col_offset : word.col_offset + len(word.arg)]: word.value
@@ -284,30 +287,35 @@ class ExpressionEvaluator:
         if not complete:
             raise self.fault(
                 node,
-                f"expected {name}({', '.join(str(parameter).partition(':')[0] for parameter in expected.parameters.values())})",
+                f"expected {function_name}({', '.join(str(parameter).partition(':')[0] for parameter in expected.parameters.values())})",
             )
-        names: list[Any] = []
+        argument_values: list[Any] = []
         texts: dict[str, str] = {}
-        for key, nodes in bound_arguments.items():
-            parameter = expected.parameters[key]
+        for parameter_name, nodes in bound_arguments.items():
+            parameter = expected.parameters[parameter_name]
             if parameter.kind is Parameter.VAR_KEYWORD:
-                texts = {path: self.scope.text(self.source(value)) for path, value in nodes.items()}
+                texts = {
+                    path: self.scope.text(self.source(setting_node))
+                    for path, setting_node in nodes.items()
+                }
             else:
-                names += [
+                argument_values += [
                     self.argument(parameter, node)
                     for node in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
                 ]
-        result: DimensionedQuantity = self.ask_scope(node, lambda: function(*names, **texts))
-        return result
+        answered_amount: DimensionedQuantity = self.ask_scope(
+            node, lambda: function(*argument_values, **texts)
+        )
+        return answered_amount
 
     def argument(self, parameter: Parameter, node: ast.expr) -> Any:
         """Return an argument: a name that its parameter knows, or a number in the unit of the
         parameter.
         """
         if parameter.annotation == "str":
-            name = self.source(node)
-            self.ask_scope(node, lambda: self.scope.check(parameter.name, name))
-            return name
+            argument_name = self.source(node)
+            self.ask_scope(node, lambda: self.scope.check(parameter.name, argument_name))
+            return argument_name
         evaluated = self.of(node)
         self.alike(
             node,
@@ -333,13 +341,18 @@ def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]
 
     """
 
-    def call(*values: Any) -> DimensionedQuantity:
-        return amount(formula.function(*values), formula.unit)
+    def call(*argument_values: Any) -> DimensionedQuantity:
+        return amount(formula.function(*argument_values), formula.unit)
 
     kind, missing = Parameter.POSITIONAL_ONLY, Parameter.empty
     argument_names = [
-        Parameter(name, kind, annotation=text, default=formula.defaults.get(name, missing))
-        for name, text in formula.parameters.items()
+        Parameter(
+            parameter_name,
+            kind,
+            annotation=unit_text,
+            default=formula.defaults.get(parameter_name, missing),
+        )
+        for parameter_name, unit_text in formula.parameters.items()
     ]
     call.__signature__ = signature(call).replace(parameters=argument_names)  # type: ignore[attr-defined]
     return call

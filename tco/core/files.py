@@ -57,21 +57,23 @@ def scenario_directory() -> Path:
     return _shipped("scenarios")
 
 
-def _shipped(name: str) -> Path:
+def _shipped(folder_name: str) -> Path:
     package = Path(__file__).resolve().parents[1]
-    inside = package / name
-    return inside if inside.is_dir() else package.parent / name
+    inside = package / folder_name
+    return inside if inside.is_dir() else package.parent / folder_name
 
 
 def _nearest_file(path: Path) -> str:
     """Return words for the end of an error: a file of a similar name, or those of the kind."""
     try:
-        names = sorted(file.name for file in path.parent.iterdir() if file.suffix == path.suffix)
+        file_names = sorted(
+            file.name for file in path.parent.iterdir() if file.suffix == path.suffix
+        )
     except OSError:
         return f"; there is no folder {path.parent} either"
-    listing = f"; {path.parent}/ has {', '.join(names[:FEW])}" if names else ""
+    listing = f"; {path.parent}/ has {', '.join(file_names[:FEW])}" if file_names else ""
     return (
-        nearest(path.name, names)
+        nearest(path.name, file_names)
         or listing
         or f"; {path.parent}/ has no {path.suffix or 'such'} file"
     )
@@ -152,19 +154,19 @@ def read_csv(
         DataError: The file cannot be read, its header or a row does not fit, or its CSV is broken.
 
     """
-    text = read_text(path)
-    if "\0" in text:
+    table_text = read_text(path)
+    if "\0" in table_text:
         raise DataError(
             f"{path}: holds NUL bytes, expected CSV text; save it as 'CSV UTF-8' if it is UTF-16"
         )
-    rows = numbered_rows(path, text)
-    line, header = next(rows, (1, []))
+    table_rows = numbered_rows(path, table_text)
+    line, header = next(table_rows, (1, []))
     if header_fault(header, columns, optional):
-        rows = recognised_rows(path, text, columns)
-        line, header = next(rows)
+        table_rows = recognised_rows(path, table_text, columns)
+        line, header = next(table_rows)
         if fault := header_fault(header, columns, optional):
             raise DataError(f"{path}:{line}: {fault}, expected {', '.join(columns)}")
-    for line, cells in rows:
+    for line, cells in table_rows:
         if is_left_out(cells):
             continue
         if len(cells) != len(header):
@@ -205,18 +207,18 @@ def read_toml(path: Path) -> JsonObject:
     """
     import tomllib
 
-    text = read_text(path, LARGEST_TOML)
-    if not text.strip():
+    toml_text = read_text(path, LARGEST_TOML)
+    if not toml_text.strip():
         raise DataError(f"{path}: is empty, expected TOML")
     # what reads TOML takes the square of the steps of a dotted key
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(toml_text.split("\n"), 1):
         if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
             raise DataError(
                 f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected "
                 "a plain TOML file"
             )
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(toml_text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(
             f"{path}: broken TOML: {error}; expected lines of KEY = VALUE, with texts in quotation "
@@ -310,9 +312,9 @@ def refuse_odd_files(folder: Path) -> None:
     import os
     import stat
 
-    for directory_path, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(directory_path, name)
+    for directory_path, _, file_names in os.walk(folder):
+        for file_name in file_names:
+            path = os.path.join(directory_path, file_name)
             try:
                 mode = os.stat(path).st_mode
             except OSError:  # a link to nothing: who reads it says so
@@ -355,9 +357,9 @@ def write_all(folder: Path, files: Mapping[str, str]) -> None:
 
     new = not is_there(folder)
     try:
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / name, text)
+        for file_name, file_text in files.items():
+            (folder / file_name).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / file_name, file_text)
     except BaseException as error:
         if new:
             shutil.rmtree(folder, ignore_errors=True)
@@ -384,7 +386,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     from tco.core.errors import UsageError
 
-    data = content if isinstance(content, bytes) else content.encode("utf-8")
+    file_bytes = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
         resolved_path = path.resolve()
         # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
@@ -397,9 +399,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             raise UsageError(f"{path}: is read-only, expected a file that may be written")
         if before and not stat.S_ISREG(before.st_mode):
             with resolved_path.open("wb") as stream:
-                stream.write(data)
+                stream.write(file_bytes)
             return
-        replace(resolved_path, data, lambda name: _take_rights(name, before))
+        replace(
+            resolved_path, file_bytes, lambda temporary_name: _take_rights(temporary_name, before)
+        )
     except (OSError, RuntimeError) as error:
         absent = isinstance(error, FileNotFoundError) and not path.parent.exists()
         hint = f"; make its folder first: mkdir -p {path.parent}" if absent else ""
@@ -408,25 +412,29 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         ) from None
 
 
-def replace(target_path: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:
+def replace(
+    target_path: Path, file_bytes: bytes, finish: Callable[[str], None] = lambda _: None
+) -> None:
     """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is
     the user's alone, but for what `finish` does.
     """
     import os
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix=f".{target_path.name[:100]}.", dir=target_path.parent)
+    handle, temporary_name = tempfile.mkstemp(
+        prefix=f".{target_path.name[:100]}.", dir=target_path.parent
+    )
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        finish(name)
-        os.replace(name, target_path)
+            stream.write(file_bytes)
+        finish(temporary_name)
+        os.replace(temporary_name, target_path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        Path(temporary_name).unlink(missing_ok=True)
         raise
 
 
-def _take_rights(name: str, before: os.stat_result | None) -> None:
+def _take_rights(temporary_name: str, before: os.stat_result | None) -> None:
     """Give a new file the mode and owner of the one it replaces, or those of an ordinary file."""
     import contextlib
     import os
@@ -436,5 +444,5 @@ def _take_rights(name: str, before: os.stat_result | None) -> None:
     os.umask(mask)
     if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(PermissionError):  # only a superuser gives files away
-            os.chown(name, before.st_uid, before.st_gid)
-    os.chmod(name, stat.S_IMODE(before.st_mode) if before else 0o666 & ~mask)
+            os.chown(temporary_name, before.st_uid, before.st_gid)
+    os.chmod(temporary_name, stat.S_IMODE(before.st_mode) if before else 0o666 & ~mask)

@@ -65,13 +65,18 @@ class Formula:
         self.text = "\n\n".join([" ".join(summary.split()), *paragraphs])
         annotations = function.__annotations__
         code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
+        parameter_names = code.co_varnames[: code.co_argcount]
         self.parameters: dict[str, str] = {
-            name: getattr(units, annotations[name]).__metadata__[0] for name in names
+            parameter_name: getattr(units, annotations[parameter_name]).__metadata__[0]
+            for parameter_name in parameter_names
         }
         default_values = function.__defaults__ or ()
         self.defaults: dict[str, float] = dict(
-            zip(names[len(names) - len(default_values) :], default_values, strict=True)
+            zip(
+                parameter_names[len(parameter_names) - len(default_values) :],
+                default_values,
+                strict=True,
+            )
         )
 
     def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
@@ -86,10 +91,10 @@ RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 in_use = RECORDER.get
 
 
-def _formula_of(module: str, name: str) -> Formula:
-    if name not in REGISTRY:
+def _formula_of(module: str, formula_name: str) -> Formula:
+    if formula_name not in REGISTRY:
         importlib.import_module(module)
-    return REGISTRY[name]
+    return REGISTRY[formula_name]
 
 
 def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -115,8 +120,8 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
             recorder = in_use()
             if recorder is None:
                 return function(*arguments, **named)
-            result: R = recorder.call(record, arguments, named)
-            return result
+            formula_result: R = recorder.call(record, arguments, named)
+            return formula_result
 
         call.__doc__, call.__name__, call.__module__ = (
             function.__doc__,
@@ -129,11 +134,11 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
     return register
 
 
-def total(name: str, terms: Sequence[Quantity]) -> Quantity:
+def total(node_name: str, terms: Sequence[Quantity]) -> Quantity:
     """Return the sum of any number of terms, as a single node.
 
     Args:
-        name: Name of the node in a trace.
+        node_name: Name of the node in a trace.
         terms: Numbers or arrays of the same unit.
 
     Returns:
@@ -142,17 +147,17 @@ def total(name: str, terms: Sequence[Quantity]) -> Quantity:
     """
     recorder = in_use()
     if recorder is not None:
-        return recorder.gather("total", name, terms)
+        return recorder.gather("total", node_name, terms)
     return reduce(operator.add, terms) if len(terms) else 0.0
 
 
-def least(name: str, candidates: Sequence[Quantity]) -> Quantity:
+def least(node_name: str, candidates: Sequence[Quantity]) -> Quantity:
     """Return the smallest of several candidates of the same unit, as a single node.
 
     The choice of the cheapest algorithm is such a node.
 
     Args:
-        name: Name of the node in a trace.
+        node_name: Name of the node in a trace.
         candidates: Numbers or arrays of the same unit, at least one.
 
     Returns:
@@ -161,17 +166,17 @@ def least(name: str, candidates: Sequence[Quantity]) -> Quantity:
     """
     recorder = in_use()
     if recorder is not None:
-        return recorder.gather("least", name, candidates)
+        return recorder.gather("least", node_name, candidates)
     return reduce(elementwise_minimum, candidates)
 
 
-def greatest(name: str, candidates: Sequence[Quantity]) -> Quantity:
+def greatest(node_name: str, candidates: Sequence[Quantity]) -> Quantity:
     """Return the largest of several candidates of the same unit, as a single node.
 
     The bound that binds is such a node.
 
     Args:
-        name: Name of the node in a trace.
+        node_name: Name of the node in a trace.
         candidates: Numbers or arrays of the same unit, at least one.
 
     Returns:
@@ -180,7 +185,7 @@ def greatest(name: str, candidates: Sequence[Quantity]) -> Quantity:
     """
     recorder = in_use()
     if recorder is not None:
-        return recorder.gather("greatest", name, candidates)
+        return recorder.gather("greatest", node_name, candidates)
     return reduce(elementwise_maximum, candidates)
 
 
@@ -188,7 +193,7 @@ MANY = 2**11  # numbers of an array that is large beside the cost of a call
 
 
 def least_over(
-    name: str,
+    node_name: str,
     candidates: tuple[tuple[float, ...], ...],
     compute: Callable[..., Quantity],
     *arguments: Quantity,
@@ -204,7 +209,7 @@ def least_over(
     than the memory of all candidates, each candidate has a call of its own; the result is the same.
 
     Args:
-        name: Name of the node in a trace.
+        node_name: Name of the node in a trace.
         candidates: Rows of plain numbers, which open the arguments of `compute`.
         compute: Elementwise function of a candidate and the arguments.
         *arguments: Numbers or arrays that broadcast together.
@@ -215,7 +220,7 @@ def least_over(
     """
     axes, size = extent(arguments)
     if in_use() is not None or size > MANY:
-        return least(name, [compute(*candidate, *arguments) for candidate in candidates])
+        return least(node_name, [compute(*candidate, *arguments) for candidate in candidates])
     stacked = as_array(compute(*_stacked(candidates, axes), *arguments))
     smallest: Quantity = np.minimum.reduce(stacked)
     return smallest
@@ -437,23 +442,25 @@ class Known(dict[tuple[Any, ...], Any]):
 
     held: Any = None
 
-    def of(self, name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]) -> Any:
-        """Return the result of `compute()`, kept under `name` and `rests`.
+    def of(
+        self, result_name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]
+    ) -> Any:
+        """Return the result of `compute()`, kept under `result_name` and `rests`.
 
         The result is computed once for equal numbers. It is None where nothing is kept: for large
         arrays, and in a trace.
         """
         if in_use() is not None:
             return None
-        key: list[Any] = [*name]
+        key_parts: list[Any] = [*result_name]
         for rest in rests:
             if isinstance(rest, np.ndarray):
                 if rest.size > MANY:
                     return None
-                key += (rest.shape, rest.tobytes())
+                key_parts += (rest.shape, rest.tobytes())
             else:
-                key.append(rest)
-        full_key = tuple(key)
+                key_parts.append(rest)
+        full_key = tuple(key_parts)
         kept_answer = self.get(full_key)
         if kept_answer is None:
             if len(self) >= MANY:  # an answer asks for some dozens: these are of others, long ago

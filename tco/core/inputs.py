@@ -156,8 +156,8 @@ class Readable(JsonObject):
         An array or a traced value is never left out: one of its values, or a later one, may be
         another.
         """
-        value = self[path]
-        return None if isinstance(value, float | int) and not value else value
+        input_value = self[path]
+        return None if isinstance(input_value, float | int) and not input_value else input_value
 
 
 class Reads(NamedTuple):
@@ -200,12 +200,12 @@ class Values(Readable):
     def __missing__(self, path: str) -> Any:
         if path in self.follows and (rule := self.rule(path)) is not None:
             with scope(*path.split(".")):
-                value = self[path] = self.derived(
+                input_value = self[path] = self.derived(
                     path, self.unit_of(path), lambda: rule(self.__getitem__)
                 )
-            return value
-        value = self[path] = self.read(self.input(path))
-        return value
+            return input_value
+        input_value = self[path] = self.read(self.input(path))
+        return input_value
 
     def rule(self, path: str) -> Rule | None:
         """Return the rule a path's value follows from; None for an input, and where the user has
@@ -320,9 +320,9 @@ class Values(Readable):
                 given_value.where,
             )
             least, most = self.bounds(path)
-            for value in (float(given_value.many.min()), float(given_value.many.max())):
-                if not least <= value <= most:
-                    bounded(overriding_input._replace(value=value), least, most)
+            for extreme_value in (float(given_value.many.min()), float(given_value.many.max())):
+                if not least <= extreme_value <= most:
+                    bounded(overriding_input._replace(value=extreme_value), least, most)
             return overriding_input
         return setting_input(path, given_value, unit, self.bounds(path), lambda: self.unset(path))
 
@@ -356,10 +356,10 @@ class Values(Readable):
                 self.inputs[path] = self.override(path, unit, self.given[path])
                 self[path] = self.read(self.inputs[path])
             return self[path]
-        value = compute()
-        if isinstance(value, Traced) and value.node.path is None:
-            value.node.path = path
-        return value
+        derived_value = compute()
+        if isinstance(derived_value, Traced) and derived_value.node.path is None:
+            derived_value.node.path = path
+        return derived_value
 
     def reads_of(self, compute: Callable[[], Any]) -> tuple[Any, Reads]:
         """Return the result of `compute()`, and all reads during the call.

@@ -47,6 +47,6 @@ def html_of(frame: Any, title: str, below: str = "") -> str:
 
     """
     html: str = frame.to_html(
-        float_format=lambda value: f"{value:,.6g}", border=0, max_rows=ROWS, na_rep=""
+        float_format=lambda cell_value: f"{cell_value:,.6g}", border=0, max_rows=ROWS, na_rep=""
     )
     return f"<h4>{escape(title)}</h4>{html}" + (f"<p>{escape(below)}</p>" if below else "")

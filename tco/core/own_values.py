@@ -79,39 +79,39 @@ def setting_input(
 
 def _read_setting(path: str, setting: Given, unit: str, bounds: tuple[float, float]) -> Input:
     try:
-        value = parse_quantity(setting.text, unit)
+        parsed_value = parse_quantity(setting.text, unit)
     except DataError as error:
         raise DataError(f"{path}={setting.text}: {error}") from None
-    number, unit_text = number_and_unit(setting.text) or (value, unit)
+    number, unit_text = number_and_unit(setting.text) or (parsed_value, unit)
     typed = Input(
         path,
-        value,
+        parsed_value,
         unit,
-        value,
-        value,
+        parsed_value,
+        parsed_value,
         kind=setting.kind,
         source=setting.source,
-        shown=(number, unit_text) if unit_text != "%" else (value, unit),
+        shown=(number, unit_text) if unit_text != "%" else (parsed_value, unit),
         where=setting.where,
         overlay=setting.own,
     )
     return bounded(typed, *bounds)
 
 
-def question_quantity(text: str, unit: str) -> float:
+def question_quantity(quantity_text: str, unit: str) -> float:
     """Return a quantity that a question itself names, in `unit`; its answer shows it.
 
     Args:
-        text: Text of an option such as `--power`, or of a study.
+        quantity_text: Text of an option such as `--power`, or of a study.
         unit: Unit of the result; a pure number needs none.
 
     Raises:
         DataError: The text is no quantity of the unit.
 
     """
-    return parse_quantity(text, unit)
+    return parse_quantity(quantity_text, unit)
 
 
-def question_number_and_unit(text: str) -> tuple[float, str] | None:
+def question_number_and_unit(quantity_text: str) -> tuple[float, str] | None:
     """Return the number and the unit that a question's text states; None where it states none."""
-    return number_and_unit(text)
+    return number_and_unit(quantity_text)

@@ -41,19 +41,19 @@ def stepped(items: Sequence[T], describe: Callable[[T], str]) -> Iterator[T]:
 
 
 @contextmanager
-def named_step(text: str) -> Iterator[None]:
+def named_step(step_text: str) -> Iterator[None]:
     """Name a step of the progress line while a block runs."""
     outer = _steps.get()
-    _steps.set((*outer, text))
+    _steps.set((*outer, step_text))
     try:
         yield
     finally:
         _steps.set(outer)
 
 
-def name_step(text: str) -> None:
+def name_step(step_text: str) -> None:
     """Name what is under way, in place of the steps named before."""
-    _steps.set((text,))
+    _steps.set((step_text,))
 
 
 class _ProgressLine:
@@ -65,11 +65,11 @@ class _ProgressLine:
 
     def write(self, *_: object) -> None:
         seconds = time.monotonic() - self.start
-        text = f"{seconds:.0f} s: {', '.join(_steps.get()) or 'working'}"
+        line_text = f"{seconds:.0f} s: {', '.join(_steps.get()) or 'working'}"
         width = (os.get_terminal_size(2).columns or USUAL_WIDTH) - 1
         self.is_visible = True
         # not through `sys.stderr`, in whose midst the signal may come
-        os.write(2, f"{CLEAR}{text[:width]}".encode())
+        os.write(2, f"{CLEAR}{line_text[:width]}".encode())
 
     def clear(self) -> None:
         if self.is_visible:

@@ -56,38 +56,38 @@ def month_text(year: float) -> str:
     return f"{months // MONTHS}-{months % MONTHS + 1:02}"
 
 
-def period(text: str, where: str = "") -> Period:
+def period(date_text: str, where: str = "") -> Period:
     """Return the first and last day of a date.
 
     Args:
-        text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
+        date_text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
         where: Place of the date, which opens the message of an error.
 
     Raises:
         DataError: The text is no date of the calendar; the message says the expected form.
 
     """
-    period_days = days_of(text)
+    period_days = days_of(date_text)
     if period_days is None:
-        raise DataError(f"{where + ': ' if where else ''}{text!r} is no date, {EXPECTED}")
+        raise DataError(f"{where + ': ' if where else ''}{date_text!r} is no date, {EXPECTED}")
     return period_days
 
 
 @cache
-def days_of(text: str) -> Period | None:
+def days_of(date_text: str) -> Period | None:
     """Return the days a date covers; None for a text that is no date of the calendar.
 
     Args:
-        text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
+        date_text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
 
     """
-    date_match = WRITTEN.fullmatch(text)
+    date_match = WRITTEN.fullmatch(date_text)
     if date_match is None:
         return None
     year = int(date_match["year"])
     quarter, month, day = (
-        None if date_match[name] is None else int(date_match[name])
-        for name in ("quarter", "month", "day")
+        None if date_match[date_part] is None else int(date_match[date_part])
+        for date_part in ("quarter", "month", "day")
     )
     first, last = (
         (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
@@ -235,7 +235,7 @@ def bounded(bounded_input: Input, minimum: float, maximum: float) -> Input:
             low to high.
 
     """
-    for name, number in (
+    for field_name, number in (
         ("value", bounded_input.value),
         ("low", bounded_input.low),
         ("high", bounded_input.high),
@@ -248,7 +248,8 @@ def bounded(bounded_input: Input, minimum: float, maximum: float) -> Input:
                 else ""
             )
             raise DataError(
-                f"{bounded_input.where}: {bounded_input.path}: {name} {number:g} {unit} is outside "
+                f"{bounded_input.where}: {bounded_input.path}: {field_name} {number:g} {unit} is "
+                "outside "
                 f"{minimum:g} to "
                 f"{maximum:g} {unit}{hint}"
             )

@@ -89,25 +89,29 @@ def placeholder_value(
         usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
     )
     span = min(current_making.span, REACH.get(own_input.path.partition(".")[0], math.inf))
-    value = _scaled_within_bounds(
+    scaled_value = _scaled_within_bounds(
         middle, WAYS[current_making.number](mark), span * (1 + mark / PLACES / 2), minimum, maximum
     )
     if own_input.unit == "count":
-        value = max(float(round(value)), math.ceil(minimum), 1.0)
+        scaled_value = max(float(round(scaled_value)), math.ceil(minimum), 1.0)
     low, high = (
         None
         if end is None
-        else value
+        else scaled_value
         if end == own_input.value
-        else max(minimum, min(share * value, maximum))
+        else max(minimum, min(share * scaled_value, maximum))
         for end, share in ((own_input.low, 0.9), (own_input.high, 1.1))
     )
     shown_value = own_input.shown and (
-        convert(value, own_input.unit, own_input.shown[1]),
+        convert(scaled_value, own_input.unit, own_input.shown[1]),
         own_input.shown[1],
     )
     return own_input._replace(
-        value=value, low=low, high=high, note=WITHHELD if own_input.note else "", shown=shown_value
+        value=scaled_value,
+        low=low,
+        high=high,
+        note=WITHHELD if own_input.note else "",
+        shown=shown_value,
     )
 
 
@@ -126,12 +130,12 @@ def figures_apart(figures: JsonObject, group: str) -> JsonObject:
     if current is None or not any(path.startswith(f"{group}.") for path in current.met):
         return figures
     return {
-        name: figures_apart(value, group)
-        if isinstance(value, dict)
-        else (value + 1) * (current.number + 1)
-        if isinstance(value, (int, float))
-        else value
-        for name, value in figures.items()
+        figure_name: figures_apart(figure_value, group)
+        if isinstance(figure_value, dict)
+        else (figure_value + 1) * (current.number + 1)
+        if isinstance(figure_value, (int, float))
+        else figure_value
+        for figure_name, figure_value in figures.items()
     }
 
 
@@ -154,8 +158,8 @@ def _scaled_within_bounds(
     """Return a value moved up or down by a factor; where its bounds come before that, into what is
     left of them.
     """
-    value = middle * factor if up else middle / factor
-    if minimum <= value <= maximum:
-        return value
+    scaled_value = middle * factor if up else middle / factor
+    if minimum <= scaled_value <= maximum:
+        return scaled_value
     end = maximum if up and middle < maximum else minimum
     return middle + (end - middle) * (1 - 1 / factor)

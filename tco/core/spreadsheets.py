@@ -31,9 +31,9 @@ class TableStart(NamedTuple):
     names: list[str]  # normalised names of its columns
 
 
-def other_format(text: str) -> str:
+def other_format(table_text: str) -> str:
     """Return the format of a text that is no CSV, such as JSON; empty where it may be CSV."""
-    start = text.lstrip()[:200]
+    start = table_text.lstrip()[:200]
     if start.startswith(("{", "[")):
         return "JSON"
     if start.startswith("PK\x03\x04"):
@@ -43,10 +43,10 @@ def other_format(text: str) -> str:
     return ""
 
 
-def numbered_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[NumberedRow]:
+def numbered_rows(path: Path, table_text: str, delimiter: str = ",") -> Iterator[NumberedRow]:
     """Yield line number and cells of each row of a CSV text; broken CSV raises `DataError`."""
     # a line of a file ends with a line feed; texts may hold other marks, such as U+2028
-    reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
+    reader = csv.reader(StringIO(table_text), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             yield reader.line_num, cells
@@ -63,17 +63,17 @@ def _column_name(cell: str) -> str:
     return re.sub(r"[\s-]+", "_", cell.strip().lower())
 
 
-def _table_start(path: Path, text: str, columns: Sequence[str]) -> TableStart | None:
+def _table_start(path: Path, table_text: str, columns: Sequence[str]) -> TableStart | None:
     """Return the row that holds most of the needed columns, however its cells are parted."""
     starts = []
     for delimiter in DELIMITERS:
         try:
-            rows = list(islice(numbered_rows(path, text, delimiter), HEADER_LINES))
+            leading_rows = list(islice(numbered_rows(path, table_text, delimiter), HEADER_LINES))
         except DataError:
             continue
         starts += [
             TableStart(delimiter, line, [_column_name(cell) for cell in cells])
-            for line, cells in rows
+            for line, cells in leading_rows
             if not is_left_out(cells)
         ]
     # the first of those that hold as many
@@ -84,7 +84,7 @@ def _table_start(path: Path, text: str, columns: Sequence[str]) -> TableStart | 
     )
 
 
-def recognised_rows(path: Path, text: str, columns: Sequence[str]) -> Iterator[NumberedRow]:
+def recognised_rows(path: Path, table_text: str, columns: Sequence[str]) -> Iterator[NumberedRow]:
     """Yield header and rows of a table whose header does not fit as it stands.
 
     Names of columns are in lower case, words joined by `_`. Comments, lines above the header, empty
@@ -92,7 +92,7 @@ def recognised_rows(path: Path, text: str, columns: Sequence[str]) -> Iterator[N
 
     Args:
         path: File, for errors.
-        text: Its content.
+        table_text: Its content.
         columns: Columns that the file must have.
 
     Raises:
@@ -100,21 +100,21 @@ def recognised_rows(path: Path, text: str, columns: Sequence[str]) -> Iterator[N
             decimal comma.
 
     """
-    if format_name := other_format(text):
+    if format_name := other_format(table_text):
         raise DataError(
             f"{path}: is {format_name}, expected CSV with the columns {', '.join(columns)}"
         )
-    start = _table_start(path, text, columns)
+    start = _table_start(path, table_text, columns)
     if start is None:
         raise DataError(f"{path}: is empty, expected the columns {', '.join(columns)}")
-    rows = [
+    table_rows = [
         (line, cells)
-        for line, cells in numbered_rows(path, text, start.delimiter)
+        for line, cells in numbered_rows(path, table_text, start.delimiter)
         if line > start.line and not is_left_out(cells)
     ]
-    named_places = _named_columns(path, start, rows)
+    named_places = _named_columns(path, start, table_rows)
     yield start.line, [start.names[index] for index in named_places]
-    for line, cells in rows:
+    for line, cells in table_rows:
         if start.delimiter != ",":
             _refuse_commas(f"{path}:{line}", start, cells)
         yield (
@@ -126,10 +126,10 @@ def recognised_rows(path: Path, text: str, columns: Sequence[str]) -> Iterator[N
         )
 
 
-def _named_columns(path: Path, start: TableStart, rows: Sequence[NumberedRow]) -> list[int]:
+def _named_columns(path: Path, start: TableStart, table_rows: Sequence[NumberedRow]) -> list[int]:
     """Return the places of the columns that have a name; others must be empty."""
-    named_places = [index for index, name in enumerate(start.names) if name]
-    for line, cells in rows:
+    named_places = [index for index, column_name in enumerate(start.names) if column_name]
+    for line, cells in table_rows:
         for index, cell in enumerate(cells[: len(start.names)]):
             if cell.strip() and not start.names[index]:
                 raise DataError(
@@ -140,10 +140,11 @@ def _named_columns(path: Path, start: TableStart, rows: Sequence[NumberedRow]) -
 
 
 def _refuse_commas(where: str, start: TableStart, cells: Sequence[str]) -> None:
-    for name, cell in zip(start.names, cells, strict=False):
+    for column_name, cell in zip(start.names, cells, strict=False):
         if COMMA_NUMBER.fullmatch(cell.strip()):
             raise DataError(
-                f"{where}: {name} is {cell!r}, in a file parted by {DELIMITERS[start.delimiter]}: "
+                f"{where}: {column_name} is {cell!r}, in a file parted by "
+                f"{DELIMITERS[start.delimiter]}: "
                 "a comma may be a decimal mark or part thousands; write decimals with a point, and "
                 "thousands without a mark"
             )
@@ -151,14 +152,18 @@ def _refuse_commas(where: str, start: TableStart, cells: Sequence[str]) -> None:
 
 def header_fault(header: Sequence[str], columns: Sequence[str], optional: Collection[str]) -> str:
     """Return the fault of a header with the nearest column; empty where it fits."""
-    missing = [name for name in columns if name not in header]
-    surplus = [name for name in header if name not in columns and name not in optional]
+    missing = [column_name for column_name in columns if column_name not in header]
+    surplus = [
+        column_name
+        for column_name in header
+        if column_name not in columns and column_name not in optional
+    ]
     if missing:
-        hints = (nearest(name, missing) for name in surplus)
+        hints = (nearest(surplus_name, missing) for surplus_name in surplus)
         meant = next(
             (
-                f", and has {name!r}{hint}"
-                for name, hint in zip(surplus, hints, strict=True)
+                f", and has {surplus_name!r}{hint}"
+                for surplus_name, hint in zip(surplus, hints, strict=True)
                 if hint
             ),
             "",

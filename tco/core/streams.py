@@ -34,13 +34,13 @@ def printable_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(BLANKS)
 
 
-def put(text: str) -> None:
+def put(output_text: str) -> None:
     """Print a text on stdout to its last byte.
 
     Files and pipes receive UTF-8 in every locale.
 
     Args:
-        text: Text to print, with its line ends.
+        output_text: Text to print, with its line ends.
 
     Raises:
         UsageError: Stdout is closed or takes no more, as on a full disk.
@@ -53,10 +53,10 @@ def put(text: str) -> None:
         raise UsageError("stdout: is closed, expected somewhere to print")
     try:
         if stream.isatty() or not hasattr(stream, "buffer"):
-            stream.write(text)
+            stream.write(output_text)
         else:  # files and pipes hold the same bytes whatever the locale
             stream.flush()
-            rest = memoryview(text.encode("utf-8"))
+            rest = memoryview(output_text.encode("utf-8"))
             while rest:  # an unbuffered stream may take a part only
                 rest = rest[stream.buffer.write(rest) :]
         stream.flush()
@@ -79,19 +79,19 @@ def full(error: OSError) -> UsageError:
     return UsageError(f"stdout: cannot be written ({error.strerror or error})")
 
 
-def tell(text: str) -> None:
+def tell(message_text: str) -> None:
     """Print a text as one line on stderr.
 
     A closed or full stderr changes neither the answer nor the end of the program.
 
     Args:
-        text: Text to print; a blank replaces each control character.
+        message_text: Text to print; a blank replaces each control character.
 
     """
     if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
         return
     clear_progress()
     try:
-        print(printable_line(text), file=sys.stderr, flush=True)
+        print(printable_line(message_text), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = None

@@ -48,8 +48,8 @@ class _Scope:
 
     __slots__ = ("names", "token")
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = tuple(name.replace(" ", "-") for name in names)
+    def __init__(self, scope_names: tuple[str, ...]) -> None:
+        self.names = tuple(scope_name.replace(" ", "-") for scope_name in scope_names)
         self.token: Token[str] | None = None
 
     def __enter__(self) -> None:
@@ -61,16 +61,16 @@ class _Scope:
             PLACE.reset(self.token)
 
 
-def scope(*names: str) -> _Scope | _Nowhere:
+def scope(*scope_names: str) -> _Scope | _Nowhere:
     """Return a context manager that opens a place below the current place.
 
     Nodes made in the place carry its name. Without a trace the context manager does nothing.
 
     Args:
-        names: Parts of the place from the outside in; spaces become hyphens.
+        scope_names: Parts of the place from the outside in; spaces become hyphens.
 
     """
-    return _Scope(names) if isinstance(in_use(), TraceRecorder) else NOWHERE
+    return _Scope(scope_names) if isinstance(in_use(), TraceRecorder) else NOWHERE
 
 
 class Node:
@@ -92,10 +92,10 @@ class Node:
         "value",
     )
 
-    def __init__(self, name: str, value: Any, unit: str, source: str) -> None:
-        self.name = name
-        self.id = name  # the recorder gives the one that no other node has
-        self.value = value
+    def __init__(self, node_name: str, node_value: Any, unit: str, source: str) -> None:
+        self.name = node_name
+        self.id = node_name  # the recorder gives the one that no other node has
+        self.value = node_value
         self.unit = unit
         self.source = source
         self.formula: Formula | None = None
@@ -118,8 +118,8 @@ class Traced:
 
     __slots__ = ("node", "value")
 
-    def __init__(self, value: Any, node: Node) -> None:
-        self.value = value
+    def __init__(self, plain_value: Any, node: Node) -> None:
+        self.value = plain_value
         self.node = node
 
     def _refuse(self, *_: Any) -> Any:
@@ -146,13 +146,19 @@ class TraceRecorder:
         self._met: dict[str, int] = {}  # how often each id was asked for
 
     def leaf(
-        self, name: str, value: Any, unit: str, source: str, kind: str, path: str | None = None
+        self,
+        node_name: str,
+        node_value: Any,
+        unit: str,
+        source: str,
+        kind: str,
+        path: str | None = None,
     ) -> Traced:
         """Return a traced value with nothing below it."""
-        node = Node(name, value, unit, source)
+        node = Node(node_name, node_value, unit, source)
         node.kind, node.path = kind, path
-        node.id = self._unique(path or name)
-        return Traced(value, node)
+        node.id = self._unique(path or node_name)
+        return Traced(node_value, node)
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Traced:
         """Call the formula on plain values and return the result with its node."""
@@ -160,23 +166,28 @@ class TraceRecorder:
         plain: JsonObject = {}
         node = Node(formula.name, None, formula.unit, formula.source)
         node.formula = formula
-        for name, unit in formula.parameters.items():
-            if name in argument_values:
-                argument = argument_values[name]
+        for parameter_name, unit in formula.parameters.items():
+            if parameter_name in argument_values:
+                argument = argument_values[parameter_name]
                 if isinstance(argument, Traced):
                     if not same_unit(argument.node.unit, unit):
                         raise TypeError(
-                            f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in "
+                            f"{formula.name}({parameter_name}) takes {unit!r}, got "
+                            f"{argument.node.name!r} in "
                             f"{argument.node.unit!r}"
                         )
-                    plain[name] = argument.value
-                    node.inputs.append((name, argument.node))
+                    plain[parameter_name] = argument.value
+                    node.inputs.append((parameter_name, argument.node))
                 else:
-                    plain[name] = argument
-                    node.inputs.append((name, self._structural(name, argument, unit)))
+                    plain[parameter_name] = argument
+                    node.inputs.append(
+                        (parameter_name, self._structural(parameter_name, argument, unit))
+                    )
             else:
-                plain[name] = formula.defaults[name]
-                node.inputs.append((name, self._coefficient(formula, name, unit)))
+                plain[parameter_name] = formula.defaults[parameter_name]
+                node.inputs.append(
+                    (parameter_name, self._coefficient(formula, parameter_name, unit))
+                )
         node.value, node.id = formula.function(**plain), self._placed(formula.name)
         return Traced(node.value, node)
 
@@ -192,44 +203,47 @@ class TraceRecorder:
         unit = traced[0].node.unit
         node = Node(name, None, unit, STRUCTURE)
         node.operation = operation
-        values = []
+        term_values = []
         for position, term in enumerate(terms):
             if isinstance(term, Traced):
                 if not same_unit(term.node.unit, unit):
                     raise TypeError(f"{name} gathers {unit!r} and {term.node.unit!r}")
                 node.inputs.append((term.node.path or _below(PLACE.get(), term.node), term.node))
-                values.append(term.value)
+                term_values.append(term.value)
             else:
                 node.inputs.append(
                     (f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit))
                 )
-                values.append(term)
+                term_values.append(term)
         with paused():
-            result = gathering(name, values)
-        node.value, node.id = result, self._placed(name)
-        return Traced(result, node)
+            gathered_value = gathering(name, term_values)
+        node.value, node.id = gathered_value, self._placed(name)
+        return Traced(gathered_value, node)
 
-    def _structural(self, name: str, value: Any, unit: str) -> Node:
+    def _structural(self, node_name: str, node_value: Any, unit: str) -> Node:
         """Return the leaf of a count: one for each name, value and unit of a place."""
-        key = (PLACE.get(), name, unit, _hashable(value))
-        node = self._counts.get(key)
+        count_key = (PLACE.get(), node_name, unit, _hashable(node_value))
+        node = self._counts.get(count_key)
         if node is None:
-            node = self._counts[key] = Node(name, value, unit, STRUCTURE)
-            node.kind, node.id = "derived", self._placed(name)
+            node = self._counts[count_key] = Node(node_name, node_value, unit, STRUCTURE)
+            node.kind, node.id = "derived", self._placed(node_name)
         return node
 
-    def _coefficient(self, formula: Formula, name: str, unit: str) -> Node:
-        node = self._coefficients.get((formula.name, name))
+    def _coefficient(self, formula: Formula, parameter_name: str, unit: str) -> Node:
+        node = self._coefficients.get((formula.name, parameter_name))
         if node is None:
-            node = Node(name, formula.defaults[name], unit, formula.source)
-            node.kind, node.id = "derived", self._unique(f"constants/{formula.name}/{name}")
-            self._coefficients[formula.name, name] = node
+            node = Node(parameter_name, formula.defaults[parameter_name], unit, formula.source)
+            node.kind, node.id = (
+                "derived",
+                self._unique(f"constants/{formula.name}/{parameter_name}"),
+            )
+            self._coefficients[formula.name, parameter_name] = node
         return node
 
-    def _placed(self, name: str) -> str:
+    def _placed(self, node_name: str) -> str:
         """Return the id of a node made here."""
         current_place = PLACE.get()
-        return self._unique(f"{current_place}/{name}" if current_place else name)
+        return self._unique(f"{current_place}/{node_name}" if current_place else node_name)
 
     def _unique(self, wanted_name: str) -> str:
         """Return an id, numbered in the order of making where it was given before."""
@@ -237,15 +251,19 @@ class TraceRecorder:
         return wanted_name if met == 1 else self._unique(f"{wanted_name}-{met}")
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(plain_value: Any) -> Any:
     """Return a hashable key that identifies a plain value.
 
     The key of a number is the number itself, whatever its type.
     """
     return (
-        (value.item() if value.ndim == 0 else (value.shape, value.tobytes()))
-        if hasattr(value, "tobytes")
-        else value
+        (
+            plain_value.item()
+            if plain_value.ndim == 0
+            else (plain_value.shape, plain_value.tobytes())
+        )
+        if hasattr(plain_value, "tobytes")
+        else plain_value
     )
 
 
@@ -302,14 +320,14 @@ def paused() -> Iterator[None]:
         RECORDER.reset(token)
 
 
-def untraced_value(value: Any) -> Any:
+def untraced_value(traced_or_plain: Any) -> Any:
     """Return the number behind a traced value, else the value as given.
 
     Args:
-        value: Traced value, number or array.
+        traced_or_plain: Traced value, number or array.
 
     """
-    return value.value if isinstance(value, Traced) else value
+    return traced_or_plain.value if isinstance(traced_or_plain, Traced) else traced_or_plain
 
 
 def walk(*roots: Node) -> Iterator[Node]:

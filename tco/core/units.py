@@ -93,8 +93,11 @@ class Unit(NamedTuple):
 @cache
 def unit_table() -> dict[str, Unit]:
     """Return the committed table: unit text -> factor and dimension."""
-    rows = read_csv(data_directory() / "units.csv", ("unit", "factor", "dimension"))
-    return {row["unit"]: Unit(float(row["factor"]), row["dimension"]) for _, row in rows}
+    unit_rows = read_csv(data_directory() / "units.csv", ("unit", "factor", "dimension"))
+    return {
+        unit_row["unit"]: Unit(float(unit_row["factor"]), unit_row["dimension"])
+        for _, unit_row in unit_rows
+    }
 
 
 # unit of a formula -> the one people write
@@ -127,18 +130,18 @@ def registry() -> pint.UnitRegistry[Any]:
 
 
 @cache
-def unit(text: str) -> Unit:
+def unit(unit_text: str) -> Unit:
     """Return factor and dimension of a unit text.
 
     Args:
-        text: The unit, such as USD/kWh; an empty text is a pure number.
+        unit_text: The unit, such as USD/kWh; an empty text is a pure number.
 
     Raises:
         DataError: The text is no unit; the error names the nearest unit.
 
     """
-    known_unit = unit_table().get(text)
-    return known_unit if known_unit is not None else _from_registry(text)
+    known_unit = unit_table().get(unit_text)
+    return known_unit if known_unit is not None else _from_registry(unit_text)
 
 
 # of a unit text that pint is asked to read: a larger power takes pint minutes
@@ -150,12 +153,12 @@ EXPONENT = re.compile(r"(?:\^|\*\*)\s*(\()?[-+]?(\d(?:\.\d+)?)(?(1)\))(?!\s*(?:[
 POWER_WORDS = re.compile(r"\b(?:squared?|cubed|cubic|sq)\b")
 
 
-def _with_bounded_powers(text: str) -> str | None:
+def _with_bounded_powers(unit_text: str) -> str | None:
     """Return a unit text whose powers are small and written as ^2; None where they are not."""
-    plain = re.sub(f"[{SUPERSCRIPTS}]", lambda mark: f"^{SUPERSCRIPTS.index(mark[0])}", text)
+    plain = re.sub(f"[{SUPERSCRIPTS}]", lambda mark: f"^{SUPERSCRIPTS.index(mark[0])}", unit_text)
     exponents = [float(power[2]) for power in EXPONENT.finditer(plain)]
     if (
-        len(text) > LONGEST_UNIT
+        len(unit_text) > LONGEST_UNIT
         or len(exponents) != len(POWER_MARK.findall(plain))
         or POWER_WORDS.search(plain)
         or math.prod(max(exponent, 1.0) for exponent in exponents) > LARGEST_POWER
@@ -164,17 +167,20 @@ def _with_bounded_powers(text: str) -> str | None:
     return plain
 
 
-def _from_registry(text: str) -> Unit:
+def _from_registry(unit_text: str) -> Unit:
     """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as
     '#', ',' or '?', which are refused.
     """
-    wrong = DataError(f"{text!r} is not a unit{_other_money(text) or nearest(text, unit_table())}")
-    if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
+    wrong = DataError(
+        f"{unit_text!r} is not a unit{_other_money(unit_text) or nearest(unit_text, unit_table())}"
+    )
+    if not all(mark.isalnum() or mark in " */^()%.-" for mark in unit_text):
         raise wrong
-    plain = _with_bounded_powers(text)
+    plain = _with_bounded_powers(unit_text)
     if plain is None:
         raise DataError(
-            f"{_shortened(text)!r} is not a unit: expected at most {LONGEST_UNIT} characters, and "
+            f"{_shortened(unit_text)!r} is not a unit: expected at most {LONGEST_UNIT} characters, "
+            "and "
             "exponents of one digit, such as 'USD/mm^2'"
         )
     try:
@@ -188,20 +194,25 @@ def _from_registry(text: str) -> Unit:
         raise wrong
     return Unit(
         factor,
-        dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}),
+        dimension_text(
+            {
+                dimension_name: float(str(power))
+                for dimension_name, power in base.dimensionality.items()
+            }
+        ),
     )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_UNIT else f"{text[:LONGEST_UNIT]}..."
+def _shortened(unit_text: str) -> str:
+    return unit_text if len(unit_text) <= LONGEST_UNIT else f"{unit_text[:LONGEST_UNIT]}..."
 
 
-def _other_money(text: str) -> str:
+def _other_money(unit_text: str) -> str:
     """Return '; ...' with what to write in place of a price in another money than dollars, or an
     empty string.
     """
-    money = "".join(re.findall(r"^[^\W\d_]+", text))
-    dollars = f"USD{text[len(money) :]}"
+    money = "".join(re.findall(r"^[^\W\d_]+", unit_text))
+    dollars = f"USD{unit_text[len(money) :]}"
     if money in CENTS:
         return f"; a cent is 0.01 USD: write it in {dollars!r}"
     return (
@@ -216,12 +227,18 @@ def dimension_text(powers: Mapping[str, float]) -> str:
     pint's own depends on what it read before.
     """
 
-    def factor(name: str) -> str:
-        power = abs(powers[name])
-        return name if power == 1 else f"{name} ** {power:g}"
+    def factor(dimension_name: str) -> str:
+        power = abs(powers[dimension_name])
+        return dimension_name if power == 1 else f"{dimension_name} ** {power:g}"
 
-    above = " * ".join(factor(name) for name in sorted(powers) if powers[name] > 0)
-    below = "".join(f" / {factor(name)}" for name in sorted(powers) if powers[name] < 0)
+    above = " * ".join(
+        factor(dimension_name) for dimension_name in sorted(powers) if powers[dimension_name] > 0
+    )
+    below = "".join(
+        f" / {factor(dimension_name)}"
+        for dimension_name in sorted(powers)
+        if powers[dimension_name] < 0
+    )
     return (above or "1") + below if powers else "dimensionless"
 
 
@@ -253,9 +270,9 @@ def convert(value: Number, source: str, target: str) -> Number:
     return converted_value
 
 
-def is_pure(text: str) -> bool:
+def is_pure(unit_text: str) -> bool:
     """Say whether a unit text is that of a pure number, which may be written without one."""
-    return unit(text).dimension == "dimensionless"
+    return unit(unit_text).dimension == "dimensionless"
 
 
 def same_unit(first_unit: str, second_unit: str) -> bool:
@@ -281,7 +298,7 @@ SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DO
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
 
 
-def read_number(text: str) -> float:
+def read_number(number_text: str) -> float:
     """Return the number that a text states.
 
     Python also reads `1_0`, as 10; whoever types it means something else.
@@ -290,53 +307,62 @@ def read_number(text: str) -> float:
         ValueError: The text is no number.
 
     """
-    if "_" in text:
-        raise ValueError(f"{text!r} is no number")
-    return float(text)
+    if "_" in number_text:
+        raise ValueError(f"{number_text!r} is no number")
+    return float(number_text)
 
 
-def number_and_unit(text: str) -> tuple[float, str] | None:
+def number_and_unit(quantity_text: str) -> tuple[float, str] | None:
     """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh';
     None where no number begins it.
     """
-    match = QUANTITY.fullmatch(text.strip())
+    match = QUANTITY.fullmatch(quantity_text.strip())
     if match is None:
         return None
-    value, unit_text = float(match["number"].replace(",", "")), (match["unit"] or "").strip()
+    quantity_number, unit_text = (
+        float(match["number"].replace(",", "")),
+        (match["unit"] or "").strip(),
+    )
     if match["dollars"]:
         scale, _, per = unit_text.partition("/")
         unit_text = f"{scale.strip()} USD{'/' * bool(per)}{per}".strip()
     if scaled := SCALED.fullmatch(unit_text):
-        value, unit_text = value * SCALES[scaled["scale"]], scaled["unit"].strip()
-    return value, unit_text
+        quantity_number, unit_text = (
+            quantity_number * SCALES[scaled["scale"]],
+            scaled["unit"].strip(),
+        )
+    return quantity_number, unit_text
 
 
-def cell_quantity(text: str) -> tuple[float, str] | None:
+def cell_quantity(cell_text: str) -> tuple[float, str] | None:
     """Return number and unit of a cell of a spreadsheet, such as '$31,000', '31 000' or '8%'."""
-    if "_" in text.partition(" ")[0]:  # Python reads `1_0` as 10
+    if "_" in cell_text.partition(" ")[0]:  # Python reads `1_0` as 10
         return None
-    number, dollars = DOLLAR_MARK.subn("", GROUP_MARK.sub(",", text.strip()))
+    number, dollars = DOLLAR_MARK.subn("", GROUP_MARK.sub(",", cell_text.strip()))
     return number_and_unit("$" * bool(dollars) + number)
 
 
-def number_mark_hint(text: str) -> str:
+def number_mark_hint(quantity_text: str) -> str:
     """Return '; ...' on a decimal comma or points between thousands, or an empty text."""
-    if DECIMAL_COMMA.match(text):
+    if DECIMAL_COMMA.match(quantity_text):
         return "; its comma may be a decimal mark: write decimals with a point"
-    return "; write thousands without a mark" if POINTED_THOUSANDS.match(text) else ""
+    return "; write thousands without a mark" if POINTED_THOUSANDS.match(quantity_text) else ""
 
 
-def currency_hint(text: str) -> str:
+def currency_hint(quantity_text: str) -> str:
     """Return '; ...' on money that is not in dollars, or an empty text."""
-    is_foreign = not text.isascii() or any(name in text for name in CURRENCIES)
+    is_foreign = not quantity_text.isascii() or any(
+        currency_name in quantity_text for currency_name in CURRENCIES
+    )
     return "; money is in USD: convert it at the rate of its date" if is_foreign else ""
 
 
-def parse_quantity(text: str, target: str) -> float:
+def parse_quantity(quantity_text: str, target: str) -> float:
     """Parse a quantity such as '0.083 USD/kWh' into unit `target`.
 
     Args:
-        text: The quantity. A bare number counts as pure and needs a dimensionless `target`.
+        quantity_text: The quantity. A bare number counts as pure and needs a dimensionless
+            `target`.
         target: Unit of the result.
 
     Raises:
@@ -344,32 +370,33 @@ def parse_quantity(text: str, target: str) -> float:
             unknown or of another dimension.
 
     """
-    quantity_match = number_and_unit(text)
-    if quantity_match is None and (marked := number_mark_hint(text)):
-        raise DataError(f"{text!r} is no number{marked}")
+    quantity_match = number_and_unit(quantity_text)
+    if quantity_match is None and (marked := number_mark_hint(quantity_text)):
+        raise DataError(f"{quantity_text!r} is no number{marked}")
     if quantity_match is None:
         raise DataError(
-            f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'"
-            + currency_hint(text)
+            f"{quantity_text!r} does not begin with a number; expected a value like "
+            f"'{meant(quantity_text, target)}'" + currency_hint(quantity_text)
         )
-    value, unit_text = quantity_match
-    if not math.isfinite(value):
-        raise DataError(f"{text!r} is not a finite number")
+    quantity_number, unit_text = quantity_match
+    if not math.isfinite(quantity_number):
+        raise DataError(f"{quantity_text!r} is not a finite number")
     if not unit_text and not is_pure(target):
+        watts_hint = MEGAWATTS.format(quantity_text.strip()) if target == "W" else ""
         raise DataError(
-            f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as "
-            f"'{meant(text, target)}'{MEGAWATTS.format(text.strip()) if target == 'W' else ''}"
+            f"{quantity_text!r} has no unit, expected {target!r} ({unit(target).dimension}), such "
+            f"as '{meant(quantity_text, target)}'{watts_hint}"
         )
-    return convert(value, unit_text, target)
+    return convert(quantity_number, unit_text, target)
 
 
-def meant(text: str, target: str) -> str:
-    """Return a suggested spelling of `text` with the expected unit `target`.
+def meant(quantity_text: str, target: str) -> str:
+    """Return a suggested spelling of `quantity_text` with the expected unit `target`.
 
     The number is taken from the text, or is 1.5 where the text begins with no number.
     """
     number = re.match(
-        r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text)
+        r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", quantity_text)
     )
     times = {"k": 1e3, "m": 1e6}.get((number[2] or "").lower(), 0) if number else 0
     written = (
@@ -380,13 +407,13 @@ def meant(text: str, target: str) -> str:
 
 def table_rows() -> list[tuple[str, float, str]]:
     """Return the table anew from pint, for every unit text of the committed table."""
-    return [(text, *_from_registry(text)) for text in sorted(unit_table())]
+    return [(unit_text, *_from_registry(unit_text)) for unit_text in sorted(unit_table())]
 
 
 def _rewrite_units() -> None:
     lines = [
         "unit,factor,dimension",
-        *(f"{text},{factor!r},{dimension}" for text, factor, dimension in table_rows()),
+        *(f"{unit_text},{factor!r},{dimension}" for unit_text, factor, dimension in table_rows()),
     ]
     (data_directory() / "units.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

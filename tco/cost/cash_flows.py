@@ -189,8 +189,8 @@ class Terms:
     Each charge is computed once.
     """
 
-    def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
-        self.values = values
+    def __init__(self, input_values: Values, own_rates: Container[str] = ()) -> None:
+        self.values = input_values
         self.own_rates = own_rates  # classes whose rate is stated apart
         # of a month, with its length in years, by the path of the yearly rate
         self.rates: dict[str, tuple[Any, Any]] = {}

@@ -141,13 +141,15 @@ class Failing(NamedTuple):
     share: str | None  # path of what the tray around makes of the usual time to repair
 
 
-def failing(values: Values, system: System, states: Callable[[str, str], bool]) -> list[Failing]:
+def failing(
+    input_values: Values, system: System, states: Callable[[str, str], bool]
+) -> list[Failing]:
     """Return the places of the tree whose parts fail.
 
     A chip always fails, at the usual rate where no rate of the chip is stated.
 
     Args:
-        values: Inputs by path.
+        input_values: Inputs by path.
         system: System with its tree.
         states: Says, by part and attribute, whether the attribute is stated.
 
@@ -166,16 +168,16 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
             with scope(leaf.path):
                 share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
                 failing_parts.append(
-                    Failing(leaf, path, failures_per_year(values[path], leaf.quantity), share)
+                    Failing(leaf, path, failures_per_year(input_values[path], leaf.quantity), share)
                 )
     return failing_parts
 
 
-def _repair_of(values: Values, failing_part: Failing) -> Quantity:
+def _repair_of(input_values: Values, failing_part: Failing) -> Quantity:
     return (
-        values[REPAIR]
+        input_values[REPAIR]
         if failing_part.share is None
-        else time_to_repair(values[REPAIR], values[failing_part.share])
+        else time_to_repair(input_values[REPAIR], input_values[failing_part.share])
     )
 
 
@@ -225,8 +227,10 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
     )
     chip_switches = round(leaf.quantity / groups)
     lanes = fabric.get("lanes", {})
-    spare = sum(count for name, count in lanes.items() if name.endswith(SPARE))
-    needed = sum(lanes[name.removesuffix(SPARE)] for name in lanes if name.endswith(SPARE))
+    spare = sum(count for lane_name, count in lanes.items() if lane_name.endswith(SPARE))
+    needed = sum(
+        lanes[lane_name.removesuffix(SPARE)] for lane_name in lanes if lane_name.endswith(SPARE)
+    )
     port = fabric.get("port_lanes", (needed + spare) / chip_switches)
     return (
         chip_switches,
@@ -258,39 +262,39 @@ def _redundancy(system: System, failing_part: Failing) -> tuple[int, int]:
     )
 
 
-def interrupting(values: Values, system: System, failing_part: Failing) -> Quantity:
+def interrupting(input_values: Values, system: System, failing_part: Failing) -> Quantity:
     """Return the failures of a year that find nothing to stand in for what fails."""
     parts, spared = _redundancy(system, failing_part)
     if not spared:
         return failing_part.failures
     with scope(failing_part.leaf.path), scope("interrupting"):
-        down = share_down(values[failing_part.path], _repair_of(values, failing_part))
+        down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
         chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
         return interrupting_failures(failing_part.failures, total("all_spares_down", chances))
 
 
-def _hours_lost(values: Values, system: System, failing_part: Failing) -> Quantity:
+def _hours_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
     """Return the hours of chips that a part's failures take for each that works, until it is
     repaired.
     """
-    leaf, repair = failing_part.leaf, _repair_of(values, failing_part)
+    leaf, repair = failing_part.leaf, _repair_of(input_values, failing_part)
     stopped, holders = chips_stopped(system, leaf)
     parts, spared = _redundancy(system, failing_part)
     if not spared:
         return stopped_share(failing_part.failures, stopped, system.chips, repair)
-    down = share_down(values[failing_part.path], repair)
+    down = share_down(input_values[failing_part.path], repair)
     chance = total(
         "too_many_down", [chance for _, chance in excess_failure_chances(down, parts, spared)]
     )
     return stopped_chips(chance, holders, stopped, system.chips)
 
 
-def bandwidth_lost(values: Values, system: System, failing_part: Failing) -> Quantity:
+def bandwidth_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
     """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches
     beyond the spare ones wait for repair.
     """
     parts, spared, _ = switches_of_a_chip(system, failing_part.leaf)
-    down = share_down(values[failing_part.path], _repair_of(values, failing_part))
+    down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
     if not spared:  # the mean of what is down is the share that is missing
         return down
     missing = []
@@ -301,7 +305,7 @@ def bandwidth_lost(values: Values, system: System, failing_part: Failing) -> Qua
 
 
 def availability(
-    values: Values, system: System, failing_parts: list[Failing], trains: bool
+    input_values: Values, system: System, failing_parts: list[Failing], trains: bool
 ) -> Quantity:
     """Return the share of the hours in which chips are up: without repairs, swaps that drain a
     world, loading anew, and planned stops.
@@ -312,32 +316,35 @@ def availability(
             if system.spares.get(failing_part.leaf.part, 0) >= NEVER:
                 continue
             if not is_switch(system, failing_part):
-                lost.append(_hours_lost(values, system, failing_part))
+                lost.append(_hours_lost(input_values, system, failing_part))
             elif not _redundancy(system, failing_part)[1]:
                 lost.append(
                     stopped_share(
                         failing_part.failures,
                         system.chips,
                         system.chips,
-                        values["failures.swap_time"],
+                        input_values["failures.swap_time"],
                     )
                 )
     # a job that trains starts again from a checkpoint, which costs more than loading weights
     if not trains:
         lost.append(
-            time_lost(interruptions(values, system, failing_parts), values["failures.restart_time"])
+            time_lost(
+                interruptions(input_values, system, failing_parts),
+                input_values["failures.restart_time"],
+            )
         )
     return share_of_progress(
-        share_up(total("stopped", lost)), rest_of(values["failures.planned_share"])
+        share_up(total("stopped", lost)), rest_of(input_values["failures.planned_share"])
     )
 
 
-def interruptions(values: Values, system: System, failing_parts: list[Failing]) -> Quantity:
+def interruptions(input_values: Values, system: System, failing_parts: list[Failing]) -> Quantity:
     """Return the failures of a world in a year that stop what runs on it."""
     return total(
         "interruptions",
         [
-            interrupting(values, system, failing_part)
+            interrupting(input_values, system, failing_part)
             for failing_part in failing_parts
             if system.spares.get(failing_part.leaf.part, 0) < NEVER
         ],

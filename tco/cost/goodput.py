@@ -116,7 +116,7 @@ TIERS = (  # of checkpoints: how long one stops the job, and how long it takes t
 
 
 def goodput(
-    values: Values, system: System, failing_parts: list[Failing], trains: bool, stated: bool
+    input_values: Values, system: System, failing_parts: list[Failing], trains: bool, stated: bool
 ) -> Any:
     """Return the share of the paid hours that makes progress.
 
@@ -124,7 +124,7 @@ def goodput(
     the availability is `stated`. A training job also loses time by starting again.
 
     Args:
-        values: Inputs by path.
+        input_values: Inputs by path.
         system: System with its tree.
         failing_parts: Places whose parts fail.
         trains: Whether the job trains a model.
@@ -132,19 +132,19 @@ def goodput(
 
     """
     up = (
-        values[AVAILABILITY]
+        input_values[AVAILABILITY]
         if stated
-        else values.derived(
-            AVAILABILITY, "", lambda: availability(values, system, failing_parts, trains)
+        else input_values.derived(
+            AVAILABILITY, "", lambda: availability(input_values, system, failing_parts, trains)
         )
     )
     if trains:
-        return job(values, system, failing_parts, up)
+        return job(input_values, system, failing_parts, up)
     lost = (
         []
         if stated
         else [
-            bandwidth_lost(values, system, failing_part)
+            bandwidth_lost(input_values, system, failing_part)
             for failing_part in failing_parts
             if is_switch(system, failing_part)
         ]
@@ -153,7 +153,7 @@ def goodput(
 
 
 # ---------------------------------------------------------------- a job that trains
-def job(values: Values, system: System, failing_parts: list[Failing], up: Any) -> Any:
+def job(input_values: Values, system: System, failing_parts: list[Failing], up: Any) -> Any:
     """Return the share of the hours in which a training job of the whole cluster makes progress.
 
     After a failure its other replicas go on where it is elastic, after a pause; else all of it
@@ -163,38 +163,47 @@ def job(values: Values, system: System, failing_parts: list[Failing], up: Any) -
     of events up to 65,536 chips, and within 0.06 at a million, where they meet often. What a
     replica that starts again misses beside the others is left out.
     """
-    chips, cluster = system.chips, values["cluster.chips"]
-    failures = _interruptions_of_job(values, system, failing_parts)
+    chips, cluster = system.chips, input_values["cluster.chips"]
+    failures = _interruptions_of_job(input_values, system, failing_parts)
     progress_shares = []
-    for (name, stall, restart), between in zip(
-        TIERS, _between_restarts(values, system, failures), strict=True
+    for (tier_name, stall, restart), between in zip(
+        TIERS, _between_restarts(input_values, system, failures), strict=True
     ):
-        with scope(name):
-            interval = checkpoint_interval(values[stall], between)
+        with scope(tier_name):
+            interval = checkpoint_interval(input_values[stall], between)
             progress_shares.append(
-                checkpoint_efficiency(interval, values[stall], values[restart], between)
+                checkpoint_efficiency(interval, input_values[stall], input_values[restart], between)
             )
     with scope("elastic"):
         survived = events_of_cluster(
-            interrupting_failures(failures, values["failures.elastic_share"]), 1.0, chips, cluster
+            interrupting_failures(failures, input_values["failures.elastic_share"]),
+            1.0,
+            chips,
+            cluster,
         )
         progress_shares.append(
-            share_between_pauses(time_lost(survived, values["failures.elastic_stall"]))
+            share_between_pauses(time_lost(survived, input_values["failures.elastic_stall"]))
         )
     with scope("flaps"):
         flaps = events_of_cluster(
-            values["failures.flap_rate"], _scale_out_link_count(system), chips, cluster
+            input_values["failures.flap_rate"], _scale_out_link_count(system), chips, cluster
         )
-        progress_shares.append(share_between_pauses(time_lost(flaps, values["failures.flap_time"])))
+        progress_shares.append(
+            share_between_pauses(time_lost(flaps, input_values["failures.flap_time"]))
+        )
     with scope("silent"):
-        errors = events_of_cluster(values["failures.silent_rate"], chips, chips, cluster)
-        missed = interrupting_failures(errors, rest_of(values["failures.silent_detected"]))
+        errors = events_of_cluster(input_values["failures.silent_rate"], chips, chips, cluster)
+        missed = interrupting_failures(errors, rest_of(input_values["failures.silent_detected"]))
         # an error throws away what follows it for some time
-        progress_shares.append(share_up(time_lost(missed, values["failures.silent_time"])))
-    return progress(up, reduce(share_of_progress, progress_shares), values["failures.straggling"])
+        progress_shares.append(share_up(time_lost(missed, input_values["failures.silent_time"])))
+    return progress(
+        up, reduce(share_of_progress, progress_shares), input_values["failures.straggling"]
+    )
 
 
-def _interruptions_of_job(values: Values, system: System, failing_parts: list[Failing]) -> Quantity:
+def _interruptions_of_job(
+    input_values: Values, system: System, failing_parts: list[Failing]
+) -> Quantity:
     """Return the yearly interruptions of a job, per world.
 
     They come from failed parts and from causes outside the parts.
@@ -202,33 +211,35 @@ def _interruptions_of_job(values: Values, system: System, failing_parts: list[Fa
     return total(
         "failures",
         [
-            interruptions(values, system, failing_parts),
-            failures_per_year(values["failures.job_rate"], system.chips),
+            interruptions(input_values, system, failing_parts),
+            failures_per_year(input_values["failures.job_rate"], system.chips),
         ],
     )
 
 
 def _between_restarts(
-    values: Values, system: System, failures: Quantity
+    input_values: Values, system: System, failures: Quantity
 ) -> tuple[Quantity, Quantity]:
     """Return the mean times between the failures after which a job starts again, from a near copy
     and from storage.
     """
-    failure_interval = time_between_failures(failures, system.chips, values["cluster.chips"])
+    failure_interval = time_between_failures(failures, system.chips, input_values["cluster.chips"])
     between, local = (
-        between_such(failure_interval, rest_of(values["failures.elastic_share"])),
-        values["failures.local_share"],
+        between_such(failure_interval, rest_of(input_values["failures.elastic_share"])),
+        input_values["failures.local_share"],
     )
     return between_such(between, local), between_such(between, rest_of(local))
 
 
-def long_checkpoints(values: Values, system: System, failing_parts: list[Failing]) -> list[str]:
+def long_checkpoints(
+    input_values: Values, system: System, failing_parts: list[Failing]
+) -> list[str]:
     """Return a note for each checkpoint tier that stalls longer than its interval.
 
     The interval is the work between two checkpoints that is best for the job.
 
     Args:
-        values: Inputs by path.
+        input_values: Inputs by path.
         system: System with its tree.
         failing_parts: Places whose parts fail.
 
@@ -236,10 +247,12 @@ def long_checkpoints(values: Values, system: System, failing_parts: list[Failing
     notes = []
     for (_, path, _), between in zip(
         TIERS,
-        _between_restarts(values, system, _interruptions_of_job(values, system, failing_parts)),
+        _between_restarts(
+            input_values, system, _interruptions_of_job(input_values, system, failing_parts)
+        ),
         strict=True,
     ):
-        stall = untraced_value(values[path])
+        stall = untraced_value(input_values[path])
         work = untraced_value(checkpoint_interval(stall, between))
         if somewhere(stall > work):
             notes.append(

@@ -30,9 +30,11 @@ class PartPrice(NamedTuple):
 
 @cache
 def _failing_figures() -> dict[tuple[str, str], int]:
-    rows = read_csv(data_directory() / GUARDS, COLUMNS)
+    guard_rows = read_csv(data_directory() / GUARDS, COLUMNS)
     return {
-        (row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows
+        (guard_row["path"], guard_row["as_of"]): int(guard_row["dearer"])
+        + int(guard_row["cheaper"])
+        for _, guard_row in guard_rows
     }
 
 
@@ -72,8 +74,8 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
         return []
     share = sum(sums[part] for part in parts) / bill_usd
     rest = f" and {len(parts) - NAMED_PARTS} more" if len(parts) > NAMED_PARTS else ""
-    names = ", ".join(parts[:NAMED_PARTS]) + rest
+    part_names = ", ".join(parts[:NAMED_PARTS]) + rest
     return [
         f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of "
-        f"another checks: {names}"
+        f"another checks: {part_names}"
     ]

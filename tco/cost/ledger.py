@@ -131,8 +131,8 @@ class Cost(NamedTuple):
 class Ledger:
     """Collects the cost lines of one world."""
 
-    def __init__(self, values: Values, chips: float, own_rates: Container[str] = ()) -> None:
-        self.terms = Terms(values, own_rates)
+    def __init__(self, input_values: Values, chips: float, own_rates: Container[str] = ()) -> None:
+        self.terms = Terms(input_values, own_rates)
         self.chips = chips
         self.lines: list[Flow] = []
 
@@ -172,7 +172,7 @@ class Ledger:
     ) -> Quantity:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
         with scope(path):
-            cost = bill(base, *(self.terms.values[name] for name in inputs))
+            cost = bill(base, *(self.terms.values[input_path] for input_path in inputs))
             return self.add(self.terms.recurring(path, asset, cost, inputs))
 
     def add(self, flow: Flow) -> Quantity:
@@ -183,7 +183,7 @@ class Ledger:
 
 
 def cost_of_world(
-    values: Values,
+    input_values: Values,
     bill: Bill,
     network: Network,
     rebates: list[Rebate],
@@ -197,7 +197,7 @@ def cost_of_world(
     """Return every cost line of a world of `chips` and their sums.
 
     Args:
-        values: Values of the inputs.
+        input_values: Values of the inputs.
         bill: Bill of the world.
         network: Scale-out network of the cluster; the world bears its share.
         rebates: Rebates of agreements on the world.
@@ -213,21 +213,21 @@ def cost_of_world(
 
     """
     with scope("cost"):
-        ledger = Ledger(values, chips, holding.own_rates)
-        share = world_share(chips, values["cluster.chips"])
-        all_network, capex = _add_purchases(ledger, values, bill, network, share, holding)
-        it_power = _it_power(values, bill, extended_power(network.power, share), sidecar)
+        ledger = Ledger(input_values, chips, holding.own_rates)
+        share = world_share(chips, input_values["cluster.chips"])
+        all_network, capex = _add_purchases(ledger, input_values, bill, network, share, holding)
+        it_power = _it_power(input_values, bill, extended_power(network.power, share), sidecar)
         if holding.design is not None:
-            _add_design(ledger, values, holding.design)
-        draw = _average_power_share(values, bill, holding.chip, it_power)
-        energy = _add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
+            _add_design(ledger, input_values, holding.design)
+        draw = _average_power_share(input_values, bill, holding.chip, it_power)
+        energy = _add_site(ledger, input_values, (it_power, draw), tenure, holding, sidecar)
         if sidecar is not None:
             path = f"parts.{sidecar}.price_per_power"
-            cooler = sidecar_price(bill.power, values[path])
+            cooler = sidecar_price(bill.power, input_values[path])
             ledger.priced("site/sidecar", "cooling", cooler, path)
             ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
         ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
-        add_repairs(ledger, values, bill, broken)
+        add_repairs(ledger, input_values, bill, broken)
         gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
         rebate_sum = _add_rebates(ledger, rebates)
         calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
@@ -243,21 +243,21 @@ def cost_of_world(
             calendar,
             gross,
             goodput,
-            values["terms.utilisation"],
+            input_values["terms.utilisation"],
             draw,
         )
 
 
 def _add_purchases(
     ledger: Ledger,
-    values: Values,
+    input_values: Values,
     bill: Bill,
     network: Network,
     share: Quantity,
     holding: Holding,
 ) -> tuple[Quantity, Quantity]:
     """Add servers, network, storage and surcharges; return the sums of the network and of all."""
-    rack_network_prices = _add_servers(ledger, values, bill, holding.network)
+    rack_network_prices = _add_servers(ledger, input_values, bill, holding.network)
     shared_prices = []
     for part in network.lines:
         with scope("network", part.name):
@@ -270,24 +270,26 @@ def _add_purchases(
     all_network = network_price
     if rack_network_prices:
         all_network = total("scale_out_network", [*rack_network_prices, network_price])
-    storage = _add_storage(ledger, values, bill, share, holding.tiers)
-    surcharges = _add_surcharges(ledger, values, bill, network_price, storage)
+    storage = _add_storage(ledger, input_values, bill, share, holding.tiers)
+    surcharges = _add_surcharges(ledger, input_values, bill, network_price, storage)
     return all_network, total("capex", [bill.price, network_price, storage, *surcharges])
 
 
-def _it_power(values: Values, bill: Bill, network_power: Quantity, sidecar: str | None) -> Quantity:
+def _it_power(
+    input_values: Values, bill: Bill, network_power: Quantity, sidecar: str | None
+) -> Quantity:
     powers = [bill.power, network_power]
     if sidecar is not None:
-        powers.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
+        powers.append(sidecar_power(bill.power, input_values[f"parts.{sidecar}.power_share"]))
     return total("it_power", powers)
 
 
-def _add_design(ledger: Ledger, values: Values, design: str) -> None:
+def _add_design(ledger: Ledger, input_values: Values, design: str) -> None:
     paths = [
         f"parts.{design}.{attribute}"
         for attribute in ("design_cost", "software_cost", "design_volume")
     ]
-    price = design_share(ledger.chips, *(values[path] for path in paths))
+    price = design_share(ledger.chips, *(input_values[path] for path in paths))
     ledger.priced("design", "design", price, *paths)
 
 
@@ -302,7 +304,7 @@ def _add_rebates(ledger: Ledger, rebates: Sequence[Rebate]) -> Quantity:
 
 
 def with_waiting(
-    values: Values,
+    input_values: Values,
     cost: Cost,
     per_chip: Quantity,
     chips: float,
@@ -312,7 +314,7 @@ def with_waiting(
     """Return a cost with a line for waiting until the system is there.
 
     Args:
-        values: Values of the inputs.
+        input_values: Values of the inputs.
         cost: The cost without it.
         per_chip: What waiting costs, USD per chip.
         chips: Chips of the world.
@@ -321,7 +323,7 @@ def with_waiting(
 
     """
     with scope("cost", WAITING):
-        ledger = Ledger(values, chips, own_rates)
+        ledger = Ledger(input_values, chips, own_rates)
         ledger.priced(WAITING, WAITING, price_of_chips(per_chip, chips), *inputs)
         hour = ledger.lines[0].usd_per_chip_hour
         net = total("cost_per_chip_hour", [cost.per_chip_hour, hour])
@@ -332,7 +334,9 @@ def with_waiting(
     )
 
 
-def _average_power_share(values: Values, bill: Bill, chip: str, it_power: Quantity) -> Quantity:
+def _average_power_share(
+    input_values: Values, bill: Bill, chip: str, it_power: Quantity
+) -> Quantity:
     """Return the racks' average draw as a share of their provisioned power.
 
     Chips that wait for work draw less. Most of the rest draws as much as ever.
@@ -342,20 +346,20 @@ def _average_power_share(values: Values, bill: Bill, chip: str, it_power: Quanti
         parts = (
             total("chip_power", chips) if chips else 0.0,
             it_power,
-            values["site.idle_chips"],
-            values["site.idle_rest"],
+            input_values["site.idle_chips"],
+            input_values["site.idle_rest"],
         )
         idle = idle_draw(*parts)
         return average_draw(
-            values["site.load_factor"],
-            values["terms.utilisation"],
-            values["site.load_utilisation"],
+            input_values["site.load_factor"],
+            input_values["terms.utilisation"],
+            input_values["site.load_utilisation"],
             idle,
         )
 
 
 def _add_storage(
-    ledger: Ledger, values: Values, bill: Bill, share: Quantity, tiers: tuple[bool, bool]
+    ledger: Ledger, input_values: Values, bill: Bill, share: Quantity, tiers: tuple[bool, bool]
 ) -> Quantity:
     """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys,
     objects it rents; return what is bought.
@@ -363,30 +367,32 @@ def _add_storage(
     flash, objects = tiers
     if not flash and not objects:
         kinds = [line.kind for line in bill.lines if line.extended is not None]
-        storage = share_of_price(bill.price, values["cluster.storage_share"])
+        storage = share_of_price(bill.price, input_values["cluster.storage_share"])
         ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
         return storage
     bought: Quantity = 0.0
     if flash:
         with scope("storage", "flash"):
-            bought = stored_price(joint_capacity(share, values[FLASH_CAPACITY]), values[FLASH])
+            bought = stored_price(
+                joint_capacity(share, input_values[FLASH_CAPACITY]), input_values[FLASH]
+            )
         ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
     if objects:
         with scope("storage", "objects"):
-            object_capacity = joint_capacity(share, values[OBJECT_CAPACITY])
+            object_capacity = joint_capacity(share, input_values[OBJECT_CAPACITY])
         ledger.yearly("storage/objects", "upkeep", yearly_stored, object_capacity, OBJECTS)
     return bought
 
 
 def _add_servers(
-    ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]
+    ledger: Ledger, input_values: Values, bill: Bill, network: frozenset[str]
 ) -> list[Quantity]:
     """Add what is bought of the system's tree, part by part; return the prices of what belongs to
     the scale-out network.
 
     Where somebody states the price of the whole it is one line.
     """
-    if bill.lines and values.has("system.price"):
+    if bill.lines and input_values.has("system.price"):
         ledger.priced("servers/system", "servers", bill.price, "system.price")
         return []
     network_prices = []
@@ -409,13 +415,16 @@ def _add_servers(
 
 
 def _add_surcharges(
-    ledger: Ledger, values: Values, bill: Bill, network: Quantity, storage: Quantity
+    ledger: Ledger, input_values: Values, bill: Bill, network: Quantity, storage: Quantity
 ) -> list[Quantity]:
     """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
     servers, and tax on purchases.
     """
     surcharges = []
-    margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
+    margin, tax = (
+        input_values.unless_zero("terms.margin"),
+        input_values.unless_zero("terms.purchase_tax"),
+    )
     if margin is not None:
         surcharges.append(share_of_price(bill.price, margin))
         ledger.priced("servers/seller-margin", "servers", surcharges[-1], "terms.margin")
@@ -426,7 +435,9 @@ def _add_surcharges(
     return surcharges
 
 
-def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Failing]) -> None:
+def add_repairs(
+    ledger: Ledger, input_values: Values, bill: Bill, broken: Sequence[Failing]
+) -> None:
     """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset
     mends or the vendor replaces.
 
@@ -452,7 +463,9 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
             part_price = price_of_each(
                 total("price", [line.extended for line in part_lines]), failing_part.leaf.quantity
             )
-            repair_costs.append(yearly_repairs(part_price, failing_part.failures, values[REPAIRS]))
+            repair_costs.append(
+                yearly_repairs(part_price, failing_part.failures, input_values[REPAIRS])
+            )
         paths.append(failing_part.path)
     with scope("upkeep/repairs"):
         total_repairs = total("all_repairs", repair_costs)
@@ -464,9 +477,9 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
 
 
 def _per_chip(
-    share: Callable[..., Quantity], name: str, total_amount: Quantity, chips: float
+    share: Callable[..., Quantity], scope_name: str, total_amount: Quantity, chips: float
 ) -> Quantity:
-    with scope(name):
+    with scope(scope_name):
         return share(total_amount, chips)
 
 
@@ -477,24 +490,24 @@ HALL_RATES = {
 }
 
 
-def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
+def hall_rate(input_values: Values, cooling: str, market_rate: Any) -> Any:
     """Return the construction cost of a hall, in USD per watt.
 
     The watts are of IT power.
 
     Args:
-        values: Values of the inputs.
+        input_values: Values of the inputs.
         cooling: 'air' or 'liquid'.
         market_rate: Average construction cost on the market, USD per watt.
 
     """
     path, formula_of_hall = HALL_RATES[cooling]
-    return formula_of_hall(market_rate, values[path])
+    return formula_of_hall(market_rate, input_values[path])
 
 
 def _add_site(
     ledger: Ledger,
-    values: Values,
+    input_values: Values,
     power: tuple[Quantity, Quantity],
     tenure: str,
     holding: Holding,
@@ -506,16 +519,16 @@ def _add_site(
     it_power, draw = power
     crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
-        paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
+        paths, rate = ["site.usd_per_mw"], input_values["site.usd_per_mw"]
         if holding.hall is not None:
             paths.append(HALL_RATES[holding.hall][0])
-            rate = hall_rate(values, holding.hall, rate)
+            rate = hall_rate(input_values, holding.hall, rate)
         if holding.backup_in_racks:
             paths.append("site.backup_usd_per_mw")
-            rate = rate_without_backup(rate, values[paths[-1]])
+            rate = rate_without_backup(rate, input_values[paths[-1]])
         if sidecar is not None:
             paths.append(crowded)
-            rate = crowded_rate(rate, values[crowded])
+            rate = crowded_rate(rate, input_values[crowded])
         building = building_price(it_power, rate)
         ledger.priced("site/building", "building", building, *paths)
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
@@ -526,12 +539,12 @@ def _add_site(
             let = (
                 it_power
                 if holding.quoted_peak is None
-                else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
+                else rented_power(it_power, input_values["site.pue_peak"], holding.quoted_peak)
             )
-            rent = values[paths[0]]
+            rent = input_values[paths[0]]
             if sidecar is not None:
                 paths.append(crowded)
-                rent = crowded_rent(rent, values[crowded])
+                rent = crowded_rent(rent, input_values[crowded])
         ledger.yearly(
             "site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths
         )
@@ -608,7 +621,14 @@ def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
 
 def _shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
     total_amount = sum(sums.values())
-    return {name: value / total_amount for name, value in sums.items()} if total_amount else {}
+    return (
+        {
+            evidence_kind: evidence_cost / total_amount
+            for evidence_kind, evidence_cost in sums.items()
+        }
+        if total_amount
+        else {}
+    )
 
 
 def _shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:
@@ -643,7 +663,7 @@ CIRCULAR = "tco-circular"
 
 
 def cost_of_rent(
-    values: Values,
+    input_values: Values,
     bill: Bill,
     network: Network,
     rent: str,
@@ -656,7 +676,7 @@ def cost_of_rent(
     Racks and network draw their power all the same, and the rent pays for the power.
 
     Args:
-        values: Values of the inputs.
+        input_values: Values of the inputs.
         bill: Bill of the world, read for its power.
         network: Scale-out network of the cluster; the world bears its share of the power.
         rent: Path of the rent per chip-hour.
@@ -669,13 +689,15 @@ def cost_of_rent(
 
     """
     with scope("cost"):
-        ledger = Ledger(values, chips)
+        ledger = Ledger(input_values, chips)
         hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)
-        network_power = extended_power(network.power, world_share(chips, values["cluster.chips"]))
+        network_power = extended_power(
+            network.power, world_share(chips, input_values["cluster.chips"])
+        )
         it_power = total("it_power", [bill.power, network_power])
         power, draw = (
             _per_chip(power_per_chip, "it_power", it_power, chips),
-            _average_power_share(values, bill, chip, it_power),
+            _average_power_share(input_values, bill, chip, it_power),
         )
         return Cost(
             ledger.lines,
@@ -689,6 +711,6 @@ def cost_of_rent(
             hour,
             hour,
             goodput,
-            values["terms.utilisation"],
+            input_values["terms.utilisation"],
             draw,
         )

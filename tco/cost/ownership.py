@@ -48,37 +48,37 @@ class Perspective(NamedTuple):
         return self.pays == (RENT,)
 
 
-def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
+def load_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
     """Return the perspective of `data/perspectives/<name>.toml`.
 
     Args:
         catalogue: Holds the files; each is read once.
-        name: Id of the perspective.
+        perspective_id: Id of the perspective.
 
     Raises:
         DataError: The name or a basis of cost is unknown, a key is missing, or the date is wrong.
 
     """
     perspective: Perspective = catalogue.once(
-        ("perspective", name), lambda: _read_perspective(catalogue, name)
+        ("perspective", perspective_id), lambda: _read_perspective(catalogue, perspective_id)
     )
     return perspective
 
 
-def _read_perspective(catalogue: Catalogue, name: str) -> Perspective:
+def _read_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
     """Read the file of a perspective."""
-    if name not in catalogue.once("perspectives", lambda: catalogue.ids(FOLDER)):
-        raise unknown("perspective", name, catalogue.ids(FOLDER), "terms.perspective")
-    path, document = catalogue.document(FOLDER, name, "perspective")
-    for key in ("name", "as_of", "owner", "pays"):
-        if key not in document:
-            raise DataError(f"{path}: the key {key!r} is missing")
+    if perspective_id not in catalogue.once("perspectives", lambda: catalogue.ids(FOLDER)):
+        raise unknown("perspective", perspective_id, catalogue.ids(FOLDER), "terms.perspective")
+    path, document = catalogue.document(FOLDER, perspective_id, "perspective")
+    for document_key in ("name", "as_of", "owner", "pays"):
+        if document_key not in document:
+            raise DataError(f"{path}: the key {document_key!r} is missing")
     period(str(document["as_of"]), f"{path}: as_of")
     for basis in document["pays"]:
         if basis not in BASES:
             raise unknown("basis of cost", str(basis), BASES, f"{path}: pays")
     return Perspective(
-        name,
+        perspective_id,
         str(document["name"]),
         str(document["owner"]),
         tuple(document["pays"]),
@@ -122,9 +122,9 @@ def refuse_misfit(
         return
     if system.owner_pays not in perspective.pays:
         fit = [
-            name
-            for name in catalogue.ids(FOLDER)
-            if {system.owner_pays, RENT} & set(load_perspective(catalogue, name).pays)
+            perspective_id
+            for perspective_id in catalogue.ids(FOLDER)
+            if {system.owner_pays, RENT} & set(load_perspective(catalogue, perspective_id).pays)
         ]
         how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
         raise UnavailableError(
@@ -316,43 +316,43 @@ class Agreement(NamedTuple):
         return self.kind not in NO_DISCOUNT
 
 
-def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
+def load_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
     """Return the agreement of `data/rebates/<name>.toml`.
 
     Args:
         catalogue: Holds the files; each is read once.
-        name: Id of the agreement.
+        agreement_id: Id of the agreement.
 
     Raises:
         DataError: The name or the kind is unknown, or a key is missing or wrong.
 
     """
     agreement: Agreement = catalogue.once(
-        ("agreement", name), lambda: _read_agreement(catalogue, name)
+        ("agreement", agreement_id), lambda: _read_agreement(catalogue, agreement_id)
     )
     return agreement
 
 
-def _read_agreement(catalogue: Catalogue, name: str) -> Agreement:
+def _read_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
     """Read the file of an agreement."""
-    path, document = catalogue.document("rebates", name, "rebate")
-    for key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
-        if key not in document:
-            raise DataError(f"{path}: the key {key!r} is missing")
-        texts = document[key] if key == "parts" else [document[key]]
+    path, document = catalogue.document("rebates", agreement_id, "rebate")
+    for document_key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
+        if document_key not in document:
+            raise DataError(f"{path}: the key {document_key!r} is missing")
+        texts = document[document_key] if document_key == "parts" else [document[document_key]]
         if not isinstance(texts, list) or any(
-            not isinstance(text, str) or not text for text in texts
+            not isinstance(key_text, str) or not key_text for key_text in texts
         ):
             raise DataError(
-                f"{path}: {key} is {document[key]!r}, expected "
-                f"{'a list of texts' if key == 'parts' else 'a text'}"
+                f"{path}: {document_key} is {document[document_key]!r}, expected "
+                f"{'a list of texts' if document_key == 'parts' else 'a text'}"
             )
     if document["kind"] not in KINDS:
         raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
-    for key in ("from", "until"):
-        period(str(document[key]), f"{path}: {key}")
+    for document_key in ("from", "until"):
+        period(str(document[document_key]), f"{path}: {document_key}")
     return Agreement(
-        name,
+        agreement_id,
         document["supplier"],
         document["holder"],
         document["kind"],
@@ -406,7 +406,9 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
     return list(by_supplier.values())
 
 
-def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
+def rebate_of(
+    agreement: Agreement, lines: list[BillLine], chips: float, input_values: Values
+) -> Rebate:
     """Return the rebate of an agreement on a scale-up domain, USD.
 
     The rebate rests on the covered parts of the bill, or on the power that the chips count for.
@@ -415,7 +417,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
         agreement: An agreement that gives a rebate.
         lines: Bill of the scale-up domain; `extended` is in USD.
         chips: Chips of the scale-up domain.
-        values: Inputs by path, with the terms of the agreement and the share price.
+        input_values: Inputs by path, with the terms of the agreement and the share price.
 
     Returns:
         The rebate and the spend on covered parts in USD, with sources and input paths.
@@ -426,7 +428,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
     """
     with scope("rebates", agreement.id):
         path = f"rebates.{agreement.id}"
-        paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
+        paths = [f"{path}.{term_name}" for term_name in KINDS[agreement.kind]]
         spend = total(
             "covered_spend",
             [
@@ -436,19 +438,19 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
             ],
         )
         if agreement.kind == "share-of-spend":
-            value = share_of_price(spend, *(values[term_path] for term_path in paths))
+            rebate_value = share_of_price(spend, *(input_values[term_path] for term_path in paths))
         else:
-            first, strike, *rest = (values[term_path] for term_path in paths)
-            price = values[f"shares.{agreement.company}.price"]
+            first, strike, *rest = (input_values[term_path] for term_path in paths)
+            price = input_values[f"shares.{agreement.company}.price"]
             paths.append(f"shares.{agreement.company}.price")
             if agreement.kind == "warrant-share":
-                _refuse_low_reference(path, values)
-                value = warrant_rebate_by_share(spend, first, price, strike, *rest)
+                _refuse_low_reference(path, input_values)
+                rebate_value = warrant_rebate_by_share(spend, first, price, strike, *rest)
             elif agreement.kind == "warrant-spend":
-                value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+                rebate_value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
             else:
                 threshold, vested, power_per_chip, reachable = rest
-                value = warrant_rebate_on_power(
+                rebate_value = warrant_rebate_on_power(
                     deployment_power(chips, power_per_chip),
                     first,
                     price,
@@ -457,17 +459,26 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
                     vested,
                     reachable,
                 )
-        kind, sources, _ = values.grounds(paths)
+        kind, sources, _ = input_values.grounds(paths)
         return Rebate(
-            path, agreement.supplier, value, kind, sources, tuple(paths), agreement.note, spend
+            path,
+            agreement.supplier,
+            rebate_value,
+            kind,
+            sources,
+            tuple(paths),
+            agreement.note,
+            spend,
         )
 
 
-def _refuse_low_reference(path: str, values: Values) -> None:
+def _refuse_low_reference(path: str, input_values: Values) -> None:
     """Refuse a share of spend that was stated at a share price at which the right is worth nothing:
     it would be a debt, or without end.
     """
-    strike, reference = (values.number(f"{path}.{name}") for name in ("strike", "reference_price"))
+    strike, reference = (
+        input_values.number(f"{path}.{term_name}") for term_name in ("strike", "reference_price")
+    )
     if np.any(reference <= strike):
         raise DataError(
             f"{path}.reference_price: not above {path}.strike, expected a share price at which the "
@@ -486,14 +497,14 @@ class Worth(NamedTuple):
     option_discount: Any
 
 
-def worth_of(agreement: Agreement, values: Values) -> Worth | None:
+def worth_of(agreement: Agreement, input_values: Values) -> Worth | None:
     """Return the value of a warrant's right, or None without a warrant.
 
     The result is also None for a warrant of which only a share of spend is known.
 
     Args:
         agreement: The agreement between supplier and buyer.
-        values: Inputs by path, with the terms of the agreement and the share price.
+        input_values: Inputs by path, with the terms of the agreement and the share price.
 
     Returns:
         Values in USD per share, the vested share, and discounts as shares of spend; a discount is
@@ -503,45 +514,51 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
     if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
         return None
     path = f"rebates.{agreement.id}"
-    price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
+    price, strike = (
+        input_values[f"shares.{agreement.company}.price"],
+        input_values[f"{path}.strike"],
+    )
     now = intrinsic_value(price, strike)
     option = black_scholes_call(
         price,
         strike,
-        *(values[f"{path}.{name}"] for name in ("riskless_rate", "volatility", "life")),
+        *(
+            input_values[f"{path}.{term_name}"]
+            for term_name in ("riskless_rate", "volatility", "life")
+        ),
     )
     discounts: list[Quantity | None] = [None, None]
     if agreement.kind == "warrant-spend":
-        terms = values[f"{path}.shares"], values[f"{path}.spend_threshold"]
-        discounts = [warrant_discount(value, *terms) for value in (now, option)]
-    return Worth(price, values[f"{path}.vested"], now, option, *discounts)
+        terms = input_values[f"{path}.shares"], input_values[f"{path}.spend_threshold"]
+        discounts = [warrant_discount(right_value, *terms) for right_value in (now, option)]
+    return Worth(price, input_values[f"{path}.vested"], now, option, *discounts)
 
 
-def agreement_inputs(agreement: Agreement, values: Values) -> list[Input]:
+def agreement_inputs(agreement: Agreement, input_values: Values) -> list[Input]:
     """Return an agreement's inputs: its terms and the supplier's share price.
 
     The share price is included only where the agreement pays in shares.
 
     Args:
         agreement: The agreement between supplier and buyer.
-        values: Inputs by path.
+        input_values: Inputs by path.
 
     """
-    paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
+    paths = [f"rebates.{agreement.id}.{term_name}" for term_name in KINDS[agreement.kind]]
     shares = (
         []
         if agreement.kind in ("share-of-spend", *NO_DISCOUNT)
         else [f"shares.{agreement.company}.price"]
     )
-    return [values.input(path) for path in (*paths, *shares)]
+    return [input_values.input(path) for path in (*paths, *shares)]
 
 
-def given_back(agreement: Agreement, values: Values) -> Any:
+def given_back(agreement: Agreement, input_values: Values) -> Any:
     """Return the share of each dollar spent that an agreement gives back.
 
     Args:
         agreement: The agreement between supplier and buyer.
-        values: Inputs by path, with the terms of the agreement and the share price.
+        input_values: Inputs by path, with the terms of the agreement and the share price.
 
     Returns:
         A share of spend; None for an agreement that does not state a share of spend.
@@ -549,10 +566,17 @@ def given_back(agreement: Agreement, values: Values) -> Any:
     """
     path = f"rebates.{agreement.id}"
     if agreement.kind == "share-of-spend":
-        return values[f"{path}.share_of_spend"]
+        return input_values[f"{path}.share_of_spend"]
     if agreement.kind != "warrant-share":
         return None
-    price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
+    price, strike = (
+        input_values[f"shares.{agreement.company}.price"],
+        input_values[f"{path}.strike"],
+    )
     return warrant_rebate_by_share(
-        1.0, values[f"{path}.share_of_spend"], price, strike, values[f"{path}.reference_price"]
+        1.0,
+        input_values[f"{path}.share_of_spend"],
+        price,
+        strike,
+        input_values[f"{path}.reference_price"],
     )

@@ -96,14 +96,18 @@ class Available(NamedTuple):
 
 
 def waiting_cost(
-    values: Values, system: System, cost: Cost, order_date: str, states: Callable[[str, str], bool]
+    input_values: Values,
+    system: System,
+    cost: Cost,
+    order_date: str,
+    states: Callable[[str, str], bool],
 ) -> Any:
     """Return the cost of waiting for a system, in USD per chip.
 
     The wait runs from the date `order_date` until the system is available in volume.
 
     Args:
-        values: Values of the inputs.
+        input_values: Values of the inputs.
         system: System with the parts of its tree.
         cost: Cost of the system without the wait.
         order_date: Date of the order, as written.
@@ -115,24 +119,29 @@ def waiting_cost(
     """
     for attribute in (GENERAL, BRING_UP):
         for path in _dated_part_paths(system, attribute, states):
-            values.input(path)
-    dates = [values[path] for path in _dated_part_paths(system, VOLUME, states)]
+            input_values.input(path)
+    dates = [input_values[path] for path in _dated_part_paths(system, VOLUME, states)]
     if not dates:
         return None
     with scope("waiting"):
         wait = months_to_wait(greatest("there", dates), year_of(order_date))
-        share, hour = values["money.stopgap_share"], cost.per_chip_hour
+        share, hour = input_values["money.stopgap_share"], cost.per_chip_hour
         with scope("rented-meanwhile"):
-            costs = [hours_waited(hour, values["money.stopgap_premium"], share, wait)]
+            costs = [hours_waited(hour, input_values["money.stopgap_premium"], share, wait)]
         with scope("work-left-undone"):
-            costs.append(hours_waited(hour, values["money.lost_margin"], rest_of(share), wait))
+            costs.append(
+                hours_waited(hour, input_values["money.lost_margin"], rest_of(share), wait)
+            )
         # who rents chips has none
         if hall := [line.usd_per_chip_hour for line in cost.lines if line.asset in HALL]:
             with scope("empty-hall"):
                 costs.append(hours_waited(total("hall", hall), 1.0, 1.0, wait))
             costs.append(
                 idle_deposit(
-                    cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait
+                    cost.capex_per_chip,
+                    input_values["money.deposit"],
+                    input_values["terms.rate"],
+                    wait,
                 )
             )
         return total("waiting", costs)
@@ -286,8 +295,10 @@ def limits() -> dict[tuple[str, str], float]:
     """
     path = data_directory() / "price_ages.csv"
     return {
-        (row["group"], row["of"]): parse_finite_number(row["days"], "days", f"{path}:{line}")
-        for line, row in read_csv(path, ("group", "of", "days", "note"))
+        (limit_row["group"], limit_row["of"]): parse_finite_number(
+            limit_row["days"], "days", f"{path}:{line}"
+        )
+        for line, limit_row in read_csv(path, ("group", "of", "days", "note"))
     }
 
 
@@ -320,9 +331,12 @@ def evidence_age_limit(cost_input: Input) -> float | None:
 
     """
     group, _, rest = cost_input.path.partition(".")
-    owner, _, name = rest.rpartition(".")
-    keys = ((group, key) for key in (owner, name, source_table_name(cost_input.where), ANY))
-    return next((limits()[key] for key in keys if key in limits()), None)
+    owner, _, attribute_name = rest.rpartition(".")
+    limit_keys = (
+        (group, limit_subject)
+        for limit_subject in (owner, attribute_name, source_table_name(cost_input.where), ANY)
+    )
+    return next((limits()[limit_key] for limit_key in limit_keys if limit_key in limits()), None)
 
 
 @cache
@@ -457,7 +471,7 @@ def _bill_parts(
         PartPrice(
             line.path.rpartition("/")[2],
             float(line.amount),
-            tuple(row.given for row in prices_by_line[line.path]),
+            tuple(line_price.given for line_price in prices_by_line[line.path]),
         )
         for line in bill
     ]
@@ -489,12 +503,12 @@ def _old_hours(
     if not old_inputs:
         return (old_usd / gross_usd if gross_usd else 0.0), ()
     share = old_usd / gross_usd
-    names = ", ".join(
+    input_names = ", ".join(
         f"{short_name(path)} ({cost_input.evidence_date})"
         for path, cost_input in sorted(old_inputs.items())
     )
     words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
-    return share, (f"evidence older than its kind may be: {names}; {words}",)
+    return share, (f"evidence older than its kind may be: {input_names}; {words}",)
 
 
 class DatedInput(NamedTuple):
@@ -545,9 +559,9 @@ def _largest(rests: list[tuple[float, list[Input]]]) -> str:
             for cost_input in misdated_inputs
         ):
             sums[part] = sums.get(part, 0.0) + usd
-    names = sorted(sums, key=lambda part: -sums[part])
-    return ", ".join(names[:NAMED]) + (
-        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    part_names = sorted(sums, key=lambda part: -sums[part])
+    return ", ".join(part_names[:NAMED]) + (
+        f" and {len(part_names) - NAMED} more" if len(part_names) > NAMED else ""
     )
 
 
@@ -575,13 +589,19 @@ def newest_price(catalogue: Catalogue) -> str:
 
     def latest() -> str:
         priced = {
-            name
-            for (group, name), input_attribute in input_attributes().items()
+            attribute_name
+            for (group, attribute_name), input_attribute in input_attributes().items()
             if group == "parts" and input_attribute.dated
         }
-        rows = (
-            row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows
+        price_rows = (
+            price_row
+            for (_, attribute_name), attribute_rows in catalogue.part_rows.items()
+            if attribute_name in priced
+            for price_row in attribute_rows
         )
-        return max((row for row in rows if row.as_of), key=lambda row: row.begins).as_of
+        return max(
+            (price_row for price_row in price_rows if price_row.as_of),
+            key=lambda price_row: price_row.begins,
+        ).as_of
 
     return str(catalogue.once("newest price", latest))

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 BOUND = "rent_bound"  # an upper bound, which no rent is compared with
 # commitment that asks for a rent, by the name of the rent
 COMMITMENT_OF_RENT = {
-    names[0]: commitment for commitment, names in COMMITMENTS.items() if commitment != COMMITTED
+    rent_names[0]: commitment
+    for commitment, rent_names in COMMITMENTS.items()
+    if commitment != COMMITTED
 }
 
 
-def chip_of(catalogue: Catalogue, result: Result) -> str:
+def chip_of(catalogue: Catalogue, scenario_result: Result) -> str:
     """Return the id of the chip of a result's system, or of a chip alone."""
-    return load_system(catalogue, result.system).chip
+    return load_system(catalogue, scenario_result.system).chip
 
 
 def chip_parts_price(evaluation: Evaluation) -> Input | None:
@@ -46,9 +48,12 @@ def chip_parts_price(evaluation: Evaluation) -> Input | None:
         Derived input; None where the chip has a price of its own, or without a bill.
 
     """
-    result = evaluation.result
-    path, bill = f"parts.{chip_of(evaluation.catalogue, result)}.price", result.bill
-    if bill is None or path in result.inputs:
+    scenario_result = evaluation.result
+    path, bill = (
+        f"parts.{chip_of(evaluation.catalogue, scenario_result)}.price",
+        scenario_result.bill,
+    )
+    if bill is None or path in scenario_result.inputs:
         return None
     free = evaluation.function(refuse=False, workload=False).result({path: "0 USD"}).bill
     counts = (float(line.quantity) for line in bill.lines if f"parts.{line.part}.price" == path)
@@ -57,7 +62,9 @@ def chip_parts_price(evaluation: Evaluation) -> Input | None:
         return None
     price = float(f"{float(bill.price - free.price) / count:.6g}")
     is_overlaid = any(
-        stated.overlay for name, stated in result.inputs.items() if name.startswith("parts.")
+        stated.overlay
+        for input_path, stated in scenario_result.inputs.items()
+        if input_path.startswith("parts.")
     )
     return Input(path, price, "USD", kind="derived", source=DERIVED, overlay=is_overlaid)
 
@@ -85,11 +92,11 @@ def with_one_rent_statistic(
     if not counts:
         return list(evaluations)
     ranks = list(RENTS)
-    name, publisher = max(counts, key=lambda pair: (counts[pair], -ranks.index(pair[0])))
-    terms = {"terms.commitment": COMMITMENT_OF_RENT[name], PUBLISHER: publisher}
+    rent_name, publisher = max(counts, key=lambda pair: (counts[pair], -ranks.index(pair[0])))
+    terms = {"terms.commitment": COMMITMENT_OF_RENT[rent_name], PUBLISHER: publisher}
     return [
         evaluation
-        if evaluation.result.rent in (None, (name, publisher)) or evaluation.saved
+        if evaluation.result.rent in (None, (rent_name, publisher)) or evaluation.saved
         else evaluation.with_settings(terms, refuse, workload)
         for evaluation in evaluations
     ]
@@ -97,16 +104,19 @@ def with_one_rent_statistic(
 
 def _rent_statistics(evaluation: Evaluation) -> list[tuple[str, str]]:
     """List statistic and publisher of each rent of a renter's chips, at his commitment."""
-    result, catalogue = evaluation.result, evaluation.catalogue
-    if result.rent is None:
+    scenario_result, catalogue = evaluation.result, evaluation.catalogue
+    if scenario_result.rent is None:
         return []
-    chip, date = next(iter(result.lines)).inputs[0].split(".")[1], result.texts["terms.date"]
+    chip, date = (
+        next(iter(scenario_result.lines)).inputs[0].split(".")[1],
+        scenario_result.texts["terms.date"],
+    )
     rents = [
-        (name, catalogue.part_input(chip, name, date))
-        for name in COMMITMENTS[result.texts["terms.commitment"]]
-        if name != BOUND and catalogue.has_part_value(chip, name)
+        (rent_name, catalogue.part_input(chip, rent_name, date))
+        for rent_name in COMMITMENTS[scenario_result.texts["terms.commitment"]]
+        if rent_name != BOUND and catalogue.has_part_value(chip, rent_name)
     ]
-    return [(name, rent.publisher) for name, rent in rents if rent.source != CIRCULAR]
+    return [(rent_name, rent.publisher) for rent_name, rent in rents if rent.source != CIRCULAR]
 
 
 class BreakEvenRent(NamedTuple):
@@ -146,12 +156,12 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
     if not priced:
         return []
     cheapest = min(priced, key=lambda evaluation: evaluation.metric(metric))
-    result = cheapest.result
-    rent = result.inputs[result.lines[0].inputs[0]].value
+    scenario_result = cheapest.result
+    rent = scenario_result.inputs[scenario_result.lines[0].inputs[0]].value
     return [
         BreakEvenRent(
             evaluation.result.scenario,
-            result.scenario,
+            scenario_result.scenario,
             speed_of(evaluation.result),
             cheapest.metric(metric) / cost,
             rent,
@@ -164,15 +174,15 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
 
 def _trial_cost(evaluation: Evaluation, metric: str) -> float | None:
     """Evaluate a metric of an unpriced renter at 1 USD per chip-hour; None for any other payer."""
-    result, catalogue = evaluation.result, evaluation.catalogue
+    scenario_result, catalogue = evaluation.result, evaluation.catalogue
     if (
-        not result.costless
+        not scenario_result.costless
         or evaluation.saved
-        or not load_perspective(catalogue, result.perspective).rents
+        or not load_perspective(catalogue, scenario_result.perspective).rents
     ):
         return None
-    rent = COMMITMENTS[result.texts["terms.commitment"]][0]
-    path = f"parts.{chip_of(catalogue, result)}.{rent}"
+    rent = COMMITMENTS[scenario_result.texts["terms.commitment"]][0]
+    path = f"parts.{chip_of(catalogue, scenario_result)}.{rent}"
     cost: float | None = (
         evaluation.function(refuse=False).result({path: "1 USD/chip/h"}).metrics[metric]
     )
@@ -181,8 +191,8 @@ def _trial_cost(evaluation: Evaluation, metric: str) -> float | None:
 
 def _rent_bound(evaluation: Evaluation) -> float | None:
     """Return the known upper bound of a renter's rent, USD per chip-hour."""
-    catalogue, result = evaluation.catalogue, evaluation.result
-    chip = chip_of(catalogue, result)
+    catalogue, scenario_result = evaluation.catalogue, evaluation.result
+    chip = chip_of(catalogue, scenario_result)
     if not catalogue.has_part_value(chip, BOUND):
         return None
-    return float(catalogue.part_input(chip, BOUND, result.texts["terms.date"]).value)
+    return float(catalogue.part_input(chip, BOUND, scenario_result.texts["terms.date"]).value)

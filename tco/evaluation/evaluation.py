@@ -28,15 +28,18 @@ SAVED = ".json"  # the ending of a saved result
 RELATIVE = re.compile(r"([+-]\d+(?:\.\d+)?)\s*%")  # a change of an input, such as +20%
 
 
-def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True) -> Catalogue:
+def catalogue_for(
+    scenario: str | None, data_folder: Path | None, checked: bool = True
+) -> Catalogue:
     """Return the catalogue for a scenario, with the user's own data.
 
     The catalogue joins the shipped data, `data/` of the working folder, `data/` beside the
-    scenario's file, and the folder `data`, in this order. A file of anchors adds measured runs.
+    scenario's file, and the folder `data_folder`, in this order. A file of anchors adds measured
+    runs.
 
     Args:
         scenario: Id or file of a scenario; None for no scenario.
-        data: Folder of the option `--data`; None without.
+        data_folder: Folder of the option `--data`; None without.
         checked: Whether the user's own rows are checked first.
 
     Raises:
@@ -53,7 +56,7 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         for path in neighbour_folder
         if path.is_dir() and path.resolve() != data_directory()
     }
-    folders = [*catalogues.values(), *([data] if data is not None else [])]
+    folders = [*catalogues.values(), *([data_folder] if data_folder is not None else [])]
     catalogue = Catalogue(folders) if folders else load_catalogue()
     if checked and len(catalogue.folders) > 1:
         from tco.catalog.overlay import check_own_rows
@@ -78,8 +81,8 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
 
 
 def evaluate_each(
-    names: Sequence[str | Path | Result],
-    data: Path | None,
+    scenario_sources: Sequence[str | Path | Result],
+    data_folder: Path | None,
     settings: Mapping[str, str],
     variant: Mapping[str, str] | None = None,
     plan: Mapping[str, str] | None = None,
@@ -93,8 +96,8 @@ def evaluate_each(
     """Evaluate scenarios; scenarios without own data share one catalogue.
 
     Args:
-        names: Ids and files of scenarios, files of saved results, and results.
-        data: Folder of the option `--data`; None without.
+        scenario_sources: Ids and files of scenarios, files of saved results, and results.
+        data_folder: Folder of the option `--data`; None without.
         settings: Values by input path.
         variant: Variants of the system by key.
         plan: Axes of the plan by name, as the user sets the axes.
@@ -121,15 +124,24 @@ def evaluate_each(
 
     implied = implied or {}
     changes = bool(settings or variant or plan or what_if or implied)
-    shared = catalogue_for(None, data)
+    shared = catalogue_for(None, data_folder)
     evaluations: list[Evaluation] = []
-    for name in stepped(names, lambda name: f"evaluating {getattr(name, 'scenario', name)}"):
-        if isinstance(name, Result) or str(name).endswith(SAVED):
-            evaluation = _saved_evaluation(name, shared, changes)
+    for scenario_source in stepped(
+        scenario_sources,
+        lambda scenario_source: (
+            f"evaluating {getattr(scenario_source, 'scenario', scenario_source)}"
+        ),
+    ):
+        if isinstance(scenario_source, Result) or str(scenario_source).endswith(SAVED):
+            evaluation = _saved_evaluation(scenario_source, shared, changes)
         else:
-            catalogue = catalogue_for(str(name), data) if isfile(name) else shared
+            catalogue = (
+                catalogue_for(str(scenario_source), data_folder)
+                if isfile(scenario_source)
+                else shared
+            )
             function = ScenarioFunction(
-                load_scenario(catalogue, name),
+                load_scenario(catalogue, scenario_source),
                 catalogue,
                 {**settings, **implied},
                 dict(variant or {}),
@@ -138,10 +150,16 @@ def evaluate_each(
                 workload=workload,
             )
             noted = settings.keys() - implied.keys()
-            evaluation = _evaluate_function(str(name), function, what_if or {}, trace, noted)
-        result = evaluation.result
-        if priced and result.bill is None and is_bare_chip(evaluation.catalogue, result.system):
-            raise without_bill(evaluation.catalogue, result.system)
+            evaluation = _evaluate_function(
+                str(scenario_source), function, what_if or {}, trace, noted
+            )
+        scenario_result = evaluation.result
+        if (
+            priced
+            and scenario_result.bill is None
+            and is_bare_chip(evaluation.catalogue, scenario_result.system)
+        ):
+            raise without_bill(evaluation.catalogue, scenario_result.system)
         evaluations.append(evaluation)
     if len({evaluation.result.rent for evaluation in evaluations} - {None}) > 1:
         from tco.evaluation.chip_prices import with_one_rent_statistic  # few rent
@@ -151,7 +169,7 @@ def evaluate_each(
 
 
 def _evaluate_function(
-    name: str,
+    scenario_name: str,
     function: ScenarioFunction,
     what_if: Settings,
     trace: bool,
@@ -163,17 +181,19 @@ def _evaluate_function(
     """
     from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
 
-    function = _with_absolute_settings(name, function)
-    result = function.result({}, trace)
+    function = _with_absolute_settings(scenario_name, function)
+    scenario_result = function.result({}, trace)
     paths = [path for path in function.settings if path in noted]
-    result.notes += notes_on_idle_settings(result, paths, function)
+    scenario_result.notes += notes_on_idle_settings(scenario_result, paths, function)
     if what_if:
-        result = result_on_fixed_structure(result, function, what_if, trace)
+        scenario_result = result_on_fixed_structure(scenario_result, function, what_if, trace)
     settings = {**function.settings, **what_if}
-    return Evaluation(name, settings, function.catalogue, result, variant=function.variant)
+    return Evaluation(
+        scenario_name, settings, function.catalogue, scenario_result, variant=function.variant
+    )
 
 
-def _with_absolute_settings(name: str, function: ScenarioFunction) -> ScenarioFunction:
+def _with_absolute_settings(scenario_name: str, function: ScenarioFunction) -> ScenarioFunction:
     """Replace settings such as `+20%` by the changed value of the input in this scenario.
 
     Raises:
@@ -182,29 +202,33 @@ def _with_absolute_settings(name: str, function: ScenarioFunction) -> ScenarioFu
     """
     changes = {
         path: 1 + float(change[1]) / 100
-        for path, text in function.settings.items()
-        if isinstance(text, str) and (change := RELATIVE.fullmatch(text.strip()))
+        for path, setting_text in function.settings.items()
+        if isinstance(setting_text, str) and (change := RELATIVE.fullmatch(setting_text.strip()))
     }
     if not changes:
         return function
-    fixed = {path: text for path, text in function.settings.items() if path not in changes}
+    fixed = {
+        path: setting_text
+        for path, setting_text in function.settings.items()
+        if path not in changes
+    }
     from tco.evaluation.varied_input import varied_input  # few settings are relative
     from tco.scenario.choices import DOCUMENTS, TEXTS
 
     unchanged = function._replace(settings=fixed)
     catalogue, variant = function.catalogue, function.variant
-    evaluation = Evaluation(name, fixed, catalogue, unchanged.result({}), variant=variant)
+    evaluation = Evaluation(scenario_name, fixed, catalogue, unchanged.result({}), variant=variant)
     for path, factor in changes.items():
         if path in TEXTS or path in DOCUMENTS:
             raise DataError(
                 f"--set: {path}={function.settings[path]}: {path} is no number; set it as a whole"
             )
         varied, _ = varied_input([evaluation], path)
-        value, unit = varied.value, varied.unit
-        if value is None:  # nothing here rests on it
+        base_value, unit = varied.value, varied.unit
+        if base_value is None:  # nothing here rests on it
             unread = unchanged.inputs({}).resolve(path)
-            value, unit = unread.value, unread.unit
-        fixed[path] = f"{value * factor!r} {unit}"
+            base_value, unit = unread.value, unread.unit
+        fixed[path] = f"{base_value * factor!r} {unit}"
     return function._replace(settings=fixed)
 
 
@@ -219,27 +243,27 @@ def _saved_evaluation(
             f"{source.scenario if isinstance(source, Result) else source}: a saved result "
             "cannot be changed; name its scenario"
         )
-    result = source if isinstance(source, Result) else _kept_result(Path(source), catalogue)
-    origin = result.origin
+    saved_result = source if isinstance(source, Result) else _kept_result(Path(source), catalogue)
+    origin = saved_result.origin
     settings = {} if origin is None else {**origin.documents, **origin.settings}
     # one that rests on another scenario, or on other data, cannot be evaluated again
     saved = (
         origin is None
-        or result.scenario not in catalogue.scenarios
+        or saved_result.scenario not in catalogue.scenarios
         or origin.data_hash() != catalogue.once("hash", catalogue.hash)
     )
-    return Evaluation(result.scenario, settings, catalogue, result, saved)
+    return Evaluation(saved_result.scenario, settings, catalogue, saved_result, saved)
 
 
-def catalogue_of(evaluations: Sequence[Evaluation], data: Path | None) -> Catalogue:
+def catalogue_of(evaluations: Sequence[Evaluation], data_folder: Path | None) -> Catalogue:
     """Return the catalogue of the last evaluation, or the shared catalogue.
 
     Args:
         evaluations: Evaluations of scenarios; empty takes the shared catalogue.
-        data: Folder of the option `--data` for the shared catalogue; None without.
+        data_folder: Folder of the option `--data` for the shared catalogue; None without.
 
     """
-    return evaluations[-1].catalogue if evaluations else catalogue_for(None, data)
+    return evaluations[-1].catalogue if evaluations else catalogue_for(None, data_folder)
 
 
 def _kept_result(path: Path, catalogue: Catalogue) -> Result:
@@ -259,9 +283,9 @@ def _kept_result(path: Path, catalogue: Catalogue) -> Result:
 
 
 def own_and_baseline(
-    name: str,
+    scenario_name: str,
     metric: str,
-    data: Path | None,
+    data_folder: Path | None,
     settings: Mapping[str, str],
     variant: Mapping[str, str],
     baseline: str | None,
@@ -271,9 +295,9 @@ def own_and_baseline(
     A ratio needs the scenario and the baseline, any other metric the scenario alone.
 
     Args:
-        name: Id or file of the scenario.
+        scenario_name: Id or file of the scenario.
         metric: Name of the metric that the user asks for.
-        data: Folder of the option `--data`; None without.
+        data_folder: Folder of the option `--data`; None without.
         settings: Values by input path.
         variant: Variants of the scenario's system by key.
         baseline: Scenario to hold a ratio against; None takes the headline system.
@@ -296,7 +320,7 @@ def own_and_baseline(
     from tco.scenario.result import why_incomparable
 
     refuse_unknown_metrics([metric])
-    (own_evaluation,) = evaluate_each([name], data, settings, variant, priced=False)
+    (own_evaluation,) = evaluate_each([scenario_name], data_folder, settings, variant, priced=False)
     if metric not in AGAINST_BASELINE:
         if baseline is not None:
             raise DataError(
@@ -305,10 +329,12 @@ def own_and_baseline(
             )
         return metric, [own_evaluation]
     (baseline_evaluation,) = evaluate_each(
-        [baseline or HEADLINE_SYSTEM], data, settings, priced=False
+        [baseline or HEADLINE_SYSTEM], data_folder, settings, priced=False
     )
     if (why := why_incomparable(own_evaluation.result, baseline_evaluation.result)) is not None:
-        raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
+        raise DataError(
+            f"{metric} of {scenario_name} says nothing: {why}; --baseline names another"
+        )
     return priced_by(own_evaluation.result.metrics) or priced_by(
         baseline_evaluation.result.metrics
     ) or PRICED[0], [

@@ -41,30 +41,34 @@ class ScenarioFunction(NamedTuple):
         """Leave the catalogue behind, which a worker reads where the function arrives."""
         from tco.evaluation.workers import folders_of
 
-        data = folders_of(self.catalogue), self.catalogue.anchors
-        return _on_catalogue_here, (data, self.scenario, *self[2:])
+        catalogue_source = folders_of(self.catalogue), self.catalogue.anchors
+        return _on_catalogue_here, (catalogue_source, self.scenario, *self[2:])
 
     def without(self, path: str) -> ScenarioFunction:
         """Return the function without the setting of an input."""
-        settings = {name: value for name, value in self.settings.items() if name != path}
+        settings = {
+            setting_path: setting_value
+            for setting_path, setting_value in self.settings.items()
+            if setting_path != path
+        }
         return self._replace(settings=settings)
 
-    def inputs(self, values: Settings) -> ResolvedScenario:
+    def inputs(self, input_values: Settings) -> ResolvedScenario:
         """Resolve the inputs at some values, on the fixed structure if there is one."""
         from tco.scenario.resolve import resolve_scenario
 
-        settings = {**self.settings, **values}
+        settings = {**self.settings, **input_values}
         return resolve_scenario(
             self.catalogue, self.scenario, settings, dict(self.variant), self.structure
         )
 
-    def result(self, values: Settings, trace: bool = False) -> Result:
+    def result(self, input_values: Settings, trace: bool = False) -> Result:
         """Evaluate the scenario at one value of each input."""
         from tco.scenario.evaluate import evaluate
 
         return evaluate(
             self.scenario,
-            {**self.settings, **values},
+            {**self.settings, **input_values},
             self.plan if self.structure is None else None,
             structure=self.structure,
             catalogue=self.catalogue,
@@ -74,7 +78,7 @@ class ScenarioFunction(NamedTuple):
             workload=self.workload,
         )
 
-    def searched(self, values: Settings) -> tuple[Result, frozenset[str]]:
+    def searched(self, input_values: Settings) -> tuple[Result, frozenset[str]]:
         """Evaluate the scenario at one value of each input, and note what the plan rests on.
 
         Returns:
@@ -84,30 +88,30 @@ class ScenarioFunction(NamedTuple):
         """
         from tco.scenario.evaluate import assemble_result, run
 
-        inputs, readings, performance = self._rated(values)
+        inputs, readings, performance = self._rated(input_values)
         reads = _plan_inputs_of(inputs, readings)
         chain = run(inputs, readings, None, performance)
         return assemble_result(inputs, readings, chain, 0.0, trace=False, refuse=False), reads
 
-    def plan_inputs(self, values: Settings) -> frozenset[str]:
+    def plan_inputs(self, input_values: Settings) -> frozenset[str]:
         """Return the inputs that the search of the plan reads, none where the rates are stated."""
-        inputs, readings, _ = self._rated(values)
+        inputs, readings, _ = self._rated(input_values)
         return _plan_inputs_of(inputs, readings)
 
-    def _rated(self, values: Settings) -> tuple[ResolvedScenario, Values, Any]:
+    def _rated(self, input_values: Settings) -> tuple[ResolvedScenario, Values, Any]:
         from tco.scenario.plan_records import plan_for
         from tco.scenario.workload import workload_kind
 
-        inputs = self.inputs(values)
+        inputs = self.inputs(input_values)
         readings = inputs.values()
         plan = plan_for(inputs.kind, self.plan)
         return inputs, readings, workload_kind(inputs).walk(inputs, readings, plan)
 
-    def draws(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
+    def draws(self, input_values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate the scenario at arrays of values, all of one length.
 
         Args:
-            values: Array and unit of each input that differs between the points.
+            input_values: Array and unit of each input that differs between the points.
             solve: Whether the batch of a fixed plan is solved for the target.
             speeds: Further user speeds at which each point is evaluated, tokens/s per user.
 
@@ -116,7 +120,7 @@ class ScenarioFunction(NamedTuple):
 
         return evaluate_draws(
             self.scenario,
-            {**self.settings, **values},
+            {**self.settings, **input_values},
             structure=self.structure,
             catalogue=self.catalogue,
             variant=self.variant,
@@ -134,11 +138,11 @@ def _plan_inputs_of(inputs: ResolvedScenario, readings: Values) -> frozenset[str
 
 
 def _on_catalogue_here(
-    data: tuple[tuple[str, ...], tuple[Any, ...]], scenario: Scenario, *fields: Any
+    catalogue_source: tuple[tuple[str, ...], tuple[Any, ...]], scenario: Scenario, *fields: Any
 ) -> ScenarioFunction:
     from tco.evaluation.workers import catalogue_on
 
-    return ScenarioFunction(scenario, catalogue_on(*data), *fields)
+    return ScenarioFunction(scenario, catalogue_on(*catalogue_source), *fields)
 
 
 class Evaluation(NamedTuple):
@@ -195,8 +199,8 @@ class Evaluation(NamedTuple):
         self, settings: Settings, refuse: bool = True, workload: bool = True
     ) -> Evaluation:
         """Evaluate the scenario again with more inputs replaced."""
-        result = self.function(refuse, workload).result(settings)
-        return self._replace(settings={**self.settings, **settings}, result=result)
+        scenario_result = self.function(refuse, workload).result(settings)
+        return self._replace(settings={**self.settings, **settings}, result=scenario_result)
 
     def why_undrawable(self, hold: bool = False) -> str | None:
         """Return the reason against drawing the inputs, or None.
@@ -207,19 +211,19 @@ class Evaluation(NamedTuple):
         """
         from tco.scenario.beliefs import beliefs_of
 
-        result = self.result
+        scenario_result = self.result
         if self.saved:
             return "it was saved on other data, and has no draws; name its scenario"
-        if result.texts["workload.kind"] == "stated":
+        if scenario_result.texts["workload.kind"] == "stated":
             return "its rates are stated, not computed: nothing of them is drawn"
-        if hold and result.plan is None:
+        if hold and scenario_result.plan is None:
             return (
                 "no plan meets the target at the centre, so there is none to hold: "
-                f"{result.serving.reason if result.serving else ''}"
+                f"{scenario_result.serving.reason if scenario_result.serving else ''}"
             )
-        if result.costless:
-            return f"it {result.costless}"
-        return None if beliefs_of(result) else "no input of it has a range"
+        if scenario_result.costless:
+            return f"it {scenario_result.costless}"
+        return None if beliefs_of(scenario_result) else "no input of it has a range"
 
     def decides_structure(self, path: str) -> bool:
         """Say whether the number of an input decides structure.
@@ -229,18 +233,18 @@ class Evaluation(NamedTuple):
         structure = self.result.structure
         return structure is not None and not isinstance(structure.readings.get(path, True), bool)
 
-    def metric(self, metric: str, result: Result | None = None) -> float:
+    def metric(self, metric: str, scenario_result: Result | None = None) -> float:
         """Return a metric of the result, or of another result of the scenario.
 
         Raises:
             DataError: The metric has no value.
 
         """
-        evaluated = result or self.result
-        value = evaluated.metrics[metric]
-        if value is None:
+        evaluated = scenario_result or self.result
+        metric_value = evaluated.metrics[metric]
+        if metric_value is None:
             from tco.scenario.result import why_absent
 
             why = why_absent(evaluated, metric)
             raise DataError(f"{metric} has no value for {self.scenario.name}: {why}")
-        return float(value)
+        return float(metric_value)

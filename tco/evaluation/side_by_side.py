@@ -34,10 +34,10 @@ class ScenarioComparison(Shown, SideBySide):
         """
         cost = rated_by(self.results) or "tco_usd_per_chip_hour"
         costs = (
-            f"{result.scenario} {result.metrics[cost]:.3g}"
-            if result.metrics[cost] is not None
-            else f"{result.scenario} none"
-            for result in self.results
+            f"{scenario_result.scenario} {scenario_result.metrics[cost]:.3g}"
+            if scenario_result.metrics[cost] is not None
+            else f"{scenario_result.scenario} none"
+            for scenario_result in self.results
         )
         return f"{cost}: {', '.join(costs)}; baseline {self.baseline}"
 
@@ -45,14 +45,18 @@ class ScenarioComparison(Shown, SideBySide):
         """Return the metrics as a pandas data frame, a column for each scenario."""
         import pandas as pd
 
-        return pd.DataFrame({result.scenario: result.metrics for result in self.results})
+        return pd.DataFrame(
+            {scenario_result.scenario: scenario_result.metrics for scenario_result in self.results}
+        )
 
 
-def compare_results(results: Sequence[Result], baseline: str | None = None) -> ScenarioComparison:
+def compare_results(
+    scenario_results: Sequence[Result], baseline: str | None = None
+) -> ScenarioComparison:
     """Return a comparison of results, with the results unchanged.
 
     Args:
-        results: Results of the scenarios, at least one.
+        scenario_results: Results of the scenarios, at least one.
         baseline: Scenario that all results are compared with; None takes the usual baseline.
 
     Returns:
@@ -64,11 +68,15 @@ def compare_results(results: Sequence[Result], baseline: str | None = None) -> S
     """
     from tco.scenario import evaluate
 
-    if not results:
+    if not scenario_results:
         raise DataError("nothing to compare: name a scenario")
     copies = [
-        replace(result, metrics=dict(result.metrics), notes=list(result.notes))
-        for result in results
+        replace(
+            scenario_result,
+            metrics=dict(scenario_result.metrics),
+            notes=list(scenario_result.notes),
+        )
+        for scenario_result in scenario_results
     ]
     return ScenarioComparison(evaluate.fill_ratio_to_baseline(copies, baseline), copies)
 
@@ -91,33 +99,37 @@ SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names 
 SPEED = "workload.interactivity"
 
 
-def speed_of(result: Result) -> float | None:
+def speed_of(scenario_result: Result) -> float | None:
     """Return the speed that a scenario must serve, tokens/s per user.
 
     Args:
-        result: Result of the scenario.
+        scenario_result: Result of the scenario.
 
     Returns:
         Speed; None for training, stated rates and offline serving, which have no speed.
 
     """
-    speed = result.inputs.get(SPEED) if result.texts["workload.kind"] == "serving" else None
+    speed = (
+        scenario_result.inputs.get(SPEED)
+        if scenario_result.texts["workload.kind"] == "serving"
+        else None
+    )
     return None if speed is None else speed.value
 
 
-def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]:
+def speeds_of(scenario_result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]:
     """Return the speeds of a curve, chosen or usual with the workload's own, in order."""
-    workload_speed = speed_of(result)
+    workload_speed = speed_of(scenario_result)
     if workload_speed is None:
         return ()
     return tuple(sorted({*(chosen or (*SPEEDS, workload_speed))}))
 
 
-def rated_by(results: Sequence[Result]) -> str | None:
+def rated_by(scenario_results: Sequence[Result]) -> str | None:
     """Return the name of the cost of work that rates results.
 
     Args:
-        results: Results of the compared scenarios.
+        scenario_results: Results of the compared scenarios.
 
     Returns:
         First metric of `PRICED` with a value in any result; None where no result has a cost of
@@ -125,7 +137,14 @@ def rated_by(results: Sequence[Result]) -> str | None:
 
     """
     return next(
-        (name for name in PRICED if any(result.metrics[name] is not None for result in results)),
+        (
+            metric_name
+            for metric_name in PRICED
+            if any(
+                scenario_result.metrics[metric_name] is not None
+                for scenario_result in scenario_results
+            )
+        ),
         None,
     )
 
@@ -133,43 +152,51 @@ def rated_by(results: Sequence[Result]) -> str | None:
 LATE = 3  # months from the order from which a rack comes too late for it
 
 
-def late_racks(results: Sequence[Result]) -> dict[str, str]:
+def late_racks(scenario_results: Sequence[Result]) -> dict[str, str]:
     """Return the month in which racks come that come too late for the order, by scenario."""
     return {
-        result.scenario: result.available.volume
-        for result in results
-        if result.available is not None and result.available.months > LATE
+        scenario_result.scenario: scenario_result.available.volume
+        for scenario_result in scenario_results
+        if scenario_result.available is not None and scenario_result.available.months > LATE
     }
 
 
-def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
+def unrated(scenario_results: Sequence[Result], baseline: str) -> dict[str, str]:
     """Return the reason against rating a scenario with the others, by scenario.
 
     Args:
-        results: Results of the compared scenarios.
+        scenario_results: Results of the compared scenarios.
         baseline: Scenario that says what the work is.
 
     """
-    reference = next(result for result in results if result.scenario == baseline)
+    reference = next(
+        scenario_result
+        for scenario_result in scenario_results
+        if scenario_result.scenario == baseline
+    )
     return {
-        result.scenario: why
-        for result in results
-        if (why := result.costless or why_incomparable(result, reference))
+        scenario_result.scenario: why
+        for scenario_result in scenario_results
+        if (why := scenario_result.costless or why_incomparable(scenario_result, reference))
     }
 
 
-def why_unrated(result: Result) -> str:
-    """Return the reason for a missing cost of work in `result`.
+def why_unrated(scenario_result: Result) -> str:
+    """Return the reason for a missing cost of work in `scenario_result`.
 
     Args:
-        result: Result without the cost of work.
+        scenario_result: Result without the cost of work.
 
     Returns:
         Words that follow the scenario's name in a sentence.
 
     """
-    if result.costless:
-        return result.costless
-    if result.serving is not None and result.plan is None and result.serving.reason:
-        return f"no plan: {result.serving.reason}"
+    if scenario_result.costless:
+        return scenario_result.costless
+    if (
+        scenario_result.serving is not None
+        and scenario_result.plan is None
+        and scenario_result.serving.reason
+    ):
+        return f"no plan: {scenario_result.serving.reason}"
     return "states no rate of this work"

@@ -55,10 +55,10 @@ class VariedInput(NamedTuple):
         if unit == self.unit:
             return self
         try:
-            value = None if self.value is None else convert(self.value, self.unit, unit)
+            converted_value = None if self.value is None else convert(self.value, self.unit, unit)
         except DataError:  # the end itself is refused with what was expected
             return self
-        return self._replace(value=value, unit=unit)
+        return self._replace(value=converted_value, unit=unit)
 
     def interval(self, ends: Ends, width: float) -> tuple[float, float]:
         """Return the ends of the interval in which the input is searched.
@@ -78,10 +78,10 @@ class VariedInput(NamedTuple):
         """
         least, most = (convert(bound, self.own_unit, self.unit) for bound in bounds(self.path))
         limits: list[float | None] = []
-        for text, option in zip(ends, OPTIONS, strict=True):
-            with located(f"{option} {text}: {self.path}"):
+        for end_text, option in zip(ends, OPTIONS, strict=True):
+            with located(f"{option} {end_text}: {self.path}"):
                 # it names its own, as a size without one may be of two
-                limits.append(None if text is None else question_quantity(text, self.unit))
+                limits.append(None if end_text is None else question_quantity(end_text, self.unit))
         for limit, option in zip(limits, OPTIONS, strict=True):
             if limit is not None and not least <= limit <= most:
                 raise DataError(
@@ -89,9 +89,10 @@ class VariedInput(NamedTuple):
                     f"{self.text(most)}"
                 )
         if None in limits and not self.value:
-            value = "has no value" if self.value is None else "is zero"
+            today_state = "has no value" if self.value is None else "is zero"
             raise UsageError(
-                f"--vary {self.path}: it {value} today; say where to look, with --from and --to "
+                f"--vary {self.path}: it {today_state} today; say where to look, with --from and "
+                "--to "
                 f"in {self.unit or 'no unit'}"
             )
         today = self.value or 0.0
@@ -116,10 +117,10 @@ class VariedInput(NamedTuple):
 
         """
         low, high = self.interval(ends, WIDE)
-        values = set(log_or_linear_grid(low, high, count))
+        grid_values = set(log_or_linear_grid(low, high, count))
         if self.value is not None and low < self.value < high:
-            values.add(self.value)
-        return sorted(values)
+            grid_values.add(self.value)
+        return sorted(grid_values)
 
 
 class Moment(VariedInput):
@@ -139,9 +140,9 @@ class Moment(VariedInput):
         """Return the date as documents carry it."""
         return self.text(value)
 
-    def months_to(self, value: float) -> int:
+    def months_to(self, target_day: float) -> int:
         """Return the months from today's date to another."""
-        today, later = (date.fromordinal(int(day)) for day in (self.value or 0, value))
+        today, later = (date.fromordinal(int(day)) for day in (self.value or 0, target_day))
         return _month_number(later) - _month_number(today)
 
     def grid(self, ends: Ends, _: int) -> list[float]:
@@ -196,8 +197,8 @@ def log_or_linear_grid(low: float, high: float, count: int) -> list[float]:
         count: Number of values, at least 2.
 
     """
-    values = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
-    return [low, *values[1:-1].tolist(), high]
+    grid_values = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
+    return [low, *grid_values[1:-1].tolist(), high]
 
 
 def price_date(side: Evaluation) -> Moment:
@@ -230,16 +231,16 @@ def varied_input(
     resting = [side for side in sides if path in side.result.inputs]
     if resting:
         given_input = resting[0].result.inputs[path]
-        value, unit = given_input.shown or (given_input.value, given_input.unit)
-        return VariedInput(path, value, unit, given_input.unit), resting
+        today_value, unit = given_input.shown or (given_input.value, given_input.unit)
+        return VariedInput(path, today_value, unit, given_input.unit), resting
     prices = {}
     for index, side in enumerate(sides if path.endswith(".price") else ()):
         price = chip_parts_price(side)
         if price is not None and price.path == path:
             prices[index] = price.value
     if prices:
-        value = next(iter(prices.values()))
-        return VariedInput(path, value, "USD", "USD"), [sides[index] for index in prices]
+        today_value = next(iter(prices.values()))
+        return VariedInput(path, today_value, "USD", "USD"), [sides[index] for index in prices]
     function = first.function()._replace(plan=first.result.plan)
     for root in function.result({}, trace=True).nodes.values():
         for node in walk(root):

@@ -31,67 +31,72 @@ BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 
 
 def notes_on_idle_settings(
-    result: Result, paths: Iterable[str], function: ScenarioFunction
+    scenario_result: Result, paths: Iterable[str], function: ScenarioFunction
 ) -> list[str]:
     """Return a note on each setting that is read and moves no metric.
 
     Args:
-        result: Result of the function at its settings.
+        scenario_result: Result of the function at its settings.
         paths: Paths of the settings that are tried.
         function: The scenario with all of its settings.
 
     """
-    reasons = {path: _why_idle(path, result, function) for path in paths if path not in DOCUMENTS}
+    reasons = {
+        path: _why_idle(path, scenario_result, function) for path in paths if path not in DOCUMENTS
+    }
     return [
         f"{path} is set, but moves no metric here: {why}" for path, why in reasons.items() if why
     ]
 
 
-def _why_idle(path: str, result: Result, function: ScenarioFunction) -> str:
+def _why_idle(path: str, scenario_result: Result, function: ScenarioFunction) -> str:
     """Return the reason that a setting changes no metric, or empty text.
 
     The text is empty where the setting changes a metric, equals the value without it, or already
     has a note. It is also empty where there is no answer without the setting.
     """
-    if path in TEXTS and path not in result.texts:
+    if path in TEXTS and path not in scenario_result.texts:
         return "nothing in this answer reads it"
-    if any(note.startswith(f"{path} is set") for note in result.notes):
+    if any(note.startswith(f"{path} is set") for note in scenario_result.notes):
         return ""
     without = function.without(path)
-    fixed = without._replace(structure=result.structure)
+    fixed = without._replace(structure=scenario_result.structure)
     try:
-        if path not in TEXTS and _metrics_differ(result, fixed.result({})):
+        if path not in TEXTS and _metrics_differ(scenario_result, fixed.result({})):
             return ""
         unset = without.result({})
     except DataError:  # there is no answer without it
         return ""
-    if _metrics_differ(result, unset) or _has_same_value(path, result, unset):
+    if _metrics_differ(scenario_result, unset) or _has_same_value(path, scenario_result, unset):
         return ""
     if path.startswith(BY_MONTH):
         return "the money by month and the margin of a site rest on it, no metric does"
     if path in TEXTS:
         return "it is read to choose, and the choice stays"
-    return _where_effect_ends(path, function._replace(structure=result.structure), fixed)
+    return _where_effect_ends(path, function._replace(structure=scenario_result.structure), fixed)
 
 
-def _has_same_value(path: str, result: Result, unset: Result) -> bool:
+def _has_same_value(path: str, scenario_result: Result, unset: Result) -> bool:
     """Say whether an input has its value without being set, too."""
     if path in TEXTS:
-        return result.texts[path] == unset.texts.get(path)
-    return path in unset.inputs and _is_equal(result.inputs[path].value, unset.inputs[path].value)
-
-
-def _metrics_differ(result: Result, reference: Result) -> bool:
-    return any(
-        not _is_equal(value, reference.metrics[name]) for name, value in result.metrics.items()
+        return scenario_result.texts[path] == unset.texts.get(path)
+    return path in unset.inputs and _is_equal(
+        scenario_result.inputs[path].value, unset.inputs[path].value
     )
 
 
-def _is_equal(value: float | None, reference: float | None) -> bool:
+def _metrics_differ(scenario_result: Result, reference: Result) -> bool:
+    return any(
+        not _is_equal(metric_value, reference.metrics[metric_name])
+        for metric_name, metric_value in scenario_result.metrics.items()
+    )
+
+
+def _is_equal(metric_value: float | None, reference: float | None) -> bool:
     """Say whether two values of a metric are equal but for rounding."""
-    if value is None or reference is None:
-        return value == reference
-    return isclose(value, reference, rel_tol=1e-12)
+    if metric_value is None or reference is None:
+        return metric_value == reference
+    return isclose(metric_value, reference, rel_tol=1e-12)
 
 
 def _where_effect_ends(path: str, function: ScenarioFunction, without: ScenarioFunction) -> str:
@@ -119,22 +124,22 @@ def _unmoved_cells(
     nodes, nodes_without = (
         {
             node.id: node
-            for name, root in side.result({}, trace=True).nodes.items()
-            if metric in (None, name)
+            for metric_name, root in side.result({}, trace=True).nodes.items()
+            if metric in (None, metric_name)
             for node in walk(root)
         }
         for side in (function, without)
     )
     changed = {
-        name
-        for name, node in nodes.items()
+        node_id
+        for node_id, node in nodes.items()
         if node.path == path
-        or (name in nodes_without and not _is_equal(node.value, nodes_without[name].value))
+        or (node_id in nodes_without and not _is_equal(node.value, nodes_without[node_id].value))
     }
     return [
         node
-        for name, node in nodes.items()
-        if name not in changed and any(inner.id in changed for _, inner in node.inputs)
+        for node_id, node in nodes.items()
+        if node_id not in changed and any(inner.id in changed for _, inner in node.inputs)
     ]
 
 
@@ -157,15 +162,15 @@ def binding_notes(evaluation: Evaluation, paths: Iterable[str], metric: str) -> 
             for _, node in cell.inputs
             if node.path not in (None, path) and _is_equal(node.value, cell.value)
         }
-        for name, node in binding.items():
-            value, unit = node.shown or (node.value, node.unit)
-            notes.append(f"{path} moves no cost: {name} {value:.4g} {unit} binds")
+        for binding_path, node in binding.items():
+            input_value, unit = node.shown or (node.value, node.unit)
+            notes.append(f"{path} moves no cost: {binding_path} {input_value:.4g} {unit} binds")
     return notes
 
 
 # ---------------------------------------------------------------- with all decisions fixed
 def result_on_fixed_structure(
-    result: Result, function: ScenarioFunction, what_if: Settings, trace: bool
+    scenario_result: Result, function: ScenarioFunction, what_if: Settings, trace: bool
 ) -> Result:
     """Evaluate a scenario with some inputs replaced and its structure fixed.
 
@@ -173,18 +178,18 @@ def result_on_fixed_structure(
     what is fixed, or where a target is missed.
 
     Args:
-        result: Result of the function, which gives the structure.
+        scenario_result: Result of the function, which gives the structure.
         function: The scenario with its settings.
         what_if: Values of the replaced inputs by path.
         trace: Whether the result keeps its formulas.
 
     """
-    fixed = function._replace(structure=result.structure)
+    fixed = function._replace(structure=scenario_result.structure)
     inputs = fixed.inputs(what_if)
-    values = inputs.values()
+    input_values = inputs.values()
     changed = fixed.result(what_if, trace)
     if changed.plan is not None and changed.structure is not None:
-        needed, usable = _needed_and_usable_memory(inputs, values, changed)
+        needed, usable = _needed_and_usable_memory(inputs, input_values, changed)
         if needed > usable:
             reason = (
                 f"the plan that is held needs {needed / GB:.1f} GB a chip, {usable / GB:.1f} GB "
@@ -201,9 +206,13 @@ def result_on_fixed_structure(
             )
     deciding = []
     for path, setting in what_if.items():
-        unchanged = {name: value for name, value in what_if.items() if name != path}
+        unchanged = {
+            setting_path: setting_value
+            for setting_path, setting_value in what_if.items()
+            if setting_path != path
+        }
         if not _metrics_differ(changed, fixed.result(unchanged)) and _metrics_differ(
-            result, function.result({path: setting})
+            scenario_result, function.result({path: setting})
         ):
             deciding.append(path)
     set_notes = tuple(f"{path} is set" for path in deciding)
@@ -216,36 +225,40 @@ def result_on_fixed_structure(
     remaining = [path for path in what_if if path not in deciding]
     replaced = fixed._replace(settings={**function.settings, **what_if})
     changed.notes += notes_on_idle_settings(changed, remaining, replaced)
-    changed.notes += _missed_targets(values, changed)
+    changed.notes += _missed_targets(input_values, changed)
     return changed
 
 
 def _needed_and_usable_memory(
-    inputs: ResolvedScenario, values: Values, result: Result
+    inputs: ResolvedScenario, input_values: Values, scenario_result: Result
 ) -> tuple[float, float]:
     """Return needed and usable memory of the plan, in bytes per chip."""
-    if isinstance(result.serving, ServingResult):
-        machine, _ = server_of(inputs, values)
-        passes = result.serving.phases().values()
+    if isinstance(scenario_result.serving, ServingResult):
+        machine, _ = server_of(inputs, input_values)
+        passes = scenario_result.serving.phases().values()
         needed = max((float(phase.memory) for phase in passes), default=0.0)
         return needed, float(machine.memory)
     from tco.performance.training.result import train  # most scenarios serve
 
-    job, machine, formats = job_on(inputs, values)
-    step = train(job, machine, formats, result.plan)
+    job, machine, formats = job_on(inputs, input_values)
+    step = train(job, machine, formats, scenario_result.plan)
     return float(step.hbm_bytes_used), float(machine.memory)
 
 
-def _missed_targets(values: Values, result: Result) -> Iterator[str]:
+def _missed_targets(input_values: Values, scenario_result: Result) -> Iterator[str]:
     """Yield the targets that a fixed plan no longer meets."""
     for metric, path, sign, unit in (
         ("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s a user"),
         ("ttft_s", "workload.ttft", -1, "s"),
     ):
-        value = result.metrics[metric]
-        target = 0.0 if value is None else float(values[path])
-        if value is not None and target and sign * value < sign * target * (1 - sign * 1e-6):
+        metric_value = scenario_result.metrics[metric]
+        target = 0.0 if metric_value is None else float(input_values[path])
+        if (
+            metric_value is not None
+            and target
+            and sign * metric_value < sign * target * (1 - sign * 1e-6)
+        ):
             yield (
-                f"the plan that is held gives {value:.4g} {unit} where {path} asks for "
+                f"the plan that is held gives {metric_value:.4g} {unit} where {path} asks for "
                 f"{target:.4g}: --set chooses another"
             )

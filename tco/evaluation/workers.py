@@ -243,7 +243,7 @@ def _dask() -> Any:
 def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """Give a client of a scheduler, or of workers of this machine that end with it."""
     distributed = _dask()
-    for name in (
+    for logger_name in (
         "distributed",
         "distributed.worker",
         "distributed.scheduler",
@@ -251,7 +251,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         "distributed.client",
         "tornado.application",
     ):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(logger_name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as open_resources, warnings.catch_warnings():
         # of other versions of libraries: what counts is told by hash
         warnings.simplefilter("ignore")

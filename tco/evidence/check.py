@@ -64,8 +64,8 @@ def check_claims(
 
     """
     inputs = plain_inputs(catalogue, settings)
-    values = inputs.values(as_number)
-    inputs.unused(values)  # what is wrong with a setting is no fault of a row's
+    input_values = inputs.values(as_number)
+    inputs.unused(input_values)  # what is wrong with a setting is no fault of a row's
     ledger = read_ledger(catalogue)
     claims = [claim for claim in ledger.values() if claim.command or not conclusions]
     speeds = SPEEDS if conclusions else ()
@@ -78,12 +78,16 @@ def check_claims(
             return [_finding_fields(finding) for _, finding in sorted(fork_map(check, claims))]
 
     is_shipped = len(catalogue.folders) == 1 and not catalogue.anchors and are_shipped(())
-    rows = check_all() if settings or not is_shipped else disk_cached(("claims", speeds), check_all)
-    findings = [_finding_of(claim, fields) for claim, fields in zip(claims, rows, strict=True)]
+    finding_fields = (
+        check_all() if settings or not is_shipped else disk_cached(("claims", speeds), check_all)
+    )
+    findings = [
+        _finding_of(claim, fields) for claim, fields in zip(claims, finding_fields, strict=True)
+    ]
     used_paths = {path for finding in findings for path in finding.rests_on}
     return findings, [
         f"{path} is set, but no claim rests on it"
-        for path in values.given
+        for path in input_values.given
         if path not in used_paths
     ]
 

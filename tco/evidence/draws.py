@@ -72,9 +72,9 @@ class ClaimUnderDraws(Context):
             self.depends_on_speed = True
         if draws.metrics.get(metric) is None:
             raise Underived(f"{scenario} has no {metric} in the draws")
-        values = metric_or_nan(draws, metric)
+        metric_draws = metric_or_nan(draws, metric)
         missed = 0.0 if metric in MORE_IS_BETTER else np.inf
-        return metric_amount(metric, np.where(np.isnan(values), missed, values))
+        return metric_amount(metric, np.where(np.isnan(metric_draws), missed, metric_draws))
 
     def draws_of(
         self, scenario: str, settings: Mapping[str, str], works: bool
@@ -95,18 +95,18 @@ class ClaimUnderDraws(Context):
         def draw() -> tuple[Draws, float | None]:
             stated = settings if works else {**settings, "workload": "stated"}
             document = load_scenario(self.catalogue, scenario)
-            result = evaluate(document, stated, catalogue=self.catalogue)
-            evaluation = Evaluation(scenario, stated, self.catalogue, result)
+            scenario_result = evaluate(document, stated, catalogue=self.catalogue)
+            evaluation = Evaluation(scenario, stated, self.catalogue, scenario_result)
             if works and (reason := evaluation.why_undrawable()) is not None:
                 raise Underived(f"{scenario}: {reason}")
-            own_speed = speed_of(result)
+            own_speed = speed_of(scenario_result)
             dice = Dice(self.catalogue, SEED, 0, DRAWS)
             has_speed = works and own_speed is not None
             speeds = [speed for speed in self.speeds if has_speed and speed != own_speed]
             return evaluation.drawn_function().sample(dice, speeds), own_speed
 
-        key = ("claims in draws", scenario, works, *self.speeds, *sorted(settings.items()))
-        draws: tuple[Draws, float | None] = self.catalogue.once(key, draw)
+        draws_key = ("claims in draws", scenario, works, *self.speeds, *sorted(settings.items()))
+        draws: tuple[Draws, float | None] = self.catalogue.once(draws_key, draw)
         return draws
 
     def figure_samples(self) -> FloatArray:

@@ -42,7 +42,9 @@ class Forecast(NamedTuple):
 
 
 NUMBERS = ("predicted", "low", "high", "measured")
-COLUMNS = [name for name in Forecast._fields if name not in ("error", "inside")]
+COLUMNS = [
+    column_name for column_name in Forecast._fields if column_name not in ("error", "inside")
+]
 
 
 def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
@@ -58,20 +60,20 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
     """
     path = data_directory() / FILE
     forecasts: dict[str, Forecast] = {}
-    for line, row in read_csv(path, COLUMNS):
+    for line, forecast_row in read_csv(path, COLUMNS):
         where = f"{path}:{line}"
         figures = {
-            name: parse_finite_number(row[name], name, where)
-            if row[name] or name == "predicted"
+            figure_name: parse_finite_number(forecast_row[figure_name], figure_name, where)
+            if forecast_row[figure_name] or figure_name == "predicted"
             else None
-            for name in NUMBERS
+            for figure_name in NUMBERS
         }
         measured = figures["measured"]
         verdict = {
             "error": relative_excess(figures["predicted"], measured),
             "inside": lies_within(measured, figures["low"], figures["high"]),
         }
-        forecast = Forecast(**{**row, **figures, **verdict})  # type: ignore[arg-type]
+        forecast = Forecast(**{**forecast_row, **figures, **verdict})  # type: ignore[arg-type]
         period(forecast.made, f"{where}: made")
         if measured is not None and forecast.source not in catalogue.sources:
             raise unknown("source", forecast.source, catalogue.sources, where)

@@ -48,11 +48,11 @@ class Guard(NamedTuple):
 def _prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
     """Return the dated prices that the headline bills rest on, by path."""
     prices: dict[str, Input] = {}
-    for name in HEADLINE:
-        result = evaluate(name, catalogue=catalogue)
-        for line in result.lines:
+    for scenario_name in HEADLINE:
+        scenario_result = evaluate(scenario_name, catalogue=catalogue)
+        for line in scenario_result.lines:
             if line.asset in BILL and not line.recurs:
-                prices |= {path: result.inputs[path] for path in line.inputs}
+                prices |= {path: scenario_result.inputs[path] for path in line.inputs}
     return {path: price for path, price in sorted(prices.items()) if is_dated_price(price)}
 
 
@@ -60,60 +60,64 @@ def measure_guards(catalogue: Catalogue) -> list[Guard]:
     """Return each price in force with the published figures that check it."""
     prices = _prices_in_force(catalogue)
     failures: dict[tuple[str, float], list[str]] = {}
-    for name in catalogue.published:
-        for row in read_published(catalogue, name):
-            if row.cells["kind"] == INDEPENDENT:
-                for change in failing_changes(row, prices):
-                    failures.setdefault(change, []).append(f"{name}/{row.cells['source']}")
+    for publication_name in catalogue.published:
+        for published_row in read_published(catalogue, publication_name):
+            if published_row.cells["kind"] == INDEPENDENT:
+                for change in failing_changes(published_row, prices):
+                    failures.setdefault(change, []).append(
+                        f"{publication_name}/{published_row.cells['source']}"
+                    )
     return [
         Guard(price, *(tuple(failures.get((path, factor), ())) for factor in (DEARER, CHEAPER)))
         for path, price in prices.items()
     ]
 
 
-def failing_changes(row: PublishedRow, prices: dict[str, Input]) -> Iterator[tuple[str, float]]:
+def failing_changes(
+    published_row: PublishedRow, prices: dict[str, Input]
+) -> Iterator[tuple[str, float]]:
     """Yield the changes of a price in force, as path and factor, that make a figure fail.
 
     Args:
-        row: Row of a published file.
+        published_row: Row of a published file.
         prices: Prices in force by path.
 
     """
-    figure = evaluate_published_figure(row)
+    figure = evaluate_published_figure(published_row)
     if figure.kind != INDEPENDENT or not figure.ok:
         return
-    result = row.result()
-    amounts = priced_amounts(result, row)
+    scenario_result = published_row.result()
+    amounts = priced_amounts(scenario_result, published_row)
     total = sum(amount for amount, _ in amounts)
     for path, price in prices.items():
-        used_price = result.inputs.get(path)
+        used_price = scenario_result.inputs.get(path)
         share = sum(amount for amount, paths in amounts if path in paths) / total
         if (
             used_price is None
             or used_price.as_of != price.as_of
             or share < LEAST_SHARE
-            or not _is_new_enough(row, price)
+            or not _is_new_enough(published_row, price)
         ):
             continue
         for factor in (DEARER, CHEAPER):
             change = {path: f"{price.value * factor!r} {price.unit}"}
-            if not _holds_with(row, change):
+            if not _holds_with(published_row, change):
                 yield path, factor
 
 
-def _holds_with(row: PublishedRow, change: dict[str, str]) -> bool:
-    cells = row.cells | {"set": row.cells.get("set", {}) | change}
+def _holds_with(published_row: PublishedRow, change: dict[str, str]) -> bool:
+    cells = published_row.cells | {"set": published_row.cells.get("set", {}) | change}
     try:
-        return evaluate_published_figure(row._replace(cells=cells)).ok
+        return evaluate_published_figure(published_row._replace(cells=cells)).ok
     except DataError:
         # its line is gone, since another part is the cheaper now
         return False
 
 
-def _is_new_enough(row: PublishedRow, price: Input) -> bool:
+def _is_new_enough(published_row: PublishedRow, price: Input) -> bool:
     """Return whether a figure is of the date of a price's evidence or later."""
-    source = row.catalogue.sources.get(row.cells["source"])
-    date = row.cells.get("as_of") or (source.date if source else "")
+    source = published_row.catalogue.sources.get(published_row.cells["source"])
+    date = published_row.cells.get("as_of") or (source.date if source else "")
     return bool(date) and period(date).last >= period(price.evidence_date).first
 
 

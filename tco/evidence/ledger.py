@@ -61,16 +61,16 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
         if path.is_file():
             if catalogue.is_overlay(path):
                 refuse_own(f"{path}: claims of your own")
-            for line, row in read_csv(path, COLUMNS, optional=("command",)):
-                claims[row["id"]] = _parse_claim(row, f"{path}:{line}")
+            for line, claim_row in read_csv(path, COLUMNS, optional=("command",)):
+                claims[claim_row["id"]] = _parse_claim(claim_row, f"{path}:{line}")
     return claims
 
 
-def _parse_claim(row: Mapping[str, str], where: str) -> Claim:
+def _parse_claim(claim_row: Mapping[str, str], where: str) -> Claim:
     """Return a row as a claim.
 
     Args:
-        row: Cells of the row by column.
+        claim_row: Cells of the row by column.
         where: File and line of the row.
 
     Raises:
@@ -81,34 +81,36 @@ def _parse_claim(row: Mapping[str, str], where: str) -> Claim:
     vocabulary = {
         "relation": RELATIONS,
         "kind": get_args(ClaimKind),
-        "verdict": ("",) if row["kind"] == "drawn" else get_args(Verdict),
+        "verdict": ("",) if claim_row["kind"] == "drawn" else get_args(Verdict),
     }
     for column, words in vocabulary.items():
-        if row[column] not in words:
-            raise unknown(column, row[column], words, where)
-    statement = read_statement(row, where, "claimed")
-    if bool(row["article"]) != bool(row["words"]):
+        if claim_row[column] not in words:
+            raise unknown(column, claim_row[column], words, where)
+    statement = read_statement(claim_row, where, "claimed")
+    if bool(claim_row["article"]) != bool(claim_row["words"]):
         raise DataError(
             f"{where}: article and words go together: the file that says it, and a few of its words"
         )
-    _unit_factor(row["formula_unit"], where)
+    _unit_factor(claim_row["formula_unit"], where)
     parsed = {
-        "claimed": statement._replace(**RELATIONS[row["relation"]]),
-        "given": _parse_premises(row["given"], where),
+        "claimed": statement._replace(**RELATIONS[claim_row["relation"]]),
+        "given": _parse_premises(claim_row["given"], where),
     }
-    return Claim(**{**row, **parsed}, where=where)  # type: ignore[arg-type]
+    return Claim(**{**claim_row, **parsed}, where=where)  # type: ignore[arg-type]
 
 
-def _parse_premises(text: str, where: str) -> dict[str, Premise]:
+def _parse_premises(premises_text: str, where: str) -> dict[str, Premise]:
     """Return premises such as 'buildings=7; port=400 Gb/s'."""
     premises = {}
-    for term in filter(None, map(str.strip, text.split(";"))):
-        name, sign, quantity = map(str.strip, term.partition("="))
+    for term in filter(None, map(str.strip, premises_text.split(";"))):
+        premise_name, sign, quantity = map(str.strip, term.partition("="))
         amount, _, unit_text = map(str.strip, quantity.partition(" "))
         if not sign:
             raise DataError(f"{where}: given {term!r}: expected NAME=QUANTITY")
-        number = parse_finite_number(amount, f"given {name}", where)
-        premises[name] = Premise(quantity, number * _unit_factor(unit_text, where), unit_text)
+        number = parse_finite_number(amount, f"given {premise_name}", where)
+        premises[premise_name] = Premise(
+            quantity, number * _unit_factor(unit_text, where), unit_text
+        )
     return premises
 
 

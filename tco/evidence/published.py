@@ -115,16 +115,18 @@ def _one_domain(_: Result) -> float:
     return 1.0
 
 
-def _domain_chips(result: Result) -> float:
-    return float(result.metrics["chips"] or 0)
+def _domain_chips(scenario_result: Result) -> float:
+    return float(scenario_result.metrics["chips"] or 0)
 
 
-def _domain_share(result: Result) -> float:
-    return _domain_chips(result) / float(result.inputs["cluster.chips"].value)
+def _domain_share(scenario_result: Result) -> float:
+    return _domain_chips(scenario_result) / float(scenario_result.inputs["cluster.chips"].value)
 
 
 def _domain_watts(metric: str) -> Callable[[Result], float]:
-    return lambda result: _domain_chips(result) * float(result.metrics[metric] or 0)
+    return lambda scenario_result: (
+        _domain_chips(scenario_result) * float(scenario_result.metrics[metric] or 0)
+    )
 
 
 Divisor = Callable[["Result"], float]
@@ -147,64 +149,82 @@ BILL_METRICS: dict[str, tuple[str, Callable[[BillLine], float], Divisor]] = {
 }
 
 
-def _computed_value_and_unit(result: Result, row: PublishedRow) -> tuple[float | None, str]:
+def _computed_value_and_unit(
+    scenario_result: Result, published_row: PublishedRow
+) -> tuple[float | None, str]:
     """Return the computed value that a row asks for, and its unit.
 
     Raises:
         DataError: The metric, a cost line or a part of the bill is unknown.
 
     """
-    metric = row.cells["metric"]
-    if metric in METRICS and "lines" not in row.cells:
-        return result.metrics[metric], METRICS[metric].unit
-    if metric in result.inputs:
-        return float(result.inputs[metric].value), result.inputs[metric].unit
-    if metric in BILL_METRICS and result.bill is not None:
+    metric = published_row.cells["metric"]
+    if metric in METRICS and "lines" not in published_row.cells:
+        return scenario_result.metrics[metric], METRICS[metric].unit
+    if metric in scenario_result.inputs:
+        return float(scenario_result.inputs[metric].value), scenario_result.inputs[metric].unit
+    if metric in BILL_METRICS and scenario_result.bill is not None:
         unit, measure, divisor = BILL_METRICS[metric]
-        return sum(map(measure, _chosen_parts(result.bill, row))) / divisor(result), unit
+        return sum(map(measure, _chosen_parts(scenario_result.bill, published_row))) / divisor(
+            scenario_result
+        ), unit
     if metric not in COST_METRICS:
-        raise unknown("metric", metric, [*METRICS, *COST_METRICS, *BILL_METRICS], row.where)
+        raise unknown(
+            "metric", metric, [*METRICS, *COST_METRICS, *BILL_METRICS], published_row.where
+        )
     unit, amount, divisor = COST_METRICS[metric]
-    return sum(map(amount, _chosen_lines(result, row))) / divisor(result), unit
+    return sum(map(amount, _chosen_lines(scenario_result, published_row))) / divisor(
+        scenario_result
+    ), unit
 
 
-def _chosen_parts(bill: Bill, row: PublishedRow) -> list[BillLine]:
+def _chosen_parts(bill: Bill, published_row: PublishedRow) -> list[BillLine]:
     known_parts = {line.part for line in bill.lines}
-    parts = row.cells.get("parts", known_parts)
-    refuse_unknown("part of the bill", parts, known_parts, row.where)
+    parts = published_row.cells.get("parts", known_parts)
+    refuse_unknown("part of the bill", parts, known_parts, published_row.where)
     return [line for line in bill.lines if line.part in parts]
 
 
-def _chosen_lines(result: Result, row: PublishedRow) -> list[Flow]:
+def _chosen_lines(scenario_result: Result, published_row: PublishedRow) -> list[Flow]:
     """Return the cost lines at or below the paths that a row names, or all lines.
 
     Raises:
         DataError: A path has no line.
 
     """
-    if "lines" not in row.cells:
-        return list(result.lines)
+    if "lines" not in published_row.cells:
+        return list(scenario_result.lines)
     chosen: list[Flow] = []
-    for path in row.cells["lines"]:
-        below = [line for line in result.lines if f"{line.path}/".startswith(f"{path}/")]
+    for path in published_row.cells["lines"]:
+        below = [line for line in scenario_result.lines if f"{line.path}/".startswith(f"{path}/")]
         if not below:
-            raise unknown("cost line", path, [line.path for line in result.lines], row.where)
+            raise unknown(
+                "cost line",
+                path,
+                [line.path for line in scenario_result.lines],
+                published_row.where,
+            )
         chosen += below
     return chosen
 
 
-def priced_amounts(result: Result, row: PublishedRow) -> list[tuple[float, tuple[str, ...]]]:
+def priced_amounts(
+    scenario_result: Result, published_row: PublishedRow
+) -> list[tuple[float, tuple[str, ...]]]:
     """Return the summands of a figure, each with the paths of the inputs that price it.
 
     Only the share of a summand in the sum has a meaning: the amounts are USD, USD per chip-hour, or
     1 for a figure that is itself an input.
     """
-    metric = row.cells["metric"]
-    if metric in result.inputs:
+    metric = published_row.cells["metric"]
+    if metric in scenario_result.inputs:
         return [(1.0, (metric,))]
-    if metric in BILL_METRICS and result.bill is not None:
-        return [(_extended(line), line.inputs) for line in _chosen_parts(result.bill, row)]
-    flows = _chosen_lines(result, row)
+    if metric in BILL_METRICS and scenario_result.bill is not None:
+        return [
+            (_extended(line), line.inputs)
+            for line in _chosen_parts(scenario_result.bill, published_row)
+        ]
+    flows = _chosen_lines(scenario_result, published_row)
     if "hour" in metric:
         return [(_chip_hour(flow), flow.inputs) for flow in flows]
     return [
@@ -214,47 +234,51 @@ def priced_amounts(result: Result, row: PublishedRow) -> list[tuple[float, tuple
     ]
 
 
-def _publishers_of_prices(result: Result, row: PublishedRow) -> tuple[str, ...]:
+def _publishers_of_prices(scenario_result: Result, published_row: PublishedRow) -> tuple[str, ...]:
     """Return the publishers whose prices carry a share of at least `MOVING_SHARE` of a figure.
 
     A price is of who states it, and of those from whose figures it was solved.
     """
-    catalogue = row.catalogue
-    amounts = priced_amounts(result, row)
+    catalogue = published_row.catalogue
+    amounts = priced_amounts(scenario_result, published_row)
     sums: dict[str, float] = {}
     for amount, paths in amounts:
         sources: set[str] = set()
         for path in paths:
-            if path in result.inputs and path.rpartition(".")[2].endswith(PRICE_ENDINGS):
-                price = result.inputs[path]
+            if path in scenario_result.inputs and path.rpartition(".")[2].endswith(PRICE_ENDINGS):
+                price = scenario_result.inputs[path]
                 sources |= {price.source, *price.solved_from.split(";")}
         publishers = map(catalogue.publisher, sources & catalogue.sources.keys())
         for publisher in set(publishers):
             sums[publisher] = sums.get(publisher, 0.0) + amount
     threshold = MOVING_SHARE * sum(amount for amount, _ in amounts)
-    return tuple(sorted(name for name, amount in sums.items() if amount >= threshold))
+    return tuple(
+        sorted(publisher_name for publisher_name, amount in sums.items() if amount >= threshold)
+    )
 
 
 # ---------------------------------------------------------------- a file
-def read_published(catalogue: Catalogue, name: str) -> Iterator[PublishedRow]:
+def read_published(catalogue: Catalogue, publication_name: str) -> Iterator[PublishedRow]:
     """Yield the rows of a published file.
 
     Args:
         catalogue: Holds the published files and their scenarios.
-        name: Name of the file, a key of `catalogue.published`.
+        publication_name: Name of the file, a key of `catalogue.published`.
 
     """
-    scenario = load_scenario(catalogue, f"published/{name}")
-    for where, cells in published_rows(catalogue, name):
+    scenario = load_scenario(catalogue, f"published/{publication_name}")
+    for where, cells in published_rows(catalogue, publication_name):
         yield PublishedRow(catalogue, scenario, where, cells)
 
 
-def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Publication:
+def publication(
+    catalogue: Catalogue, publication_name: str, kind: str | None = None
+) -> Publication:
     """Return the computed figures of a published file.
 
     Args:
         catalogue: Holds the published files and their scenarios.
-        name: Name of the file, a key of `catalogue.published`.
+        publication_name: Name of the file, a key of `catalogue.published`.
         kind: Kind of figure to return; None for all kinds.
 
     Raises:
@@ -264,14 +288,16 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
     # a related figure is one that its row calls independent
     stated_kind = INDEPENDENT if kind == RELATED else kind
     figures = [
-        evaluate_published_figure(row)
-        for row in read_published(catalogue, name)
-        if kind is None or row.cells["kind"] == stated_kind
+        evaluate_published_figure(published_row)
+        for published_row in read_published(catalogue, publication_name)
+        if kind is None or published_row.cells["kind"] == stated_kind
     ]
-    return Publication(name, [figure for figure in figures if kind in (None, figure.kind)])
+    return Publication(
+        publication_name, [figure for figure in figures if kind in (None, figure.kind)]
+    )
 
 
-def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
+def evaluate_published_figure(published_row: PublishedRow) -> ReproducedFigure:
     """Return a published figure beside its computed value.
 
     The key `over` of the row names the system whose figure is the divisor.
@@ -280,25 +306,25 @@ def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
         DataError: The row states no range, or names an unknown metric, part or cost line.
 
     """
-    cells, result = row.cells, row.result()
-    value, native_unit = _computed_value_and_unit(result, row)
+    cells, scenario_result = published_row.cells, published_row.result()
+    computed_value, native_unit = _computed_value_and_unit(scenario_result, published_row)
     metric, unit = cells["metric"], cells.get("unit", native_unit)
     if "over" in cells:
-        divisor_row = row._replace(cells=cells | {"system": cells["over"]})
+        divisor_row = published_row._replace(cells=cells | {"system": cells["over"]})
         divisor, _ = _computed_value_and_unit(divisor_row.result(), divisor_row)
-        value = value / divisor if value and divisor else None
+        computed_value = computed_value / divisor if computed_value and divisor else None
         metric, unit, native_unit = f"{metric} over that of {cells['over']}", "", ""
-    if names := [*cells.get("lines", ()), *cells.get("parts", ())]:
-        metric = f"{metric} of {', '.join(names)}"
-    computed = None if value is None else value / convert(1.0, unit, native_unit)
-    statement = read_statement(cells, row.where)
-    publisher = row.catalogue.publisher(cells["source"])
-    rests_on = _publishers_of_prices(result, row)
+    if chosen_names := [*cells.get("lines", ()), *cells.get("parts", ())]:
+        metric = f"{metric} of {', '.join(chosen_names)}"
+    computed = None if computed_value is None else computed_value / convert(1.0, unit, native_unit)
+    statement = read_statement(cells, published_row.where)
+    publisher = published_row.catalogue.publisher(cells["source"])
+    rests_on = _publishers_of_prices(scenario_result, published_row)
     is_related = cells["kind"] == INDEPENDENT and publisher in rests_on
     return ReproducedFigure(
         RELATED if is_related else cells["kind"],
-        result.scenario,
-        result.system,
+        scenario_result.scenario,
+        scenario_result.system,
         metric,
         unit,
         *statement,

@@ -103,10 +103,10 @@ class Underived(Exception):  # noqa: N818 - no error: an answer
     """Why the catalogue, as it is set, gives nothing for a claim."""
 
 
-def metric_amount(metric: str, value: Any) -> DimensionedQuantity:
+def metric_amount(metric: str, metric_value: Any) -> DimensionedQuantity:
     """Return a metric in its unit, one number or an array of draws, as an amount."""
     unit_text = METRICS[metric].unit
-    return amount(value * unit(unit_text).factor, unit_text)
+    return amount(metric_value * unit(unit_text).factor, unit_text)
 
 
 class ClaimScope:
@@ -131,7 +131,9 @@ class ClaimScope:
         self.settings = settings
         self.ledger = ledger
         self.claim = claim
-        self.functions = FORMULAS | {name: getattr(self, name) for name in QUESTIONS}
+        self.functions = FORMULAS | {
+            question_name: getattr(self, question_name) for question_name in QUESTIONS
+        }
         self._worlds: dict[str, tuple[ResolvedScenario, Values]] = {}
         self._read_paths: set[str] = set()
         self._open_claims: list[str] = []
@@ -169,18 +171,18 @@ class ClaimScope:
         def answer_and_paths() -> tuple[Answer | Underived, set[str]]:
             document = load_scenario(self.catalogue, scenario)
             inputs = resolve_scenario(self.catalogue, document, settings, {})
-            values = inputs.values(as_number)
+            input_values = inputs.values(as_number)
             for path in claim_paths & inputs.given.keys():
                 if not inputs.is_known(path):
                     raise unknown("input path", path, inputs.known_paths())
             try:
-                return walk_scenario(inputs, values, *arguments), set(values.inputs)
+                return walk_scenario(inputs, input_values, *arguments), set(input_values.inputs)
             except Underived as reason:
-                return reason, set(values.inputs)
+                return reason, set(input_values.inputs)
 
         answer: Answer | Underived
-        key = ("claims", scenario, walk_scenario, *arguments, *sorted(settings.items()))
-        answer, paths = self.catalogue.once(key, answer_and_paths)
+        answer_key = ("claims", scenario, walk_scenario, *arguments, *sorted(settings.items()))
+        answer, paths = self.catalogue.once(answer_key, answer_and_paths)
         self._read_paths |= paths
         if isinstance(answer, Underived):
             raise answer
@@ -189,7 +191,7 @@ class ClaimScope:
     @property
     def rests_on(self) -> list[str]:
         """The paths of all inputs used so far."""
-        world_paths = (values.inputs for _, values in self._worlds.values())
+        world_paths = (input_values.inputs for _, input_values in self._worlds.values())
         return sorted(self._read_paths.union(*world_paths))
 
     def computed(self, claim: str) -> DimensionedQuantity:
@@ -235,18 +237,18 @@ class ClaimScope:
         """Refuse a name that a parameter of a question does not know."""
         if parameter not in KNOWN_NAMES:
             return
-        names = KNOWN_NAMES[parameter](self)
-        if not any(fnmatch(known_name, name.partition("@")[0]) for known_name in names):
-            raise unknown(parameter, name, names)
+        known_names = KNOWN_NAMES[parameter](self)
+        if not any(fnmatch(known_name, name.partition("@")[0]) for known_name in known_names):
+            raise unknown(parameter, name, known_names)
 
     def input_of(self, system: str, path: str) -> DimensionedQuantity:
         """Return an input as a system sets it."""
-        inputs, values = self.world(system)
-        return amount(float(values[path]), inputs.unit_of(path))
+        inputs, input_values = self.world(system)
+        return amount(float(input_values[path]), inputs.unit_of(path))
 
-    def system(self, name: str) -> System:
+    def system(self, system_name: str) -> System:
         """Return a system, in a variant where its name says so."""
-        return self.world(name)[0].system
+        return self.world(system_name)[0].system
 
 
 class Context(ClaimScope):
@@ -273,7 +275,7 @@ class Context(ClaimScope):
         """Return the count of the parts in a scale-up domain whose names match a pattern."""
         quantity = self.system(system).quantity
         return DimensionedQuantity(
-            float(sum(number for name, number in quantity.items() if fnmatch(name, part)))
+            float(sum(number for part_name, number in quantity.items() if fnmatch(part_name, part)))
         )
 
     def price(self, system: str, *part: str) -> DimensionedQuantity:
@@ -282,14 +284,14 @@ class Context(ClaimScope):
         The price is the count of the parts in the bill times their unit prices.
         """
         prices = (
-            self.count(system, name).value * self.named(f"parts.{name}.price").value
-            for name in part
+            self.count(system, part_name).value * self.named(f"parts.{part_name}.price").value
+            for part_name in part
         )
         return amount(sum(prices), "USD")
 
     def power(self, system: str) -> DimensionedQuantity:
         """Return the power of one scale-up domain by its bill."""
-        inputs, values = self.world(system)
+        inputs, input_values = self.world(system)
         # traced, so that only what power rests on counts as used
         with recording() as trace:
             node = bill_of_materials(
@@ -297,18 +299,20 @@ class Context(ClaimScope):
             ).power.node
         for leaf in walk(node):
             if leaf.is_leaf and leaf.path:
-                values.input(leaf.path)
+                input_values.input(leaf.path)
         return amount(float(node.value), "W")
 
     # ---------------------------------------------------------------- fabrics and networks
     def lanes(self, system: str, *medium: str) -> DimensionedQuantity:
         """Return the lanes of a chip on some media; of a torus, of one link in a dimension."""
-        return DimensionedQuantity(sum(lanes_of(self.system(system), name) for name in medium))
+        return DimensionedQuantity(
+            sum(lanes_of(self.system(system), medium_name) for medium_name in medium)
+        )
 
     def scope(self, system: str, extent: str, figure: str) -> DimensionedQuantity:
         """Return a figure of the fabric in a rack or in the whole scale-up domain, in its unit."""
-        inputs, values = self.world(system)
-        scopes = {scope.scope: scope for scope in fabric_scopes(inputs.system, values)}
+        inputs, input_values = self.world(system)
+        scopes = {scope.scope: scope for scope in fabric_scopes(inputs.system, input_values)}
         return amount(float(getattr(scopes[extent], figure)), SCOPE_FIGURES[figure])
 
     def torus(self, system: str, shape: str) -> DimensionedQuantity:
@@ -331,8 +335,8 @@ class Context(ClaimScope):
 
     def doubling_size(self, system: str, collective: str) -> DimensionedQuantity:
         """Return the buffer of a rank at which a collective takes twice its latency, bytes."""
-        inputs, values = self.world(system)
-        links = links_of_system(inputs, values)
+        inputs, input_values = self.world(system)
+        links = links_of_system(inputs, input_values)
         return amount(doubling_size(links, collective, inputs.system.chips), "byte")
 
     def clos_reach(self, *radices: float) -> DimensionedQuantity:
@@ -341,12 +345,12 @@ class Context(ClaimScope):
 
     def network_price(self, chips: float, nic: str, port: str, design: str) -> DimensionedQuantity:
         """Return the price of a Clos with switches of 25.6T, as `tco network` designs it, USD."""
-        inputs, values = self.world(HEADLINE_SYSTEM)
+        inputs, input_values = self.world(HEADLINE_SYSTEM)
         switch = switch_part("25.6T", self.catalogue.parts)
         request = ClosRequest(
             switch, int(chips), port_rate(nic, "nic"), port_rate(port, "port"), design=design
         )
-        return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
+        return amount(float(requested_clos(inputs, input_values, request)[1].price), "USD")
 
     def networks(self, system: str) -> DimensionedQuantity:
         """Return the number of networks behind the cards: 1 for a converged front end, else 2."""
@@ -370,8 +374,8 @@ class Context(ClaimScope):
 
     def peak(self, system: str, precision: str) -> DimensionedQuantity:
         """Return the peak at which a system's chip computes a format."""
-        inputs, values = self.world(system)
-        used_format = computed_on(values, inputs.system.chip, precision, "workload.precision")
+        inputs, input_values = self.world(system)
+        used_format = computed_on(input_values, inputs.system.chip, precision, "workload.precision")
         return self.chip(system, used_format.peak)
 
     # ---------------------------------------------------------------- scenarios by their best plans
@@ -381,14 +385,14 @@ class Context(ClaimScope):
 
     def rate(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
         """Return a metric of what chips do; nothing of money and site counts as used."""
-        result = self.walked(scenario, settings, _required_workload_result)
-        return self._rated(scenario, metric, result.rates)
+        workload_result = self.walked(scenario, settings, _required_workload_result)
+        return self._rated(scenario, metric, workload_result.rates)
 
     def pool(self, scenario: str, phase: str, **settings: str) -> DimensionedQuantity:
         """Return the rate of a chip of the pool that prefills, or of the one that decodes."""
-        result = self.walked(scenario, settings, _required_workload_result)
-        rate = self._rated(scenario, POOL_RATES[phase], result.rates)
-        share = getattr(result, "prefill_share", None)
+        workload_result = self.walked(scenario, settings, _required_workload_result)
+        rate = self._rated(scenario, POOL_RATES[phase], workload_result.rates)
+        share = getattr(workload_result, "prefill_share", None)
         if share is None:
             raise DataError(f"{scenario} serves on one pool")
         return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
@@ -409,43 +413,43 @@ class Context(ClaimScope):
         return metric_amount(metric, float(metrics[metric]))
 
 
-QUESTIONS = [name for name in vars(Context) if not name.startswith("_")]
+QUESTIONS = [question_name for question_name in vars(Context) if not question_name.startswith("_")]
 
 
-def _required_workload_result(inputs: ResolvedScenario, values: Values) -> Any:
+def _required_workload_result(inputs: ResolvedScenario, input_values: Values) -> Any:
     """Return the workload result of a scenario under its best plans.
 
     Raises:
         Underived: The workload has no result.
 
     """
-    result = workload_kind(inputs).walk(inputs, values, None)
-    if result.reason:
-        raise Underived(result.reason)
-    return result
+    workload_result = workload_kind(inputs).walk(inputs, input_values, None)
+    if workload_result.reason:
+        raise Underived(workload_result.reason)
+    return workload_result
 
 
-def _best_plan_metrics(inputs: ResolvedScenario, values: Values) -> JsonObject:
+def _best_plan_metrics(inputs: ResolvedScenario, input_values: Values) -> JsonObject:
     """Return the metrics of a scenario by the best plans."""
-    chain = run(inputs, values)
+    chain = run(inputs, input_values)
     if chain.serving.reason:
         raise Underived(chain.serving.reason)
     return chain.metrics
 
 
-def _best_decode_rate(inputs: ResolvedScenario, values: Values, place: str) -> float:
+def _best_decode_rate(inputs: ResolvedScenario, input_values: Values, place: str) -> float:
     """Return the decode rate of a scenario's workload with the experts in a place."""
-    machine, model = server_of(inputs, values)
-    speed = values["workload.interactivity"]
-    rate, reason = decode_rate_with_experts(machine, model, request_of(values), speed, place)
+    machine, model = server_of(inputs, input_values)
+    speed = input_values["workload.interactivity"]
+    rate, reason = decode_rate_with_experts(machine, model, request_of(input_values), speed, place)
     if reason:
         raise Underived(reason)
     return rate
 
 
-def _cache_bytes_per_token(inputs: ResolvedScenario, values: Values) -> float:
+def _cache_bytes_per_token(inputs: ResolvedScenario, input_values: Values) -> float:
     """Return the bytes that a sequence of a workload caches for each token."""
-    machine, model = server_of(inputs, values)
+    machine, model = server_of(inputs, input_values)
     return float(cache_bytes(1, 1, *cached_numbers(model, 1), machine.cache_size))
 
 
@@ -455,7 +459,9 @@ KNOWN_NAMES: dict[str, Callable[[ClaimScope], Iterable[str]]] = {
     "system": lambda scope: known_systems(scope.catalogue),
     "scenario": lambda scope: [*scope.catalogue.scenarios, *known_systems(scope.catalogue)],
     "part": lambda scope: scope.catalogue.parts,
-    "attribute": lambda _: [name for group, name in input_attributes() if group == "parts"],
+    "attribute": lambda _: [
+        attribute_name for group, attribute_name in input_attributes() if group == "parts"
+    ],
     "model": lambda scope: scope.catalogue.models,
     "metric": lambda _: METRICS,
     "extent": lambda _: ("rack", "world"),

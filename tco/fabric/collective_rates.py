@@ -66,7 +66,9 @@ def paces_of(group_links: GroupLinks, operation: str, least_amount: Any) -> Pace
             least_amount,
         ).values()
     )
-    axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
+    axes = extent(
+        timing_value for timing in timings for timing_value in (timing.time, timing.chunk)
+    )[0]
     never = [np.isinf(timing.time) for timing in timings]
     latencies = [
         np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency

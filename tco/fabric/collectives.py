@@ -69,7 +69,7 @@ def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Ways:
         "all-to-all": _all_to_all_algorithms,
         "broadcast": broadcast,
         "send-recv": _send_receive,
-        **{name: partial(expert_ways, name) for name in EXCHANGES},
+        **{exchange_name: partial(expert_ways, exchange_name) for exchange_name in EXCHANGES},
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
@@ -136,14 +136,16 @@ def timings_of_available(
     """
     library, timings = group_links.links.library, {}
     spans_domains = group_links.group.domains > 1
-    for name, algorithm in algorithms.items():
-        if not library.offered(operation, name):
+    for algorithm_name, algorithm in algorithms.items():
+        if not library.offered(operation, algorithm_name):
             continue
-        with scope(name):
-            if library.anywhere(operation, name) or not somewhere(spans_domains):
-                timings[name] = with_caller_overhead(group_links, operation, algorithm(), size)
+        with scope(algorithm_name):
+            if library.anywhere(operation, algorithm_name) or not somewhere(spans_domains):
+                timings[algorithm_name] = with_caller_overhead(
+                    group_links, operation, algorithm(), size
+                )
             elif not everywhere(spans_domains):
-                timings[name] = with_caller_overhead(
+                timings[algorithm_name] = with_caller_overhead(
                     group_links,
                     operation,
                     timing_where_possible(algorithm(), 1.0 - spans_domains),
@@ -155,7 +157,7 @@ def timings_of_available(
 
 
 def fastest_algorithm_time(
-    group_links: GroupLinks, operation: str, size: Any, name: str | None = None
+    group_links: GroupLinks, operation: str, size: Any, algorithm_name: str | None = None
 ) -> Quantity:
     """Return the time of the quickest algorithm that the library offers, s.
 
@@ -163,7 +165,7 @@ def fastest_algorithm_time(
         group_links: Group of ranks on its links.
         operation: Name of a collective or of an expert exchange.
         size: Whole buffer as nccl-tests counts bytes; in expert exchanges the `Tokens` of a rank.
-        name: Algorithm to take; None takes the quickest.
+        algorithm_name: Algorithm to take; None takes the quickest.
 
     Raises:
         DataError: The operation is unknown, or the fabric or the library has no such algorithm.
@@ -171,8 +173,8 @@ def fastest_algorithm_time(
     """
     with scope(operation):
         algorithms = algorithms_for(group_links, operation, size)
-        if name is not None:
-            algorithms = {name: algorithm_named(algorithms, operation, name)}
+        if algorithm_name is not None:
+            algorithms = {algorithm_name: algorithm_named(algorithms, operation, algorithm_name)}
         return least(
             "quickest",
             [
@@ -184,13 +186,15 @@ def fastest_algorithm_time(
         )
 
 
-def algorithm_named(algorithms: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
-    """Return the algorithm `name` of an operation.
+def algorithm_named(
+    algorithms: Ways, operation: str, algorithm_name: str
+) -> Callable[[], AlgorithmTiming]:
+    """Return the algorithm `algorithm_name` of an operation.
 
     Args:
         algorithms: Algorithms that the fabric allows, by name.
         operation: Name of the operation, for the message of an error.
-        name: Name of the algorithm.
+        algorithm_name: Name of the algorithm.
 
     Returns:
         Function that times the algorithm.
@@ -199,11 +203,11 @@ def algorithm_named(algorithms: Ways, operation: str, name: str) -> Callable[[],
         DataError: The fabric does not have the algorithm.
 
     """
-    if name not in algorithms:
+    if algorithm_name not in algorithms:
         raise NotOfferedError(
-            str(unknown("algorithm", name, algorithms, f"{operation} on this fabric"))
+            str(unknown("algorithm", algorithm_name, algorithms, f"{operation} on this fabric"))
         )
-    return algorithms[name]
+    return algorithms[algorithm_name]
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
@@ -213,7 +217,7 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
     return fastest_algorithm_time(reach(links, rank_group(links, ranks)), operation, size)
 
 
-def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quantity:
+def half_rate(links: Links, operation: str, group: RankGroup, algorithm_name: str) -> Quantity:
     """Return the buffer size at half of an algorithm's full rate, bytes.
 
     The full rate is the rate on a vast buffer. The size follows from the times on three buffers.
@@ -222,7 +226,7 @@ def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quan
         links: Links of the whole fabric.
         operation: Name of a collective.
         group: Ranks of the collective.
-        name: Name of the algorithm.
+        algorithm_name: Name of the algorithm.
 
     Raises:
         DataError: The operation is unknown, or the fabric does not have the algorithm.
@@ -233,7 +237,9 @@ def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quan
         with_caller_overhead(
             group_links,
             operation,
-            algorithm_named(algorithms_for(group_links, operation, size), operation, name)(),
+            algorithm_named(
+                algorithms_for(group_links, operation, size), operation, algorithm_name
+            )(),
             size,
         ).time
         for size in (0.0, SOME, VAST)

@@ -50,14 +50,14 @@ class CollectiveLibrary(NamedTuple):
         return self.every or self.offers.get(operation, {}).get(algorithm, False)
 
 
-def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
+def read_library(catalogue: Catalogue, library_id: str) -> CollectiveLibrary:
     """Return a collective library by its id.
 
     The library has all algorithms of the library that the file extends.
 
     Args:
         catalogue: Holds the files of the libraries; each is read once.
-        name: Id of the library.
+        library_id: Id of the library.
 
     Raises:
         DataError: The library, or a library that the file extends, is unknown.
@@ -65,17 +65,17 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
     """
 
     def read() -> CollectiveLibrary:
-        path, document = catalogue.document(FOLDER, name, "library")
+        path, document = catalogue.document(FOLDER, library_id, "library")
         if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
             from tco.catalog.schema import LibrarySchema, expect
 
             expect(LibrarySchema, path, document)
         inside, anywhere = (
             {
-                operation: dict.fromkeys(names, wide)
-                for operation, names in document.get(key, {}).items()
+                operation: dict.fromkeys(algorithm_names, wide)
+                for operation, algorithm_names in document.get(document_key, {}).items()
             }
-            for key, wide in (("inside_domain", False), ("offers", True))
+            for document_key, wide in (("inside_domain", False), ("offers", True))
         )
         formats = {
             form: (
@@ -86,8 +86,8 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
             for form, token_format in document.get("formats", {}).items()
         }
         file_library = CollectiveLibrary(
-            name,
-            str(document.get("name", name)),
+            library_id,
+            str(document.get("name", library_id)),
             _merged(inside, anywhere),
             bool(document.get("every", False)),
             caller=str(document.get("caller", "")),
@@ -101,7 +101,7 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
             else file_library
         )
 
-    library: CollectiveLibrary = catalogue.once(("library", name), read)
+    library: CollectiveLibrary = catalogue.once(("library", library_id), read)
     return library
 
 
@@ -111,7 +111,8 @@ def _merged(first_offers: Offers, second_offers: Offers) -> Offers:
     for operation in {**first_offers, **second_offers}:
         left, right = first_offers.get(operation, {}), second_offers.get(operation, {})
         merged_offers[operation] = {
-            name: left.get(name, False) or right.get(name, False) for name in {**left, **right}
+            algorithm_name: left.get(algorithm_name, False) or right.get(algorithm_name, False)
+            for algorithm_name in {**left, **right}
         }
     return merged_offers
 
@@ -129,14 +130,15 @@ def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
     )
 
 
-def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLibrary:
-    """Return a library with the algorithms of all `names`.
+def combined_library(catalogue: Catalogue, member_ids: Iterable[str]) -> CollectiveLibrary:
+    """Return a library with the algorithms of all `member_ids`.
 
     An example is a library for sums and gathers, combined with a library for expert exchanges.
 
     Args:
         catalogue: Holds the files of the libraries.
-        names: Ids of libraries, at least one; a later library takes precedence over an earlier one.
+        member_ids: Ids of libraries, at least one; a later library takes precedence over an
+            earlier one.
 
     Returns:
         A library whose id joins the ids with `+`.
@@ -145,10 +147,10 @@ def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLi
         DataError: A library is unknown.
 
     """
-    library_ids = tuple(names)
+    library_ids = tuple(member_ids)
 
     def read() -> CollectiveLibrary:
-        combined, *rest = [read_library(catalogue, name) for name in library_ids]
+        combined, *rest = [read_library(catalogue, library_id) for library_id in library_ids]
         for library in rest:
             combined = over(combined, library)._replace(
                 id=f"{combined.id}+{library.id}", name=f"{combined.name} and {library.name}"
@@ -175,7 +177,7 @@ def offering(
         member.
 
     """
-    members = [combined_library(catalogue, [name]) for name in library.id.split("+")]
+    members = [combined_library(catalogue, [library_id]) for library_id in library.id.split("+")]
     return next((member for member in members if member.offered(operation, algorithm)), library)
 
 
@@ -198,9 +200,9 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
             if (path := folder / "performance" / "libraries.toml").is_file()
         ]
         return {
-            name: [str(library_id) for library_id in names]
+            family_name: [str(library_id) for library_id in library_ids]
             for path in paths
-            for name, names in catalogue.toml(path).items()
+            for family_name, library_ids in catalogue.toml(path).items()
         }
 
     libraries_by_family: dict[str, list[str]] = catalogue.once("family libraries", read)
@@ -209,23 +211,25 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
     return combined_library(catalogue, libraries_by_family[family])
 
 
-def library_with_parameters(library: CollectiveLibrary, values: Settings) -> CollectiveLibrary:
+def library_with_parameters(
+    library: CollectiveLibrary, input_values: Settings
+) -> CollectiveLibrary:
     """Return a library with the practice its rows state: what its caller adds, and how it exchanges
     expert tokens.
     """
     if library.caller:
         path_prefix = f"performance.{library.caller}"
         library = library._replace(
-            overhead=values[f"{path_prefix}.eager_overhead"],
-            staged=values[f"{path_prefix}.staged_time"],
+            overhead=input_values[f"{path_prefix}.eager_overhead"],
+            staged=input_values[f"{path_prefix}.staged_time"],
         )
     if library.exchange:
         path_prefix = f"performance.{library.exchange}"
         kernels = {
-            operation: values[f"{path_prefix}.{operation}_kernels"] for operation in EXCHANGES
+            operation: input_values[f"{path_prefix}.{operation}_kernels"] for operation in EXCHANGES
         }
         cores = (
-            values[f"{path_prefix}.exchange_cores"]
+            input_values[f"{path_prefix}.exchange_cores"]
             if library.offered(EXCHANGES[0], COPIED)
             else None
         )

@@ -72,7 +72,7 @@ class Route(NamedTuple):
 
 
 def _network_of(
-    values: Settings,
+    input_values: Settings,
     route: Route,
     bandwidth: Quantity,
     efficiency: Quantity,
@@ -82,11 +82,13 @@ def _network_of(
     single switch reach.
     """
     design, passed = (
-        values[f"performance.network.{route.design}_efficiency"],
-        values["cluster.oversubscription"],
+        input_values[f"performance.network.{route.design}_efficiency"],
+        input_values["cluster.oversubscription"],
     )
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
-    return rate, step_over_hops(step, values["performance.network.switch_latency"], route.switches)
+    return rate, step_over_hops(
+        step, input_values["performance.network.switch_latency"], route.switches
+    )
 
 
 class Latencies(NamedTuple):
@@ -349,7 +351,7 @@ SWITCHES_ACROSS = 2  # one in either domain
 
 
 def _latencies_of(
-    values: Settings,
+    input_values: Settings,
     chip: str,
     family: str,
     inner: FabricScope,
@@ -362,28 +364,28 @@ def _latencies_of(
     where software is young.
     """
     prior, part = f"performance.{family}", f"parts.{chip}"
-    clock, dies = values[f"{part}.max_clock"], values[f"{part}.dies"]
+    clock, dies = input_values[f"{part}.max_clock"], input_values[f"{part}.dies"]
     scale = latency_scale(
         clock,
         dies,
-        values[f"{prior}.die_latency_factor"],
-        values[f"{prior}.reference_clock"],
+        input_values[f"{prior}.die_latency_factor"],
+        input_values[f"{prior}.reference_clock"],
         1.0 if age is None else age,
     )
 
-    def scaled(name: str, ratio: Quantity = 1.0) -> Quantity:
-        return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
+    def scaled(latency_name: str, ratio: Quantity = 1.0) -> Quantity:
+        return scaled_latency(input_values[f"{prior}.{latency_name}"], scale, ratio)
 
     near = scaled(
         "collective_step",
-        step_ratio(values[f"{part}.pcie_only"], values[f"{prior}.pcie_step_ratio"]),
+        step_ratio(input_values[f"{part}.pcie_only"], input_values[f"{prior}.pcie_step_ratio"]),
     )
-    hop = values[f"{prior}.hop_latency"]
+    hop = input_values[f"{prior}.hop_latency"]
     if port is not None:
-        hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], port)
+        hop = forwarding_hop(hop, input_values[f"{prior}.forwarded_unit"], port)
     launch, ends = (
         scaled("collective_start"),
-        trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"]),
+        trips_to_memory(scaled("endpoint_latency"), input_values[f"{prior}.endpoint_in_memory"]),
     )
     return Latencies(
         start=total("start_with_ends", [launch, ends]),
@@ -392,9 +394,10 @@ def _latencies_of(
         chunk=scaled("collective_chunk"),
         network_step=network_step,
         crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
-        in_network=values[f"{prior}.in_network_latency"],
+        in_network=input_values[f"{prior}.in_network_latency"],
         direct_start=total(
-            "start_with_ends", [scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends]
+            "start_with_ends",
+            [scaled_latency(launch, input_values[f"{prior}.direct_start_ratio"]), ends],
         ),
         expert_kernel=total("start_with_ends", [scaled("expert_kernel_latency"), ends]),
         ends=ends,
@@ -414,7 +417,7 @@ def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Quantity:
 
 
 def chip_links(
-    values: Settings,
+    input_values: Settings,
     chip: str,
     family: str,
     tiers: list[FabricScope],
@@ -428,7 +431,7 @@ def chip_links(
     """Return the links of chips, from the scopes of their fabric.
 
     Args:
-        values: Inputs by path: numbers, traces, or arrays with an entry for every chip.
+        input_values: Inputs by path: numbers, traces, or arrays with an entry for every chip.
         chip: Id of the chip.
         family: Family whose efficiencies and latencies apply.
         tiers: Fabric scopes from the inside tier to the world.
@@ -441,12 +444,18 @@ def chip_links(
 
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
-    efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    nic, step_latency = values[f"{part}.scale_out_bandwidth"], values[f"{prior}.{route.step}"]
-    network, step = _network_of(values, route, nic, efficiency, step_latency)
+    efficiency, direct = (
+        input_values[f"{prior}.link_efficiency"],
+        input_values[f"{prior}.direct_efficiency"],
+    )
+    nic, step_latency = (
+        input_values[f"{part}.scale_out_bandwidth"],
+        input_values[f"{prior}.{route.step}"],
+    )
+    network, step = _network_of(input_values, route, nic, efficiency, step_latency)
     everyone, lane = inner.all_to_all, None if inner.torus is None else inner.lane
     if not inner.balanced:
-        load_balance = values[f"{prior}.load_balance"]
+        load_balance = input_values[f"{prior}.load_balance"]
         everyone = link_rate(everyone, load_balance)
         lane = None if lane is None else link_rate(lane, load_balance)
     return Links(
@@ -458,7 +467,7 @@ def chip_links(
         spread=link_rate(everyone, direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=_latencies_of(values, chip, family, inner, world, port, step, age),
+        latencies=_latencies_of(input_values, chip, family, inner, world, port, step, age),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
@@ -470,38 +479,38 @@ def chip_links(
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
         tray=inner.tray,
         mesh=inner.mesh,
-        board=values[f"{part}.board_chips"],
-        copy_rate=values[f"{prior}.core_copy_rate"],
-        library=library_with_parameters(library, values),
-        doubling=_signalled_doubling(values, part) if signalled else None,
+        board=input_values[f"{part}.board_chips"],
+        copy_rate=input_values[f"{prior}.core_copy_rate"],
+        library=library_with_parameters(library, input_values),
+        doubling=_signalled_doubling(input_values, part) if signalled else None,
     )
 
 
-def _signalled_doubling(values: Settings, part: str) -> Doubling:
-    ranks = ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"])
-    return Doubling(values[f"{part}.dma_signal"], ranks)
+def _signalled_doubling(input_values: Settings, part: str) -> Doubling:
+    ranks = ranks_of_a_chip(input_values[f"{part}.cores"], input_values[f"{part}.cores_per_device"])
+    return Doubling(input_values[f"{part}.dma_signal"], ranks)
 
 
-def _domain_of(values: Settings, chip: str) -> FabricScope:
+def _domain_of(input_values: Settings, chip: str) -> FabricScope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other
     chip, at the bandwidth they inject.
     """
     part = f"parts.{chip}"
-    rate = values[f"{part}.scale_up_bandwidth"]
+    rate = input_values[f"{part}.scale_up_bandwidth"]
     return FabricScope(
         "world",
-        values[f"{part}.scale_up_domain"],
+        input_values[f"{part}.scale_up_domain"],
         rate,
         rate,
         1.0,
         1.0,
         balanced=True,
-        mesh=values[f"{part}.point_to_point"],
+        mesh=input_values[f"{part}.point_to_point"],
     )
 
 
 def links_of_chips(
-    values: Settings,
+    input_values: Settings,
     chip: str,
     family: str,
     route: Route,
@@ -512,7 +521,7 @@ def links_of_chips(
     """Return the links of chips without a system: scale-up domain and network.
 
     Args:
-        values: Inputs by path; arrays describe many chips at once.
+        input_values: Inputs by path; arrays describe many chips at once.
         chip: Id of the chip.
         family: Family whose efficiencies and latencies apply.
         route: Scale-out route between worlds.
@@ -521,7 +530,15 @@ def links_of_chips(
         signalled: Whether the steps of collectives are transfers with mutual signals.
 
     """
-    reduces = values[f"parts.{chip}.in_network_reduction"]
+    reduces = input_values[f"parts.{chip}.in_network_reduction"]
     return chip_links(
-        values, chip, family, [_domain_of(values, chip)], route, reduces, library, age, signalled
+        input_values,
+        chip,
+        family,
+        [_domain_of(input_values, chip)],
+        route,
+        reduces,
+        library,
+        age,
+        signalled,
     )

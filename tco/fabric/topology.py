@@ -74,14 +74,14 @@ class FabricScope(NamedTuple):
     mesh: Any = None
 
 
-def fabric_scopes(system: System, values: Readable) -> list[FabricScope]:
+def fabric_scopes(system: System, input_values: Readable) -> list[FabricScope]:
     """Return rack and world of a system's scale-up fabric.
 
     The two scopes of a single rack are alike.
 
     Args:
         system: The system; `system.fabric` names the kind of the fabric.
-        values: Inputs by path, for the bandwidths of the lanes in byte/s.
+        input_values: Inputs by path, for the bandwidths of the lanes in byte/s.
 
     Returns:
         Two scopes, rack first. Bandwidths are in byte/s per chip and direction.
@@ -99,26 +99,26 @@ def fabric_scopes(system: System, values: Readable) -> list[FabricScope]:
             f"{system.chip}"
         )
     with scope("fabric"):
-        scopes = KINDS[kind](system, values)
+        scopes = KINDS[kind](system, input_values)
     return [scopes[0]._replace(scope="rack"), scopes[-1]._replace(scope="world")]
 
 
-def lanes(system: System, name: str) -> float:
+def lanes(system: System, lane_medium: str) -> float:
     """Return the active lanes of a chip on one medium.
 
     Args:
         system: The system whose `fabric.lanes` states the number.
-        name: Medium or dimension, a key of `fabric.lanes`.
+        lane_medium: Medium or dimension, a key of `fabric.lanes`.
 
     Raises:
         DataError: The number is missing or is no number.
 
     """
     try:
-        return float(system.fabric["lanes"][name])
+        return float(system.fabric["lanes"][lane_medium])
     except (KeyError, TypeError, ValueError):
         raise DataError(
-            f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes"
+            f"{system.where}: fabric.lanes.{lane_medium} is missing; expected a number of lanes"
         ) from None
 
 
@@ -126,7 +126,8 @@ def _active_lanes(system: System) -> float:
     if system.fabric.get("kind") == "torus":
         return slice_of(torus_of(system), int(system.chips)).injection
     return sum(
-        lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)]
+        lanes(system, lane_medium)
+        for lane_medium in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)]
     )
 
 
@@ -156,48 +157,51 @@ def from_the_lanes(system: System) -> dict[str, Rule]:
     }
 
 
-def lane_bandwidth(system: System, values: Readable) -> Any:
+def lane_bandwidth(system: System, input_values: Readable) -> Any:
     """Return the rate of a lane: its share of what the chip sends at, which a user may set."""
     part = f"parts.{system.chip}"
     if system.fabric.get("kind") not in LANED:
-        return values[f"{part}.lane_bandwidth"]
-    return rate_of_a_lane(values[f"{part}.scale_up_bandwidth"], _active_lanes(system))
+        return input_values[f"{part}.lane_bandwidth"]
+    return rate_of_a_lane(input_values[f"{part}.scale_up_bandwidth"], _active_lanes(system))
 
 
-def fabric_number(system: System, name: str) -> float:
+def fabric_number(system: System, fabric_key: str) -> float:
     """Return a number the fabric section states.
 
     Args:
         system: The system with its fabric section.
-        name: Key of the fabric section.
+        fabric_key: Key of the fabric section.
 
     Raises:
         DataError: The key is missing or holds no number.
 
     """
-    value = system.fabric.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DataError(f"{system.where}: fabric.{name} is {value!r}, expected a number")
-    return float(value)
+    fabric_value = system.fabric.get(fabric_key)
+    if isinstance(fabric_value, bool) or not isinstance(fabric_value, (int, float)):
+        raise DataError(
+            f"{system.where}: fabric.{fabric_key} is {fabric_value!r}, expected a number"
+        )
+    return float(fabric_value)
 
 
-def count(system: System, name: str) -> int:
+def count(system: System, fabric_key: str) -> int:
     """Return a whole number of one or more that the fabric section states.
 
     Args:
         system: The system with its fabric section.
-        name: Key of the fabric section.
+        fabric_key: Key of the fabric section.
 
     Raises:
         DataError: The key is missing, or its value is no whole number of 1 or more.
 
     """
-    value = fabric_number(system, name)
-    if value < 1 or value != int(value):
+    fabric_value = fabric_number(system, fabric_key)
+    if fabric_value < 1 or fabric_value != int(fabric_value):
         raise DataError(
-            f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more"
+            f"{system.where}: fabric.{fabric_key} is {fabric_value:g}, expected a whole number of "
+            "1 or more"
         )
-    return int(value)
+    return int(fabric_value)
 
 
 def whole_racks(system: System) -> int:
@@ -222,9 +226,9 @@ def whole_racks(system: System) -> int:
     return int(racks)
 
 
-def star(system: System, values: Readable) -> list[FabricScope]:
+def star(system: System, input_values: Readable) -> list[FabricScope]:
     """One layer of switches that every chip reaches on every lane."""
-    rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
+    rate, chips = input_values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
     return [
         FabricScope(
             "world",
@@ -240,15 +244,15 @@ def star(system: System, values: Readable) -> list[FabricScope]:
     ]
 
 
-def _two_star(system: System, values: Readable) -> list[FabricScope]:
+def _two_star(system: System, input_values: Readable) -> list[FabricScope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
     rate, chips, racks = (
-        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        input_values[f"parts.{system.chip}.scale_up_bandwidth"],
         int(system.chips),
         whole_racks(system),
     )
     if racks == 1:
-        return star(system, values)
+        return star(system, input_values)
     across = lanes_rate(fabric_number(system, "cross_share"), rate)
     inside = chips // racks
     world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
@@ -274,9 +278,9 @@ def _two_star(system: System, values: Readable) -> list[FabricScope]:
     ]
 
 
-def mesh(system: System, values: Readable) -> list[FabricScope]:
+def mesh(system: System, input_values: Readable) -> list[FabricScope]:
     """Every chip wired to every other."""
-    chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
+    chips, rate = int(system.chips), input_values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
     wires = dict(system.fabric.get("lanes", {}))
     return [
@@ -328,13 +332,13 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
     ]
 
 
-def torus(system: System, values: Readable) -> list[FabricScope]:
+def torus(system: System, input_values: Readable) -> list[FabricScope]:
     """Rings in every dimension, chips forwarding for each other: the whole of it, and where it
     spans several racks the slice that one is.
     """
-    rate, full_torus = lane_bandwidth(system, values), torus_of(system)
+    rate, full_torus = lane_bandwidth(system, input_values), torus_of(system)
 
-    def extent(name: str, chips: int) -> FabricScope:
+    def extent(scope_name: str, chips: int) -> FabricScope:
         part = slice_of(full_torus, chips)
         spanned = [
             (size, n, lanes_rate(width, rate))
@@ -342,18 +346,18 @@ def torus(system: System, values: Readable) -> list[FabricScope]:
             if size > 1
         ]
         return FabricScope(
-            name,
+            scope_name,
             part.chips,
             lanes_rate(part.mean_injection, rate),
             least(
-                f"{name}_all_to_all",
+                f"{scope_name}_all_to_all",
                 [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned],
             ),
             part.hops_mean,
             float(part.hops_worst),
             False,
             least(
-                f"{name}_bisection",
+                f"{scope_name}_bisection",
                 [slice_cut(size, n, link, part.chips) for size, n, link in spanned],
             ),
             dict(system.fabric["lanes"]),
@@ -386,11 +390,11 @@ def torus_of(system: System) -> Torus:
     )
 
 
-def _two_level(system: System, values: Readable) -> list[FabricScope]:
+def _two_level(system: System, input_values: Readable) -> list[FabricScope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in
     the other rack.
     """
-    rate = lane_bandwidth(system, values)
+    rate = lane_bandwidth(system, input_values)
     racks, chips = whole_racks(system), int(system.chips)
     inside, tray_chips, planes = (
         chips // racks,
@@ -402,9 +406,11 @@ def _two_level(system: System, values: Readable) -> list[FabricScope]:
             f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over "
             f"{planes} planes"
         )
-    plane, tray = (lanes_rate(lanes(system, name), rate) for name in ("plane", "tray"))
+    plane, tray = (
+        lanes_rate(lanes(system, lane_medium), rate) for lane_medium in ("plane", "tray")
+    )
     injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
-    in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
+    in_rack = {lane_medium: lanes(system, lane_medium) for lane_medium in ("tray", "plane")}
     spare = (
         {"plane_spare": lanes(system, "plane_spare")}
         if "plane_spare" in system.fabric["lanes"]
@@ -424,7 +430,7 @@ def _two_level(system: System, values: Readable) -> list[FabricScope]:
     world = FabricScope(
         "world",
         chips,
-        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        input_values[f"parts.{system.chip}.scale_up_bandwidth"],
         least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
         *two_level_hops(racks, inside, tray_chips, planes, hops),
         False,
@@ -542,12 +548,12 @@ KINDS: dict[str, Callable[[System, Readable], list[FabricScope]]] = {
 }
 
 
-def port_bandwidth(system: System, values: Readable) -> Any:
+def port_bandwidth(system: System, input_values: Readable) -> Any:
     """Return the bandwidth of a switch port for lanes of a chip.
 
     Args:
         system: The system; `fabric.port_lanes` states the lanes of a port.
-        values: Inputs by path, for the bandwidth of a lane in byte/s.
+        input_values: Inputs by path, for the bandwidth of a lane in byte/s.
 
     Returns:
         Bandwidth in byte/s per direction; None where the file states no lanes of a port.
@@ -558,4 +564,4 @@ def port_bandwidth(system: System, values: Readable) -> Any:
     """
     if "port_lanes" not in system.fabric:
         return None
-    return lanes_rate(count(system, "port_lanes"), lane_bandwidth(system, values))
+    return lanes_rate(count(system, "port_lanes"), lane_bandwidth(system, input_values))

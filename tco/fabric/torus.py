@@ -184,8 +184,12 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
         return slice_values[where].reshape(sizes.shape) if sizes.ndim else float(slice_values[0])
 
     size, directions, width = (
-        field(lambda torus_slice, name=name: getattr(torus_slice, name)[torus_slice.narrowest])
-        for name in ("sizes", "directions", "lanes")
+        field(
+            lambda torus_slice, slice_field=slice_field: getattr(torus_slice, slice_field)[
+                torus_slice.narrowest
+            ]
+        )
+        for slice_field in ("sizes", "directions", "lanes")
     )
     rings = tuple(
         (

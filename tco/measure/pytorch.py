@@ -38,9 +38,9 @@ def processor_name(facts: Path = Path("/proc/cpuinfo")) -> str:
     """Return the model name of the processor."""
     try:
         for line in facts.read_text(encoding="utf-8", errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name" and value.strip():
-                return value.strip()
+            fact_name, _, fact_value = line.partition(":")
+            if fact_name.strip() == "model name" and fact_value.strip():
+                return fact_value.strip()
     except OSError:
         pass  # not Linux
     return platform.processor() or platform.machine() or "CPU"
@@ -111,7 +111,9 @@ class Meter:
         """
         taken, self.readings = self.readings, []
         if taken:
-            clock, power, limit = (sum(values) / len(taken) for values in zip(*taken, strict=True))
+            clock, power, limit = (
+                sum(sensor_values) / len(taken) for sensor_values in zip(*taken, strict=True)
+            )
             self.last = f"SM clock {clock:.0f} MHz, power {power:.0f} of {limit:.0f} W"
         return self.last
 
@@ -226,18 +228,18 @@ class TorchKernels:
             )
         # In decoding the query heads of one key-value head stand where a prompt has its tokens: the
         # products are the same.
-        rows = (
+        query_rows = (
             kernel.heads_q // kernel.heads_kv if kernel.op == "attention_decode" else kernel.seq_q
         )
-        keys, values = (
+        cache_keys, cache_values = (
             operand(kernel.batch, kernel.heads_kv, kernel.seq_kv, kernel.head_dim) for _ in range(2)
         )
         queries, causal = (
-            operand(kernel.batch, kernel.heads_kv, rows, kernel.head_dim),
+            operand(kernel.batch, kernel.heads_kv, query_rows, kernel.head_dim),
             kernel.op == "attention_prefill",
         )
         attention = torch.nn.functional.scaled_dot_product_attention
-        return lambda: attention(queries, keys, values, is_causal=causal)
+        return lambda: attention(queries, cache_keys, cache_values, is_causal=causal)
 
     def captured(self, call: Callable[[], Any]) -> Operation:
         """Return a graph of calls on the GPU, long enough that replaying it costs nothing beside
@@ -333,9 +335,9 @@ class TorchCollectives:
         if self.device == "cuda":
             self.torch.cuda.synchronize()
 
-    def slowest(self, value: float) -> float:
+    def slowest(self, rank_value: float) -> float:
         """Return the largest value of all ranks."""
-        value_tensor = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
+        value_tensor = self.torch.tensor([rank_value], dtype=self.torch.float64, device=self.device)
         self.torch.distributed.all_reduce(value_tensor, op=self.torch.distributed.ReduceOp.MAX)
         return float(value_tensor.item())
 

@@ -44,8 +44,8 @@ def _columns_of(kind: str) -> list[str]:
         return next(csv.reader(stream))
 
 
-def _round_measured_number(value: Any) -> float:
-    return float(f"{float(value):.{DIGITS}g}")
+def _round_measured_number(measured_value: Any) -> float:
+    return float(f"{float(measured_value):.{DIGITS}g}")
 
 
 def _flops_of(kernel: MeasuredKernel) -> Any:
@@ -65,7 +65,7 @@ def _flops_of(kernel: MeasuredKernel) -> Any:
 def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> JsonObject:
     """Return the cells of a kernel's result row, keyed by column."""
     attention, flops = kernel.op.startswith("attention"), _flops_of(kernel)
-    return {name: getattr(kernel, name) or None for name in SHAPE} | {
+    return {shape_field: getattr(kernel, shape_field) or None for shape_field in SHAPE} | {
         "op": kernel.op,
         "kernel_source": library,
         "dtype": f"{kernel.dtype}/kv {kernel.dtype}" if attention else kernel.dtype,
@@ -142,7 +142,7 @@ class Session(NamedTuple):
             "time_us": _round_measured_number(timing.seconds * 1e6),
             "notes": "; ".join(filter(None, (taken, row_cells["notes"], outcome.conditions))),
         }
-        return [row_cells.get(name) for name in columns]
+        return [row_cells.get(column_name) for column_name in columns]
 
     def rows(
         self,
@@ -155,7 +155,7 @@ class Session(NamedTuple):
         """Return the rows of what was measured; what was not is said, and nothing at all raises
         `DataError`. Of so many it says how far it is.
         """
-        rows, failure = [], ""
+        measured_rows, failure = [], ""
         for position, outcome in enumerate(outcomes, start=1):
             if count:
                 self.say(f"{position}/{count} {outcome.shape}")
@@ -163,10 +163,10 @@ class Session(NamedTuple):
                 failure = f"{outcome.shape}: not measured ({outcome.failure})"
                 self.say(f"note: {failure}")
             else:
-                rows.append(self.row(columns, cells, library, outcome, outcome.timing))
-        if not rows:
+                measured_rows.append(self.row(columns, cells, library, outcome, outcome.timing))
+        if not measured_rows:
             raise DataError(f"nothing could be measured; the last was {failure}")
-        return rows
+        return measured_rows
 
 
 def kernel_session(session: Session) -> tuple[Sequence[str], list[list[Any]]]:

@@ -36,24 +36,24 @@ __all__ = [
 SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
 
-def is_stated_model(name: str) -> bool:
+def is_stated_model(model_name: str) -> bool:
     """Say whether the name of a model is a list of figures.
 
     Args:
-        name: Name, path, or list of figures such as `key=value`.
+        model_name: Name, path, or list of figures such as `key=value`.
 
     """
-    return "=" in name and "/" not in name and not name.endswith(".json")
+    return "=" in model_name and "/" not in model_name and not model_name.endswith(".json")
 
 
 def load_model(
-    catalogue: Catalogue, name: str, size: Callable[[], float] | None = None
+    catalogue: Catalogue, model_name: str, size: Callable[[], float] | None = None
 ) -> Architecture:
     """Return the architecture of a model.
 
     Args:
         catalogue: Holds the models.
-        name: Id of a model or a beginning that no other id has, list of figures,
+        model_name: Id of a model or a beginning that no other id has, list of figures,
             or path of a `config.json` or of its folder.
         size: Function that returns the number of parameters, for a model that exists in many sizes;
             zero keeps the number of the config.
@@ -62,31 +62,34 @@ def load_model(
         DataError: The model is unknown, or its config or figures cannot be read.
 
     """
-    if is_stated_model(name):
+    if is_stated_model(model_name):
         refuse_own("a model stated by its figures")
         from tco.models.from_figures import stated_model
 
-        stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
+        stated: Architecture = catalogue.once(
+            ("stated model", model_name), lambda: stated_model(model_name)
+        )
         return stated
     if not catalogue.once(
-        ("model by name", name), lambda: name in catalogue.models and not is_folder(Path(name))
+        ("model by name", model_name),
+        lambda: model_name in catalogue.models and not is_folder(Path(model_name)),
     ):
-        path = Path(name) / "config.json" if is_folder(Path(name)) else Path(name)
+        path = Path(model_name) / "config.json" if is_folder(Path(model_name)) else Path(model_name)
         if path.suffix != ".json":
-            longer = [model for model in catalogue.models if model.startswith(f"{name}-")]
+            longer = [model for model in catalogue.models if model.startswith(f"{model_name}-")]
             if len(longer) == 1:
                 return load_model(catalogue, longer[0], size)
-            raise unknown("model", name, catalogue.models)
+            raise unknown("model", model_name, catalogue.models)
         refuse_own(f"{path}: a model of your own")
         return architecture(
             _of_size(read_config(path), size), path.resolve().parent.name, str(path)
         )
-    path = catalogue.models[name]
+    path = catalogue.models[model_name]
     if catalogue.is_overlay(path):
         refuse_own(f"{path}: a model of your own")
     content = _of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
     found: Architecture = catalogue.once(
-        (path, content.get(SIZE)), lambda: architecture(content, name, str(path))
+        (path, content.get(SIZE)), lambda: architecture(content, model_name, str(path))
     )
     return found
 
@@ -96,7 +99,7 @@ def _of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObjec
     return content | {SIZE: stated_size} if stated_size else content
 
 
-def architecture(content: JsonObject, name: str, where: str) -> Architecture:
+def architecture(content: JsonObject, model_name: str, where: str) -> Architecture:
     """Return the architecture a config describes.
 
     A model that also sees or hears keeps its language model in a section, which alone is read. A
@@ -104,7 +107,7 @@ def architecture(content: JsonObject, name: str, where: str) -> Architecture:
 
     Args:
         content: The config.
-        name: Id of the model.
+        model_name: Id of the model.
         where: File of the config, for errors.
 
     Raises:
@@ -129,7 +132,7 @@ def architecture(content: JsonObject, name: str, where: str) -> Architecture:
     if stored is None and config.content.get(QUANTIZATION):
         unread = tuple(dict.fromkeys((*unread, QUANTIZATION)))
     model = Architecture(
-        id=name,
+        id=model_name,
         source=config.text("_source"),
         note=config.text("_note"),
         prediction_layers=prediction_layers,
@@ -160,13 +163,15 @@ def refuse_unread_keys(model: Architecture, where: str) -> None:
 
 def unread_text(model: Architecture) -> str:
     """Return in words which keys of a config were not read."""
-    keys = ", ".join(model.unread)
-    return f"not read, though named like structure: {keys}; the counts may be wrong"
+    unread_keys = ", ".join(model.unread)
+    return f"not read, though named like structure: {unread_keys}; the counts may be wrong"
 
 
 def _language_model(config: Config) -> Config:
     """Return the section that holds the language model, or the config itself."""
-    sections = [key for key in TEXT_SECTIONS if isinstance(config.value(key), dict)]
+    sections = [
+        section_key for section_key in TEXT_SECTIONS if isinstance(config.value(section_key), dict)
+    ]
     if config.has("text_config"):
         sections = ["text_config"]
     section = next(iter(sections), None)
@@ -192,11 +197,11 @@ def _reader_of(kind: str, config: Config) -> tuple[Callable[[Config], ParsedConf
     outer = config.text("model_type")
     if reason := refusal(outer, config) or refusal(kind, config):
         raise DataError(f"{config.where}: model_type {outer or kind!r} is not read: {reason}")
-    for name in (kind, outer):
-        if name in READERS:
-            return READERS[name], ""
-    for name in (kind, outer):
-        plain = _without_media(name)
+    for type_name in (kind, outer):
+        if type_name in READERS:
+            return READERS[type_name], ""
+    for type_name in (kind, outer):
+        plain = _without_media(type_name)
         if plain in READERS:
             return READERS[plain], f"the language model, read as {plain}; other media are left out"
     from tco.models.readers.by_keys import read_by_keys
@@ -206,8 +211,8 @@ def _reader_of(kind: str, config: Config) -> tuple[Callable[[Config], ParsedConf
 
 def _without_media(kind: str) -> str:
     """Return the name of the language model inside a model type that also sees or hears."""
-    name = re.sub(r"_(text|thinker|omni|vl|vision|audio|multimodal)(?=_|$)", "", kind)
-    return re.sub(r"(?<=\d)v(?=_|$)", "", name)
+    language_type = re.sub(r"_(text|thinker|omni|vl|vision|audio|multimodal)(?=_|$)", "", kind)
+    return re.sub(r"(?<=\d)v(?=_|$)", "", language_type)
 
 
 def _extended_context(config: Config, context: int) -> int:
@@ -216,8 +221,12 @@ def _extended_context(config: Config, context: int) -> int:
         return context
     scaling = config.section("rope_parameters")
     # of each kind of attention, or of all
-    nested = [key for key, value in scaling.content.items() if isinstance(value, dict)]
-    scalings = [scaling.section(key) for key in nested] or [scaling]
+    nested = [
+        attention_kind
+        for attention_kind, kind_scaling in scaling.content.items()
+        if isinstance(kind_scaling, dict)
+    ]
+    scalings = [scaling.section(attention_kind) for attention_kind in nested] or [scaling]
     return max(context, *(_yarn_context(scaling, context) for scaling in scalings))
 
 

@@ -55,129 +55,146 @@ class Config:
         self.inside = inside
         self.keys_read: set[str] = set() if keys_read is None else keys_read
 
-    def value(self, key: str) -> Any:
+    def value(self, config_key: str) -> Any:
         """Return the value of a key under any of its spellings, or None."""
-        spellings = (key, *SPELLINGS.get(key, ()))
-        spelling = next((name for name in spellings if self.content.get(name) is not None), key)
-        value = self.content.get(spelling)
+        spellings = (config_key, *SPELLINGS.get(config_key, ()))
+        spelling = next(
+            (spelled_key for spelled_key in spellings if self.content.get(spelled_key) is not None),
+            config_key,
+        )
+        config_value = self.content.get(spelling)
         # a file may hold one figure under two spellings
         self.keys_read.update(
-            f"{self.inside}{name}" for name in spellings if self.content.get(name) == value
+            f"{self.inside}{spelled_key}"
+            for spelled_key in spellings
+            if self.content.get(spelled_key) == config_value
         )
-        self.keys_read.add(f"{self.inside}{key}")
-        return value
+        self.keys_read.add(f"{self.inside}{config_key}")
+        return config_value
 
-    def has(self, key: str) -> bool:
+    def has(self, config_key: str) -> bool:
         """Say whether a key is given."""
-        return self.value(key) is not None
+        return self.value(config_key) is not None
 
     def replaced(self, content: JsonMapping) -> Config:
         """Return a config with other content, which records the keys it reads in the same set."""
         return Config(content, self.where, self.inside, self.keys_read)
 
-    def wrong(self, key: str, expected: str) -> DataError:
+    def wrong(self, config_key: str, expected: str) -> DataError:
         """Return the error for a key that is missing or holds something else than expected."""
-        name = f"{self.inside}{key}"
-        if not self.has(key):
-            return DataError(f"{self.where}: the key {name!r} is missing, expected {expected}")
-        return DataError(f"{self.where}: {name} is {self.value(key)!r}, expected {expected}")
+        key_path = f"{self.inside}{config_key}"
+        if not self.has(config_key):
+            return DataError(f"{self.where}: the key {key_path!r} is missing, expected {expected}")
+        return DataError(
+            f"{self.where}: {key_path} is {self.value(config_key)!r}, expected {expected}"
+        )
 
     def misfit(self, what: str) -> DataError:
         """Return the error for figures that do not fit one another."""
         return DataError(f"{self.where}: {what}")
 
-    def either(self, *keys: str) -> str:
+    def either(self, *config_keys: str) -> str:
         """Return the key that is given, of several that releases of a family use for one figure:
         the first where none is.
         """
-        return next((key for key in keys if self.has(key)), keys[0])
+        return next(
+            (config_key for config_key in config_keys if self.has(config_key)), config_keys[0]
+        )
 
     def integer(
-        self, key: str, default: int | None = None, least: int = 1, most: int = 10**9
+        self, config_key: str, default: int | None = None, least: int = 1, most: int = 10**9
     ) -> int:
         """Return a whole number; without a default the key must be given."""
-        value = self.value(key)
-        if value is None and default is not None:
+        config_value = self.value(config_key)
+        if config_value is None and default is not None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self.wrong(key, f"a whole number from {least} to {most}")
-        return value
+        if (
+            isinstance(config_value, bool)
+            or not isinstance(config_value, int)
+            or not least <= config_value <= most
+        ):
+            raise self.wrong(config_key, f"a whole number from {least} to {most}")
+        return config_value
 
-    def count(self, key: str, most: int, default: int = 0) -> int:
+    def count(self, config_key: str, most: int, default: int = 0) -> int:
         """Return a whole number that may be zero, such as how many of `most` layers are dense."""
-        return self.integer(key, default, 0, most)
+        return self.integer(config_key, default, 0, most)
 
-    def flag(self, key: str, default: bool = False) -> bool:
+    def flag(self, config_key: str, default: bool = False) -> bool:
         """Return a truth value."""
-        value = self.value(key)
-        if value is None:
+        config_value = self.value(config_key)
+        if config_value is None:
             return default
-        if not isinstance(value, bool):
-            raise self.wrong(key, "true or false")
-        return value
+        if not isinstance(config_value, bool):
+            raise self.wrong(config_key, "true or false")
+        return config_value
 
-    def text(self, key: str, default: str = "") -> str:
+    def text(self, config_key: str, default: str = "") -> str:
         """Return a text."""
-        value = self.value(key)
-        if value is None:
+        config_value = self.value(config_key)
+        if config_value is None:
             return default
-        if not isinstance(value, str):
-            raise self.wrong(key, "a text")
-        return value
+        if not isinstance(config_value, str):
+            raise self.wrong(config_key, "a text")
+        return config_value
 
-    def section(self, key: str) -> Config:
+    def section(self, config_key: str) -> Config:
         """Return a nested object."""
-        value = self.value(key)
-        if not isinstance(value, dict):
-            raise self.wrong(key, "an object")
-        return Config(value, self.where, f"{self.inside}{key}.", self.keys_read)
+        config_value = self.value(config_key)
+        if not isinstance(config_value, dict):
+            raise self.wrong(config_key, "an object")
+        return Config(config_value, self.where, f"{self.inside}{config_key}.", self.keys_read)
 
     def kinds(
-        self, key: str, length: int, known_kinds: tuple[Any, ...], default: list[Any] | None = None
+        self,
+        config_key: str,
+        length: int,
+        known_kinds: tuple[Any, ...],
+        default: list[Any] | None = None,
     ) -> list[Any]:
         """Return a list that gives one of the `known_kinds` kinds for each of `length` layers."""
-        value = self.value(key)
-        if value is None and default is not None:
+        config_value = self.value(config_key)
+        if config_value is None and default is not None:
             return default
-        if not isinstance(value, list | str) or len(value) < length:
-            raise self.wrong(key, f"a list of {length} kinds of layer")
-        for kind in value:
+        if not isinstance(config_value, list | str) or len(config_value) < length:
+            raise self.wrong(config_key, f"a list of {length} kinds of layer")
+        for kind in config_value:
             if isinstance(kind, str) and kind not in known_kinds:
                 raise unknown(
-                    f"kind of layer in {self.inside}{key}",
+                    f"kind of layer in {self.inside}{config_key}",
                     kind,
-                    [str(name) for name in known_kinds],
+                    [str(kind_name) for kind_name in known_kinds],
                     self.where,
                 )
             if kind not in known_kinds:
                 raise DataError(
-                    f"{self.where}: {self.inside}{key} holds {kind!r}, expected "
+                    f"{self.where}: {self.inside}{config_key} holds {kind!r}, expected "
                     f"{', '.join(map(str, known_kinds))}"
                 )
-        return list(value[:length])
+        return list(config_value[:length])
 
-    def without(self, *keys: str) -> Config:
+    def without(self, *config_keys: str) -> Config:
         """Return the config; one that switches on something no reader knows is refused."""
-        for key in keys:
-            if self.value(key):
-                raise self.wrong(key, "nothing here: models with it are not read")
+        for config_key in config_keys:
+            if self.value(config_key):
+                raise self.wrong(config_key, "nothing here: models with it are not read")
         return self
 
-    def unused(self, *keys: str) -> Config:
+    def unused(self, *config_keys: str) -> Config:
         """Return the config; the keys are recorded, as another key says the same."""
-        for key in keys:
-            self.value(key)
+        for config_key in config_keys:
+            self.value(config_key)
         return self
 
-    def layers(self, key: str = "num_hidden_layers") -> int:
+    def layers(self, config_key: str = "num_hidden_layers") -> int:
         """Return the number of layers."""
-        return self.integer(key, most=10_000)
+        return self.integer(config_key, most=10_000)
 
     def prediction_layers(self) -> int:
         """Return the number of layers that predict further tokens."""
         if not self.flag("use_mtp", True):
             return 0
-        counts = [self.count(key, 100) for key in PREDICTION_KEYS]
+        counts = [self.count(config_key, 100) for config_key in PREDICTION_KEYS]
         return next((count for count in counts if count), 0)
 
     def layout(self, blocks: tuple[LayerBlock, ...], tied: bool = False) -> ParsedConfig:
@@ -193,20 +210,22 @@ class Config:
 
 
 def _unread(content: JsonMapping, inside: str, keys_read: set[str]) -> Iterator[str]:
-    for key, value in content.items():
-        name = f"{inside}{key}"
-        sections_read = any(path.startswith(f"{name}.") for path in keys_read)
-        if isinstance(value, dict) and sections_read:
-            yield from _unread(value, f"{name}.", keys_read)
-        elif value and name not in keys_read and _speaks_of_structure(key):
-            yield name
+    for config_key, config_value in content.items():
+        key_path = f"{inside}{config_key}"
+        sections_read = any(path.startswith(f"{key_path}.") for path in keys_read)
+        if isinstance(config_value, dict) and sections_read:
+            yield from _unread(config_value, f"{key_path}.", keys_read)
+        elif config_value and key_path not in keys_read and _speaks_of_structure(config_key):
+            yield key_path
 
 
-def _speaks_of_structure(key: str) -> bool:
-    if key in NAMED_STRUCTURE:
+def _speaks_of_structure(config_key: str) -> bool:
+    if config_key in NAMED_STRUCTURE:
         return True
-    is_structural = any(word in key.lower() for word in STRUCTURAL_WORDS)
-    return is_structural and not any(fnmatchcase(key, harmless) for harmless in HARMLESS_KEYS)
+    is_structural = any(word in config_key.lower() for word in STRUCTURAL_WORDS)
+    return is_structural and not any(
+        fnmatchcase(config_key, harmless) for harmless in HARMLESS_KEYS
+    )
 
 
 BESIDE = "hf_quant_config.json"  # in which modelopt states the formats of a checkpoint

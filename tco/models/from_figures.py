@@ -50,9 +50,12 @@ def missing_figures(figures: JsonMapping) -> list[str]:
 
     """
     return [
-        key
-        for key in (*NEEDED, *(TOGETHER[key] for key in TOGETHER if key in figures))
-        if key not in figures
+        figure_key
+        for figure_key in (
+            *NEEDED,
+            *(TOGETHER[figure_key] for figure_key in TOGETHER if figure_key in figures),
+        )
+        if figure_key not in figures
     ]
 
 
@@ -68,44 +71,46 @@ def figures_text(figures: JsonMapping) -> str:
         A text such as `layers=40,hidden=5120`.
 
     """
-    return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
+    return ",".join(
+        f"{figure_key}={figures[figure_key]:.12g}" for figure_key in KEYS if figure_key in figures
+    )
 
 
-def _parse_model_figures(text: str) -> JsonObject:
+def _parse_model_figures(model_text: str) -> JsonObject:
     """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
     `DataError`.
     """
     figures: JsonObject = {}
-    for pair in text.split(","):
-        key, sign, value = (part.strip() for part in pair.partition("="))
-        if not sign or not value:
+    for pair in model_text.split(","):
+        figure_key, sign, figure_value = (part.strip() for part in pair.partition("="))
+        if not sign or not figure_value:
             raise DataError(
-                f"model {text!r}: {pair!r} is no key=value; the keys are {', '.join(KEYS)}"
+                f"model {model_text!r}: {pair!r} is no key=value; the keys are {', '.join(KEYS)}"
             )
-        if key not in KEYS:
-            raise unknown("key", key, KEYS, f"model {text!r}")
-        if key in figures:
-            raise DataError(f"model {text!r}: {key} is given twice")
-        figures[key] = _parse_stated_value(value)
+        if figure_key not in KEYS:
+            raise unknown("key", figure_key, KEYS, f"model {model_text!r}")
+        if figure_key in figures:
+            raise DataError(f"model {model_text!r}: {figure_key} is given twice")
+        figures[figure_key] = _parse_stated_value(figure_value)
     missing = missing_figures(figures)
     if missing:
-        raise DataError(f"model {text!r}: missing {', '.join(missing)}")
+        raise DataError(f"model {model_text!r}: missing {', '.join(missing)}")
     return figures
 
 
-def _parse_stated_value(text: str) -> Any:
+def _parse_stated_value(value_text: str) -> Any:
     """Return a value as the whole number, the decimal number or the word it is; what a key may hold
     is checked where it is used.
     """
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(value_text)
         except ValueError:
             continue
-    return ANSWERS.get(text.lower(), text)
+    return ANSWERS.get(value_text.lower(), value_text)
 
 
-def stated_model(text: str) -> Architecture:
+def stated_model(model_text: str) -> Architecture:
     """Return the model of stated figures: equal layers of grouped-query attention and a dense or
     routed feed-forward part, no biases.
 
@@ -117,7 +122,7 @@ def stated_model(text: str) -> Architecture:
     untied ones. A stated `params_b` (billions) that this misses by more than its last digit decides
     instead.
     """
-    c = Config(_parse_model_figures(text), f"model {text!r}")
+    c = Config(_parse_model_figures(model_text), f"model {model_text!r}")
     every_head = c.integer("kv_heads", c.integer("heads")) == c.integer("heads")
     plain = (
         c.integer("ffn") == PLAIN_WIDTH * c.integer("hidden")
@@ -129,7 +134,7 @@ def stated_model(text: str) -> Architecture:
         (c.integer("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
     )
     ties = (c.flag("tied"),) if c.has("tied") else (False, True)
-    candidates = [_shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
+    candidates = [_shaped(c, model_text, gate, tied) for gate, tied in product(gates, ties)]
     target, rounding = _billions(c) if c.has("params_b") else (0.0, math.inf)
 
     def rank(model: Architecture) -> tuple[float, bool, bool]:
@@ -150,13 +155,19 @@ def stated_model(text: str) -> Architecture:
 
 
 def _billions(c: Config) -> tuple[float, float]:
-    value = c.content["params_b"]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < UNLIMITED:
+    stated_billions = c.content["params_b"]
+    if (
+        isinstance(stated_billions, bool)
+        or not isinstance(stated_billions, int | float)
+        or not 0 < stated_billions < UNLIMITED
+    ):
         raise c.wrong("params_b", "billions of parameters")
-    return float(value) * 1e9, 0.5e9 / 10 ** len(f"{value:.12g}".partition(".")[2])
+    return float(stated_billions) * 1e9, 0.5e9 / 10 ** len(
+        f"{stated_billions:.12g}".partition(".")[2]
+    )
 
 
-def _shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
+def _shaped(c: Config, model_text: str, matrices: int, tied: bool) -> Architecture:
     """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
     or not.
     """
@@ -183,7 +194,7 @@ def _shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
         layers, Attention(heads, groups, width, width), feed_forward, others=2 * hidden
     )
     return Architecture(
-        text,
+        model_text,
         hidden,
         c.integer("vocab"),
         tied,

@@ -118,14 +118,14 @@ class Attention(NamedTuple):
         """
         if not self.index_heads:  # none, or another layer's choice is taken
             return 0
-        keys = (
+        key_weights = (
             self.compressor(hidden, self.index_dim)
             if self.compression
             else (hidden + 2) * self.index_dim
         )
         return (
             (self.q_rank or hidden) * self.index_heads * self.index_dim
-            + keys
+            + key_weights
             + (hidden * self.index_heads if self.index_weighted else 0)
         )
 

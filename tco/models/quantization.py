@@ -72,7 +72,7 @@ def stored_formats(config: Config, outer: Config) -> StoredFormats | None:
     content = outer.content.get(SECTION) or config.content.get(SECTION)
     if not isinstance(content, dict) or not content:
         types = (str(part.value("torch_dtype")) for part in (config, outer))
-        is_wide = any(name.removeprefix("torch.") in WIDE_TYPES for name in types)
+        is_wide = any(type_name.removeprefix("torch.") in WIDE_TYPES for type_name in types)
         return StoredFormats(WIDE, WIDE, WIDE) if is_wide else None
     try:
         format_of = _format_reader(content)
@@ -82,7 +82,8 @@ def stored_formats(config: Config, outer: Config) -> StoredFormats | None:
         return None
     config.value(SECTION)
     shared = any(
-        config.value(key) for key in ("n_shared_experts", "shared_expert_intermediate_size")
+        config.value(expert_key)
+        for expert_key in ("n_shared_experts", "shared_expert_intermediate_size")
     )
     if not config.value("num_experts"):
         return StoredFormats(parts["dense"], parts["attention"], parts["dense"], cache)
@@ -103,32 +104,35 @@ def _usual_format(config: Config, format_of: FormatOf, part: str) -> str:
 def _layer_format(format_of: FormatOf, part: str, layer: int) -> str:
     """Return the format of a part in one layer: what a rule says of any of its modules' names."""
     unnamed = format_of(f"{STACKS[0]}.{layer}.unnamed")
-    formats = [format_of(name) for name in _module_names(part, layer)]
+    formats = [format_of(module_name) for module_name in _module_names(part, layer)]
     return next((form for form in formats if form != unnamed), unnamed)
 
 
 def _module_names(part: str, layer: int) -> list[str]:
-    names = []
+    module_names = []
     for module in MODULES[part]:
         stems = [module]
         for stem, alternatives in OTHER_STEMS.items():
             if module.startswith(stem):
-                stems += [name + module.removeprefix(stem) for name in alternatives]
-        names += [f"{stack}.{layer}.{stem}" for stack in STACKS for stem in stems]
-    return names
+                stems += [
+                    alternative_stem + module.removeprefix(stem)
+                    for alternative_stem in alternatives
+                ]
+        module_names += [f"{stack}.{layer}.{stem}" for stack in STACKS for stem in stems]
+    return module_names
 
 
 def _format_reader(content: JsonMapping) -> FormatOf:
     """Return the function that names the format of a module."""
-    listed = [pattern for key in LEFT_OUT for pattern in content.get(key) or ()]
+    listed = [pattern for exclusion_key in LEFT_OUT for pattern in content.get(exclusion_key) or ()]
     # rules of GPTQModel that begin so leave modules out
     rules = content.get("dynamic") or ()
     listed += [f"re:{rule[2:]}" for rule in rules if str(rule).startswith("-:")]
     skipped = _matcher(listed)
     default = _format_of_rules(content)
 
-    def format_of(name: str) -> str:
-        return WIDE if skipped(name) else default(name)
+    def format_of(module_name: str) -> str:
+        return WIDE if skipped(module_name) else default(module_name)
 
     return format_of
 
@@ -151,8 +155,8 @@ def _format_of_groups(content: JsonMapping, groups: list[JsonMapping]) -> Format
         for group in groups
     ]
 
-    def format_of(name: str) -> str:
-        return next((form for targets, form in rules if targets(name)), WIDE)
+    def format_of(module_name: str) -> str:
+        return next((form for targets, form in rules if targets(module_name)), WIDE)
 
     return format_of
 
@@ -163,8 +167,8 @@ def _format_of_listed(listed: JsonMapping) -> FormatOf:
         for pattern, entry in listed.items()
     ]
 
-    def format_of(name: str) -> str:
-        return next((form for targets, form in rules if targets(name)), WIDE)
+    def format_of(module_name: str) -> str:
+        return next((form for targets, form in rules if targets(module_name)), WIDE)
 
     return format_of
 
@@ -191,7 +195,7 @@ def _group_format(content: JsonMapping, group: JsonMapping) -> str:
 def _one_format(content: JsonMapping) -> str:
     """Return the format of all modules that are not left out."""
     method = str(content.get("quant_method", "")).lower()
-    bits = [int(content[key]) for key in BIT_KEYS if content.get(key)]
+    bits = [int(content[bits_key]) for bits_key in BIT_KEYS if content.get(bits_key)]
     if method in WHOLE_NUMBERS or (bits and not method):
         return WHOLE_FORMATS[bits[0]]
     if method == "bitsandbytes":
@@ -199,8 +203,13 @@ def _one_format(content: JsonMapping) -> str:
         return "int4" if is_four else "int8"
     if method == "quark":
         return _quark_format(content["global_quant_config"])
-    names = (str(content.get(key, "")).lower() for key in ("quant_algo", "quant_method", "format"))
-    return next(NAMED_FORMATS[name] for name in names if name in NAMED_FORMATS)
+    method_names = (
+        str(content.get(method_key, "")).lower()
+        for method_key in ("quant_algo", "quant_method", "format")
+    )
+    return next(
+        NAMED_FORMATS[method_name] for method_name in method_names if method_name in NAMED_FORMATS
+    )
 
 
 def _quark_format(group: Any) -> str:
@@ -242,5 +251,7 @@ def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
             expressions.append(rf"(?:.*\.)?{re.escape(pattern)}(?:\..*)?")
     if not expressions:
         return lambda _: False
-    pattern_of_all = re.compile("|".join(f"(?:{text})" for text in expressions))
-    return lambda name: pattern_of_all.fullmatch(name) is not None
+    pattern_of_all = re.compile(
+        "|".join(f"(?:{expression_text})" for expression_text in expressions)
+    )
+    return lambda module_name: pattern_of_all.fullmatch(module_name) is not None

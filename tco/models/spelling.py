@@ -99,9 +99,9 @@ _GROUPS: tuple[tuple[str, ...], ...] = (
 )
 # spellings of each key, besides itself
 SPELLINGS: dict[str, tuple[str, ...]] = {
-    key: tuple(spelling for spelling in group if spelling != key)
+    config_key: tuple(spelling for spelling in group if spelling != config_key)
     for group in _GROUPS
-    for key in group
+    for config_key in group
 }
 # how many layers predict further tokens
 PREDICTION_KEYS = (

@@ -79,12 +79,18 @@ def system_path(system: str) -> str:
 
 
 def efficiency_of(
-    values: Readable, operator: str, engine: str, family: str, chip: str, system: str, gap: Quantity
+    input_values: Readable,
+    operator: str,
+    engine: str,
+    family: str,
+    chip: str,
+    system: str,
+    gap: Quantity,
 ) -> Quantity:
     """Return the deployment efficiency of plans that were chosen for an operator.
 
     Args:
-        values: the inputs.
+        input_values: the inputs.
         operator: class of plans, one of `OPERATORS`.
         engine: serving engine, read where no fleet runs it with kernels of its own.
         family: family of the chip.
@@ -95,9 +101,9 @@ def efficiency_of(
     """
     with scope("deployment"):
         owners = (operator, family, chip)
-        of_class, of_family, of_chip = (values[efficiency_path(owner)] for owner in owners)
-        of_system, left = values[system_path(system)], 1.0 if gap is None else gap
+        of_class, of_family, of_chip = (input_values[efficiency_path(owner)] for owner in owners)
+        of_system, left = input_values[system_path(system)], 1.0 if gap is None else gap
         if operator == FLEET:
             return deployment_efficiency(of_class, of_family, of_chip, of_system, left)
-        of_engine = values[efficiency_path(engine)]
+        of_engine = input_values[efficiency_path(engine)]
         return deployment_efficiency(of_class, of_family, of_chip, of_system, left, of_engine)

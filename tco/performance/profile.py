@@ -73,13 +73,13 @@ def _bound_of(operator: Operator) -> str:
     return "compute" if computing >= moving else "memory"
 
 
-def time_by_bound(result: TimedPass) -> dict[str, float]:
+def time_by_bound(pass_result: TimedPass) -> dict[str, float]:
     """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts
     as latency.
     """
-    pass_time = float(result.time)
+    pass_time = float(pass_result.time)
     shares = dict.fromkeys(BOUNDS_OF_A_PASS, 0.0)
-    for operator in result.operators:
+    for operator in pass_result.operators:
         shares[_bound_of(operator)] += float(operator.time) / pass_time
     shares["latency"] += max(0.0, 1 - sum(shares.values()))
     return shares
@@ -121,9 +121,9 @@ def joined_lines(lines: Iterable[OperatorProfile]) -> list[OperatorProfile]:
         if first is line:
             continue
         first.time += line.time
-        for name in COUNTS:
-            before, more = getattr(first, name), getattr(line, name)
-            setattr(first, name, None if before is None or more is None else before + more)
+        for count_name in COUNTS:
+            before, more = getattr(first, count_name), getattr(line, count_name)
+            setattr(first, count_name, None if before is None or more is None else before + more)
     return list(sums.values())
 
 

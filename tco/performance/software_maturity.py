@@ -84,7 +84,11 @@ def _serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
             for folder in catalogue.folders
             if (path := folder / "performance" / "engines.toml").is_file()
         ]
-        return {key: table for path in paths for key, table in catalogue.toml(path).items()}
+        return {
+            engine_name: table
+            for path in paths
+            for engine_name, table in catalogue.toml(path).items()
+        }
 
     family_tables: dict[str, JsonObject] = catalogue.once("engines", read)
     return family_tables
@@ -124,15 +128,15 @@ def untuned_on(
     """
     return tuple(
         Untuned(
-            _on_the_calendar(row["since"]),
-            _on_the_calendar(row["until"]),
-            f"performance.{row['practice']}.untuned_factor",
+            _on_the_calendar(engine_row["since"]),
+            _on_the_calendar(engine_row["until"]),
+            f"performance.{engine_row['practice']}.untuned_factor",
         )
-        for row in served_by(catalogue, family).get("untuned", ())
-        if engine == row["engine"]
-        and chip in row["chips"]
+        for engine_row in served_by(catalogue, family).get("untuned", ())
+        if engine == engine_row["engine"]
+        and chip in engine_row["chips"]
         and stored in FORMATS
-        and plain_weight_format(stored) == row["weights"]
+        and plain_weight_format(stored) == engine_row["weights"]
     )
 
 
@@ -167,28 +171,33 @@ def serving_engines(catalogue: Catalogue) -> list[str]:
 
     """
     return sorted(
-        {owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST}
+        {
+            owner
+            for owner, parameter_name in catalogue.calibration_rows
+            if parameter_name == "host_time"
+        }
+        - {BEST}
     )
 
 
-def serving_engine_id(catalogue: Catalogue, family: str, name: str) -> str:
+def serving_engine_id(catalogue: Catalogue, family: str, engine_name: str) -> str:
     """Return the id of a serving engine.
 
     Args:
         catalogue: Holds the engines and calibration rows.
         family: Chip family whose usual engine the name `family` stands for.
-        name: Id of an engine, or `family`.
+        engine_name: Id of an engine, or `family`.
 
     Raises:
         DataError: The engine is unknown, or the family of a `family` engine.
 
     """
-    if name == FAMILY:
+    if engine_name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
     engine_ids = catalogue.once("engine names", lambda: serving_engines(catalogue))
-    if name not in engine_ids:
-        raise unknown("serving engine", name, engine_ids, "workload.engine")
-    return name
+    if engine_name not in engine_ids:
+        raise unknown("serving engine", engine_name, engine_ids, "workload.engine")
+    return engine_name
 
 
 def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
@@ -267,72 +276,81 @@ class SoftwareMaturity(NamedTuple):
     best: frozenset[str] = frozenset()  # parameters of practice of which the best is known
     untuned: tuple[Untuned, ...] = ()  # releases with kernels that nobody had tuned for the chip
 
-    def of(self, values: Settings, path: str) -> Any:
+    def of(self, input_values: Settings, path: str) -> Any:
         """Return a parameter of practice as this software has it."""
-        public, name = values[path], path.rpartition(".")[2]
-        if self.gap is None or name not in self.best:
+        public, parameter_name = input_values[path], path.rpartition(".")[2]
+        if self.gap is None or parameter_name not in self.best:
             return public
-        with scope("software", name):
-            is_time = input_attributes()["performance", name].unit == "s"
-            law = reached_share if MORE in name else reached_time if is_time else reached_factor
-            return law(public, values[f"performance.{BEST}.{name}"], self.gap)
+        with scope("software", parameter_name):
+            is_time = input_attributes()["performance", parameter_name].unit == "s"
+            law = (
+                reached_share
+                if MORE in parameter_name
+                else reached_time
+                if is_time
+                else reached_factor
+            )
+            return law(public, input_values[f"performance.{BEST}.{parameter_name}"], self.gap)
 
 
 MEASURED = SoftwareMaturity()  # of rows and kernels that were timed
 
 
-def parse_software_name(catalogue: Catalogue, text: str) -> str:
+def parse_software_name(catalogue: Catalogue, software_name: str) -> str:
     """Return the canonical software name: level, family, date or months.
 
     The months count from the release of the chip.
 
     Args:
         catalogue: Holds the chip families that serve.
-        text: Level (`drawn`, `public`, `best`) or its synonym (`own`, `mature`), chip family, date
-            such as 2026-02, or time such as `6 months`.
+        software_name: Level (`drawn`, `public`, `best`) or its synonym (`own`, `mature`), chip
+            family, date such as 2026-02, or time such as `6 months`.
 
     Raises:
         DataError: The text is of no such form.
 
     """
-    text = ALSO.get(text, text)
+    software_name = ALSO.get(software_name, software_name)
     families = _serving_families(catalogue)
     if (
-        text not in LEVELS
-        and text not in families
-        and days_of(text) is None
-        and _parse_months(text) is None
+        software_name not in LEVELS
+        and software_name not in families
+        and days_of(software_name) is None
+        and _parse_months(software_name) is None
     ):
         raise unknown(
-            "software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)"
+            "software",
+            software_name,
+            [*LEVELS, *families],
+            f"{SOFTWARE} (or a month such as 2026-02)",
         )
-    return text
+    return software_name
 
 
-def _parse_months(text: str) -> float | None:
+def _parse_months(age_text: str) -> float | None:
     """Return a time such as '6 months' in months; None of anything else."""
-    if not re.match(r"\d", text):
+    if not re.match(r"\d", age_text):
         return None
     try:
-        return question_quantity(text, "month")
+        return question_quantity(age_text, "month")
     except DataError:
         return None
 
 
-def parse_calendar_month(text: str) -> float | None:
+def parse_calendar_month(date_text: str) -> float | None:
     """Return a date in months of the calendar, else None.
 
     A month without a day stands for its middle.
 
     Args:
-        text: Date such as 2026-02 or 2026-02-15.
+        date_text: Date such as 2026-02 or 2026-02-15.
 
     Returns:
         12 times the year, plus the months of the year before, plus the day as a share of 30 days;
         None for a text of any other form.
 
     """
-    date_match = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
+    date_match = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", date_text.strip())
     return (
         None
         if date_match is None
@@ -372,24 +390,27 @@ def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[s
     """
     chip_family = family_of(catalogue, chip)
     served_by(catalogue, family)
-    names = [name for owner, name in catalogue.calibration_rows if owner == family]
+    parameter_names = [
+        parameter_name for owner, parameter_name in catalogue.calibration_rows if owner == family
+    ]
     paths = {
-        name: f"performance.{chip_family}.{name}"
-        for name in names
-        if (chip_family, name) in catalogue.calibration_rows
+        parameter_name: f"performance.{chip_family}.{parameter_name}"
+        for parameter_name in parameter_names
+        if (chip_family, parameter_name) in catalogue.calibration_rows
     }
     return {
-        path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()
+        path: catalogue.practice(family, parameter_name)._replace(path=path)
+        for parameter_name, path in paths.items()
     }
 
 
-def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
+def stated_by(catalogue: Catalogue, chip: str, software_name: str) -> dict[str, Input]:
     """Return the inputs that a software name states for a chip.
 
     Args:
         catalogue: Holds the calibration rows.
         chip: Id of the chip.
-        text: Canonical software name, as `parse_software_name` returns.
+        software_name: Canonical software name, as `parse_software_name` returns.
 
     Returns:
         Inputs by path: none for `drawn`, and for a chip family the parameters of its practice. Any
@@ -399,38 +420,48 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
         DataError: The name is a chip family, and the chip is unknown.
 
     """
-    if text == DRAWN:
+    if software_name == DRAWN:
         return {}
-    if text in _serving_families(catalogue):
-        return parameters_of_family(catalogue, chip, text)
-    reach = float(text == THE_BEST)
+    if software_name in _serving_families(catalogue):
+        return parameters_of_family(catalogue, chip, software_name)
+    reach = float(software_name == THE_BEST)
     return {
         REACH: Input(
-            REACH, reach, "ratio", reach, reach, source=f"{SOFTWARE}={text}", where=SOFTWARE
+            REACH,
+            reach,
+            "ratio",
+            reach,
+            reach,
+            source=f"{SOFTWARE}={software_name}",
+            where=SOFTWARE,
         )
     }
 
 
-def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
+def practice_family(catalogue: Catalogue, chip: str, software_name: str) -> str:
     """Return the family in whose practice software runs a chip.
 
     Args:
         catalogue: Holds the chip families.
         chip: Id of the chip.
-        text: Canonical software name.
+        software_name: Canonical software name.
 
     Returns:
-        The family that `text` names, else the chip's own family.
+        The family that `software_name` names, else the chip's own family.
 
     Raises:
-        DataError: `text` names no family, and the chip is unknown.
+        DataError: `software_name` names no family, and the chip is unknown.
 
     """
-    return text if text in _serving_families(catalogue) else family_of(catalogue, chip)
+    return (
+        software_name
+        if software_name in _serving_families(catalogue)
+        else family_of(catalogue, chip)
+    )
 
 
 def resolve_software_maturity(
-    catalogue: Catalogue, chip: str, text: str, date: str, values: Readable
+    catalogue: Catalogue, chip: str, software_name: str, date: str, input_values: Readable
 ) -> SoftwareMaturity:
     """Return port age in months and gap to the best software.
 
@@ -441,13 +472,13 @@ def resolve_software_maturity(
     Args:
         catalogue: Holds the parts and calibration rows.
         chip: Id of the chip.
-        text: Canonical software name: level, family, date or months.
-        date: Date of the prices; the software is of this date unless `text` is a date.
-        values: Values of the inputs by path.
+        software_name: Canonical software name: level, family, date or months.
+        date: Date of the prices; the software is of this date unless `software_name` is a date.
+        input_values: Values of the inputs by path.
 
     Returns:
         Age in months, and the share of the way to the best software that is left. The age is None
-        for a chip without release date, unless `text` states months; the gap is None where
+        for a chip without release date, unless `software_name` states months; the gap is None where
         measured values stand.
 
     Raises:
@@ -455,18 +486,18 @@ def resolve_software_maturity(
 
     """
     since = catalogue.practice("public", "approach").as_of
-    dated = days_of(text) is not None
+    dated = days_of(software_name) is not None
     age: Quantity | None
     age, month = (
-        None if dated else _parse_months(text),
-        _on_the_calendar(text if dated else period(date).last.isoformat()),
+        None if dated else _parse_months(software_name),
+        _on_the_calendar(software_name if dated else period(date).last.isoformat()),
     )
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(
-            month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST]
+            month, input_values[f"parts.{chip}.released"], 0 if dated else input_values[YOUNGEST]
         )
     reached, later = (
-        values.unless_zero(REACH),
+        input_values.unless_zero(REACH),
         month - _on_the_calendar(period(since).last.isoformat()),
     )
     if reached is None and later <= 0:
@@ -474,10 +505,12 @@ def resolve_software_maturity(
     gap = gap_left(0.0 if reached is None else reached)
     best: frozenset[str] = catalogue.once(
         "best",
-        lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST),
+        lambda: frozenset(
+            parameter_name for owner, parameter_name in catalogue.calibration_rows if owner == BEST
+        ),
     )
     return SoftwareMaturity(
-        age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best
+        age, gap_after(gap, input_values[APPROACH], later) if later > 0 else gap, best
     )
 
 
@@ -507,7 +540,13 @@ def time_beyond(
 
 
 def unexplained_time_paths(
-    catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str
+    catalogue: Catalogue,
+    parameter_name: str,
+    family: str,
+    chip: str,
+    engine: str,
+    model: str,
+    system: str,
 ) -> dict[str, str]:
     """Return the input paths of a scenario's unexplained time by level.
 
@@ -515,7 +554,7 @@ def unexplained_time_paths(
 
     Args:
         catalogue: Holds the models.
-        name: Name of the parameter, such as `unexplained_serving`.
+        parameter_name: Name of the parameter, such as `unexplained_serving`.
         family: Chip family.
         chip: Id of the chip.
         engine: Id of the serving engine; empty leaves the level out.
@@ -526,17 +565,17 @@ def unexplained_time_paths(
     system_owners = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
     owners = (family, chip, engine, model if model in catalogue.models else "model", *system_owners)
     return {
-        level: f"performance.{owner}.{name}"
+        level: f"performance.{owner}.{parameter_name}"
         for level, owner in zip(OWNERS, owners, strict=True)
         if owner
     }
 
 
-def unexplained(values: Readable, paths: dict[str, str]) -> Any:
+def unexplained(input_values: Readable, paths: dict[str, str]) -> Any:
     """Return the unexplained share of a pass: unexplained over explained time.
 
     Args:
-        values: Values of the inputs by path.
+        input_values: Values of the inputs by path.
         paths: Input paths by level, as `unexplained_time_paths` returns.
 
     Returns:
@@ -546,6 +585,6 @@ def unexplained(values: Readable, paths: dict[str, str]) -> Any:
     shares = {
         level: share
         for level, path in paths.items()
-        if (share := values.unless_zero(path)) is not None
+        if (share := input_values.unless_zero(path)) is not None
     }
     return time_beyond(*(shares.get(level, 0.0) for level in OWNERS)) if shares else None

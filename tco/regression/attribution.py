@@ -74,16 +74,16 @@ def attribute_change(
     steps: list[ChangeContribution] = []
     causes: tuple[ChangeCause, ...] = ()
     settings: dict[str, str] = {}
-    value = start
+    metric_value = start
     for waypoint in waypoints:
         end = waypoint.metrics.get(metric)
-        if end is not None and tolerance is not None and not differs(value, end, tolerance):
+        if end is not None and tolerance is not None and not differs(metric_value, end, tolerance):
             continue
         causes += waypoint.causes
         settings |= waypoint.settings
         if end is not None:
-            steps.append(ChangeContribution(causes, value, float(end), settings))
-            causes, settings, value = (), {}, float(end)
+            steps.append(ChangeContribution(causes, metric_value, float(end), settings))
+            causes, settings, metric_value = (), {}, float(end)
     if steps and (last_value := waypoints[-1].metrics.get(metric)) is not None:
         steps[-1] = steps[-1]._replace(end=float(last_value))
     return tuple(steps)
@@ -152,9 +152,9 @@ def _setting_changes(
     for cause in difference.inputs:
         # an input of one side only may belong to one of two systems
         if cause.new is not None and not (difference.system and cause.old is None):
-            text = setting_text(*new["inputs"][cause.path])
+            input_text = setting_text(*new["inputs"][cause.path])
             causes = (_attribute_cause_to_fit(cause, catalogue),)
-            yield Waypoint(causes, {cause.path: text}, (INPUT, cause.path))
+            yield Waypoint(causes, {cause.path: input_text}, (INPUT, cause.path))
     for cause in difference.texts:
         if cause.new is not None:
             yield Waypoint((cause,), {cause.path: str(cause.new)}, (TEXT, cause.path))
@@ -162,10 +162,10 @@ def _setting_changes(
 
 def _attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeCause:
     """Return a cause as one of the program's fit where the calibration has the new value."""
-    family, _, name = cause.path.partition("performance.")[2].partition(".")
-    if (family, name) not in catalogue.calibration_rows:
+    family, _, parameter_name = cause.path.partition("performance.")[2].partition(".")
+    if (family, parameter_name) not in catalogue.calibration_rows:
         return cause
-    fit = catalogue.practice(family, name)
+    fit = catalogue.practice(family, parameter_name)
     fit_value = value_in_unit_or_text(fit.shown or (fit.value, fit.unit), cause.unit)
     # another source is a vendor, or a prior
     if fit.source != FIT or fit.overlay or differs(cause.new, fit_value, ROUNDING):
@@ -182,8 +182,8 @@ def _program_causes(difference: StateDifference) -> tuple[ChangeCause, ...]:
     tree, formulas = difference.quantities, difference.shared_formulas
     if not tree and not formulas and not difference.system:
         formulas = difference.formulas
-    data = [] if tree or formulas else difference.data
-    return (*difference.versions, *data, *formulas, *tree) or (CODE,)
+    data_causes = [] if tree or formulas else difference.data
+    return (*difference.versions, *data_causes, *formulas, *tree) or (CODE,)
 
 
 def ratio_waypoints(

@@ -25,19 +25,21 @@ SCENARIO_KEYS = {"system", "workload"}  # by which a file of TOML is told to be 
 States = dict[str, JsonObject]
 
 
-def baseline_path(name: str) -> Path:
+def baseline_path(baseline_name: str) -> Path:
     """Return the path of a baseline file.
 
     Args:
-        name: Name of the baseline, a single path step that does not begin with a dot.
+        baseline_name: Name of the baseline, a single path step that does not begin with a dot.
 
     Raises:
         DataError: The name cannot be the name of a file.
 
     """
-    if not is_name(name) or name.startswith("."):
-        raise DataError(f"{name!r} is no name for a baseline; expected letters, digits and dashes")
-    return FOLDER / f"{name}.json"
+    if not is_name(baseline_name) or baseline_name.startswith("."):
+        raise DataError(
+            f"{baseline_name!r} is no name for a baseline; expected letters, digits and dashes"
+        )
+    return FOLDER / f"{baseline_name}.json"
 
 
 def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMapping) -> list[str]:
@@ -70,9 +72,9 @@ def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMap
         document: JsonObject = {"schema": SCHEMA, "scenarios": {**existing, **states}}
         if stakes:
             document["stakes"] = stakes
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(path, text + "\n")
-    return [name for name in existing if name not in states]
+        document_text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(path, document_text + "\n")
+    return [scenario_name for scenario_name in existing if scenario_name not in states]
 
 
 def load_baseline(path: Path) -> States:
@@ -86,13 +88,13 @@ def load_baseline(path: Path) -> States:
 
     """
     if not is_there(path):
-        names = [file.stem for file in path.parent.glob("*.json")]
-        if not names:
+        baseline_names = [file.stem for file in path.parent.glob("*.json")]
+        if not baseline_names:
             raise DataError(
                 f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline "
                 "save` keeps the headline as one"
             )
-        raise unknown("baseline", path.stem, names, str(path.parent))
+        raise unknown("baseline", path.stem, baseline_names, str(path.parent))
     foreign = DataError(f"{path}: is no baseline; `tco baseline save` writes one")
     try:
         document = read_json(path, "a baseline")
@@ -107,8 +109,8 @@ def load_baseline(path: Path) -> States:
     if schema != SCHEMA or not isinstance(document.get("scenarios"), dict):
         raise foreign
     states: States = document["scenarios"]
-    for name, state in states.items():
-        check_state(state, f"{path}: {name}")
+    for scenario_name, state in states.items():
+        check_state(state, f"{path}: {scenario_name}")
     return states
 
 
@@ -164,9 +166,9 @@ def unguarded_scenarios() -> list[str]:
     """
     guarded = {
         Path(name).resolve()
-        for names in baseline_scenarios().values()
-        if not isinstance(names, str)
-        for name in names
+        for scenario_names in baseline_scenarios().values()
+        if not isinstance(scenario_names, str)
+        for name in scenario_names
         if name.endswith(".toml")
     }
     folders = dict.fromkeys(

@@ -107,7 +107,7 @@ class Counterfactual(NamedTuple):
     @property
     def rows(self) -> list[tuple[str, str, Side, Side, float, float, float]]:
         """Cause, group, both sides, start, end and change of each step, the residual last."""
-        rows = [
+        step_rows = [
             (
                 step.name,
                 step.last_cause.kind,
@@ -120,7 +120,7 @@ class Counterfactual(NamedTuple):
             for step in self.steps
         ]
         end = self.ends[1]
-        return [*rows, ("residual", "", None, None, end - self.residual, end, self.residual)]
+        return [*step_rows, ("residual", "", None, None, end - self.residual, end, self.residual)]
 
 
 def between_systems(
@@ -135,8 +135,15 @@ def between_systems(
 
     """
     sides = source.result.metrics, target.result.metrics
-    names = (metric,) if metric in STEPPED_METRICS else STEPPED_METRICS
-    cost = next((name for name in names if None not in [side[name] for side in sides]), None)
+    metric_names = (metric,) if metric in STEPPED_METRICS else STEPPED_METRICS
+    cost = next(
+        (
+            metric_name
+            for metric_name in metric_names
+            if None not in [side[metric_name] for side in sides]
+        ),
+        None,
+    )
     if cost is None:
         return None
     start, end = (side[cost] for side in sides)
@@ -152,11 +159,11 @@ def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> It
     evaluate = source.function(refuse=False).result
     base = source.result
     requests = _request_changes(source.result, target.result)
-    for waypoint, result in evaluate_in_turn(requests, settings, evaluate):
-        if result is not None and result.metrics[metric] is not None:
-            base = result
+    for waypoint, step_result in evaluate_in_turn(requests, settings, evaluate):
+        if step_result is not None and step_result.metrics[metric] is not None:
+            base = step_result
             yield waypoint
-    value = base_value = base.metrics[metric]
+    metric_value = base_value = base.metrics[metric]
     hour = base_hour = base.metrics[HOUR]
     base_costs = _cost_by_group(base, chip_of(source.catalogue, source.result))
     target_costs = _cost_by_group(target.result, chip_of(target.catalogue, target.result))
@@ -164,28 +171,29 @@ def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> It
         old, new = base_costs.get(group, 0.0), target_costs.get(group, 0.0)
         if old or new:
             hour = hour + new - old
-            value = base_value * hour / base_hour
-            yield Waypoint((ChangeCause("cost", group, old, new),), metrics={metric: value})
+            metric_value = base_value * hour / base_hour
+            yield Waypoint((ChangeCause("cost", group, old, new),), metrics={metric: metric_value})
     if metric == HOUR:
         return
     # hours that are paid for each hour used
     paid, target_paid = (
-        result.metrics[USED] / result.metrics[HOUR] for result in (base, target.result)
+        system_result.metrics[USED] / system_result.metrics[HOUR]
+        for system_result in (base, target.result)
     )
-    value = value * target_paid / paid
+    metric_value = metric_value * target_paid / paid
     cause = ChangeCause("cost", "hours lost", paid, target_paid)
-    yield Waypoint((cause,), metrics={metric: value})
+    yield Waypoint((cause,), metrics={metric: metric_value})
     if metric == USED:
         return
     used_hours = base_value / base.metrics[USED]
     speeds = _speed_changes(source, target)
-    for waypoint, result in evaluate_in_turn(speeds, settings, evaluate):
+    for waypoint, step_result in evaluate_in_turn(speeds, settings, evaluate):
         metrics: dict[str, float] = {}
-        if result is not None and result.metrics[metric] is not None:
-            new_hours = result.metrics[metric] / result.metrics[USED]
-            value = value * new_hours / used_hours
+        if step_result is not None and step_result.metrics[metric] is not None:
+            new_hours = step_result.metrics[metric] / step_result.metrics[USED]
+            metric_value = metric_value * new_hours / used_hours
             used_hours = new_hours
-            metrics = {metric: value}
+            metrics = {metric: metric_value}
         yield waypoint._replace(metrics=metrics)
 
 
@@ -194,35 +202,45 @@ def _request_changes(source: Result, target: Result) -> Iterator[Waypoint]:
     if source.origin is None or target.origin is None:
         return
     old, new = source.origin, target.origin
-    changes = {name: {name: new.documents[name]} for name in DOCUMENTS}
+    changes = {
+        document_name: {document_name: new.documents[document_name]} for document_name in DOCUMENTS
+    }
     changes["settings"] = {
-        path: text
-        for path, text in new.settings.items()
+        path: setting_value
+        for path, setting_value in new.settings.items()
         if not path.startswith("parts.") and path not in DOCUMENTS
     }
     existing = {**old.settings, **old.documents}
-    for name, settings in changes.items():
-        changed = {path: text for path, text in settings.items() if existing.get(path) != text}
+    for change_name, settings in changes.items():
+        changed = {
+            path: setting_value
+            for path, setting_value in settings.items()
+            if existing.get(path) != setting_value
+        }
         if changed:
             texts = [
-                ", ".join(_document_or_input_text(result, path) for path in changed)
-                for result in (source, target)
+                ", ".join(_document_or_input_text(system_result, path) for path in changed)
+                for system_result in (source, target)
             ]
-            yield Waypoint((ChangeCause("asked", name, *texts),), changed)
+            yield Waypoint((ChangeCause("asked", change_name, *texts),), changed)
 
 
-def _document_or_input_text(result: Result, path: str) -> str:
+def _document_or_input_text(system_result: Result, path: str) -> str:
     """Return the text of a document or input; a dash where there is none."""
-    if result.origin is not None and path in result.origin.documents:
-        return result.origin.documents[path]
-    value = result.inputs.get(path)
-    return f"{value.value:g} {value.unit}".rstrip() if value else result.texts.get(path, "-")
+    if system_result.origin is not None and path in system_result.origin.documents:
+        return system_result.origin.documents[path]
+    input_value = system_result.inputs.get(path)
+    return (
+        f"{input_value.value:g} {input_value.unit}".rstrip()
+        if input_value
+        else system_result.texts.get(path, "-")
+    )
 
 
-def _cost_by_group(result: Result, chip: str) -> dict[str, float]:
+def _cost_by_group(system_result: Result, chip: str) -> dict[str, float]:
     """Return the cost per chip-hour in USD, by group of lines."""
     costs: dict[str, float] = {}
-    for line in result.lines:
+    for line in system_result.lines:
         group = _cost_group(line, chip)
         costs[group] = costs.get(group, 0.0) + float(line.usd_per_chip_hour)
     return costs
@@ -240,48 +258,54 @@ def _cost_group(line: Flow, chip: str) -> str:
 def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]:
     """Yield the changes of inputs that decide the speed of a system."""
     chips = [chip_of(side.catalogue, side.result) for side in (source, target)]
-    for name, figures in FIGURES.items() if chips[0] != chips[1] else ():
+    for figure_name, figures in FIGURES.items() if chips[0] != chips[1] else ():
         settings: dict[str, str] = {}
-        for key, metric in figures.attributes.items():
-            path = f"parts.{chips[0]}.{key}"
-            value = _chip_figure(target.result, metric)
-            if value and (key != "dma_bandwidth" or path in source.result.inputs):
-                settings[path] = setting_text(value, attribute("parts", key, path).unit)
+        for attribute_key, metric in figures.attributes.items():
+            path = f"parts.{chips[0]}.{attribute_key}"
+            chip_figure = _chip_figure(target.result, metric)
+            if chip_figure and (attribute_key != "dma_bandwidth" or path in source.result.inputs):
+                settings[path] = setting_text(
+                    chip_figure, attribute("parts", attribute_key, path).unit
+                )
         texts = [_figure_text(side.result, figures) for side in (source, target)]
-        yield Waypoint((ChangeCause("performance", name, *texts),), settings)
+        yield Waypoint((ChangeCause("performance", figure_name, *texts),), settings)
     families = [family_of(source.catalogue, chip) for chip in chips]
     if families[0] == families[1]:
         return
     parameters = _software_settings(source, target, chips[0], families)
-    latencies = {path: text for path, text in parameters.items() if LATENCY.search(path)}
+    latencies = {
+        path: parameter_text for path, parameter_text in parameters.items() if LATENCY.search(path)
+    }
     texts = [
         _launch_time(side.result, family)
         for side, family in zip((source, target), families, strict=True)
     ]
     yield Waypoint((ChangeCause("performance", "latency", *texts),), latencies)
-    software = {path: text for path, text in parameters.items() if path not in latencies}
-    names = families
+    software = {
+        path: parameter_text for path, parameter_text in parameters.items() if path not in latencies
+    }
+    software_names = families
     if source.result.texts["workload.kind"] == "serving":
-        names = [str(served_by(source.catalogue, family)["engine"]) for family in families]
-        software["workload.engine"] = names[1]
-    yield Waypoint((ChangeCause("performance", "software", *names),), software)
+        software_names = [str(served_by(source.catalogue, family)["engine"]) for family in families]
+        software["workload.engine"] = software_names[1]
+    yield Waypoint((ChangeCause("performance", "software", *software_names),), software)
 
 
-def _chip_figure(result: Result, metric: str) -> float | None:
+def _chip_figure(system_result: Result, metric: str) -> float | None:
     """Return a figure of a chip; a format without a peak of its own takes that of BF16."""
-    stand_in = result.metrics["peak_bf16_flop_per_s"] if metric.startswith("peak") else None
-    figure: float | None = result.metrics[metric] or stand_in
+    stand_in = system_result.metrics["peak_bf16_flop_per_s"] if metric.startswith("peak") else None
+    figure: float | None = system_result.metrics[metric] or stand_in
     return figure
 
 
-def _figure_text(result: Result, figures: SpeedFigures) -> str:
-    value = _chip_figure(result, figures.metric)
-    return "-" if value is None else f"{value / figures.size:,.4g} {figures.unit}"
+def _figure_text(system_result: Result, figures: SpeedFigures) -> str:
+    chip_figure = _chip_figure(system_result, figures.metric)
+    return "-" if chip_figure is None else f"{chip_figure / figures.size:,.4g} {figures.unit}"
 
 
-def _launch_time(result: Result, family: str) -> str:
-    value = result.inputs.get(f"performance.{family}.launch_time")
-    return f"{value.value * 1e6:.3g} us" if value else "-"
+def _launch_time(system_result: Result, family: str) -> str:
+    launch_input = system_result.inputs.get(f"performance.{family}.launch_time")
+    return f"{launch_input.value * 1e6:.3g} us" if launch_input else "-"
 
 
 def _software_settings(
@@ -291,6 +315,6 @@ def _software_settings(
     settings = {}
     for path, default in parameters_of_family(source.catalogue, chip, families[1]).items():
         target_path = path.replace(f".{families[0]}.", f".{families[1]}.")
-        value = target.result.inputs.get(target_path, default)
-        settings[path] = setting_text(value.value, value.unit)
+        parameter_input = target.result.inputs.get(target_path, default)
+        settings[path] = setting_text(parameter_input.value, parameter_input.unit)
     return settings

@@ -55,8 +55,8 @@ class ChangeCause(NamedTuple):
                 change = "is gone"
             return f"{prefix}formula {self.path} {change}"
         head = f"{self.kind} {self.path}".rstrip()
-        values = f"{side_text(self.old)} -> {side_text(self.new)} {self.unit}".rstrip()
-        return f"{prefix}{head}: {values}"
+        side_values = f"{side_text(self.old)} -> {side_text(self.new)} {self.unit}".rstrip()
+        return f"{prefix}{head}: {side_values}"
 
     @property
     def program(self) -> bool:
@@ -151,9 +151,10 @@ def compare_states(old: JsonMapping, new: JsonMapping) -> StateDifference:
 
     """
 
-    def changes_of(kind: str, key: str, prefix: str = "") -> list[ChangeCause]:
+    def changes_of(kind: str, state_key: str, prefix: str = "") -> list[ChangeCause]:
         before, after = (
-            {"": state[key]} if isinstance(state[key], str) else state[key] for state in (old, new)
+            {"": state[state_key]} if isinstance(state[state_key], str) else state[state_key]
+            for state in (old, new)
         )
         return [
             ChangeCause(kind, prefix + path, before.get(path), after.get(path))
@@ -210,8 +211,8 @@ def _changed_inputs(old: JsonMapping, new: JsonMapping) -> list[ChangeCause]:
 
 
 def _input_kind(path: str) -> str:
-    name = "_" + path.rpartition(".")[2]
-    is_price = path.startswith("shares.") or name.endswith(PRICE_ENDS)
+    input_name = "_" + path.rpartition(".")[2]
+    is_price = path.startswith("shares.") or input_name.endswith(PRICE_ENDS)
     return "price" if is_price else "assumption"
 
 
@@ -225,11 +226,11 @@ def value_in_unit_or_text(quantity: Sequence[Any] | None, unit: str) -> Side:
     """
     if quantity is None:
         return None
-    value, source_unit = quantity
+    quantity_value, source_unit = quantity
     try:
-        converted: Side = convert(value, source_unit, unit)
+        converted: Side = convert(quantity_value, source_unit, unit)
     except DataError:
-        return f"{value:g} {source_unit}"
+        return f"{quantity_value:g} {source_unit}"
     return converted
 
 
@@ -240,8 +241,8 @@ def differs(old: Side, new: Side, tolerance: float = TOLERANCE) -> bool:
     return old != new
 
 
-def side_text(value: Side) -> str:
+def side_text(side_value: Side) -> str:
     """Return one side of a change as text."""
-    if value is None:
+    if side_value is None:
         return "absent"
-    return value if isinstance(value, str) else f"{value:.6g}"
+    return side_value if isinstance(side_value, str) else f"{side_value:.6g}"

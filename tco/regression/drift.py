@@ -131,23 +131,27 @@ def parse_rule(threshold: str, max_increase: str | None, metrics: Sequence[str] 
     """
     texts = {"--threshold": threshold, "--max-increase": max_increase}
     limits = {
-        option: _parse_limit(text, option) for option, text in texts.items() if text is not None
+        option: _parse_limit(limit_text, option)
+        for option, limit_text in texts.items()
+        if limit_text is not None
     }
     rule = Rule(limits["--threshold"], limits.get("--max-increase"), known_metrics(metrics))
     for option, limit in limits.items():
-        for name in metrics or ():
-            if limit.unit and limit.amount(name) is None:
+        for metric_name in metrics or ():
+            if limit.unit and limit.amount(metric_name) is None:
                 raise UsageError(
-                    f"{option} is in {limit.unit}, {name} in {METRICS[name].unit or 'no unit'}"
+                    f"{option} is in {limit.unit}, {metric_name} in "
+                    f"{METRICS[metric_name].unit or 'no unit'}"
                 )
     return rule
 
 
-def _parse_limit(text: str, option: str) -> Limit:
+def _parse_limit(limit_text: str, option: str) -> Limit:
     wrong = UsageError(
-        f"{option} {text!r}: expected a share such as 2% or 0.02, or an amount such as 0.05USD"
+        f"{option} {limit_text!r}: expected a share such as 2% or 0.02, or an amount such as "
+        "0.05USD"
     )
-    match = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(%|[^%]*?)\s*", text)
+    match = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(%|[^%]*?)\s*", limit_text)
     if match is None:
         raise wrong
     number, suffix = match.groups()
@@ -162,18 +166,18 @@ def _parse_limit(text: str, option: str) -> Limit:
     return Limit(size / 100) if suffix == "%" else Limit(size, suffix)
 
 
-def known_metrics(names: Sequence[str] | None) -> Sequence[str]:
+def known_metrics(metric_names: Sequence[str] | None) -> Sequence[str]:
     """Return the named metrics, or all metrics without names.
 
     Args:
-        names: Names of metrics; None or an empty sequence takes all metrics.
+        metric_names: Names of metrics; None or an empty sequence takes all metrics.
 
     Raises:
         DataError: A name is unknown.
 
     """
-    refuse_unknown_metrics(names or ())
-    return names or tuple(METRICS)
+    refuse_unknown_metrics(metric_names or ())
+    return metric_names or tuple(METRICS)
 
 
 def _is_move_worse(move: Move) -> bool | None:
@@ -183,13 +187,16 @@ def _is_move_worse(move: Move) -> bool | None:
 
 
 def drifts(
-    old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule
+    old: States,
+    scenario_results: Mapping[str, Result],
+    catalogue_of: Callable[[str], Catalogue],
+    rule: Rule,
 ) -> list[Drift]:
     """Return the metrics that moved beyond a rule, with their steps.
 
     Args:
         old: States of the baseline by scenario.
-        results: Results of today by scenario, for every scenario of `old` at least.
+        scenario_results: Results of today by scenario, for every scenario of `old` at least.
         catalogue_of: Gives the catalogue of a scenario by its name.
         rule: Tells a drift from an allowed move.
 
@@ -197,35 +204,42 @@ def drifts(
         Drifts in the order of `old`. A metric that `old` withholds is left out.
 
     """
-    new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
+    new = {
+        scenario_name: state_of(scenario_result, fingerprints=False)
+        for scenario_name, scenario_result in scenario_results.items()
+    }
     old_metrics, new_metrics = metrics_with_ratios(old), metrics_with_ratios(new)
     base = usual_baseline(list(old)) if old else ""
 
     @cache
-    def waypoints_of(name: str) -> list[Waypoint]:
-        return state_waypoints(old[name], state_of(results[name]), catalogue_of(name))
+    def waypoints_of(scenario_name: str) -> list[Waypoint]:
+        return state_waypoints(
+            old[scenario_name],
+            state_of(scenario_results[scenario_name]),
+            catalogue_of(scenario_name),
+        )
 
-    def steps_of(name: str, move: Move, start: float) -> tuple[ChangeContribution, ...]:
-        before = old_metrics[name]
+    def steps_of(scenario_name: str, move: Move, start: float) -> tuple[ChangeContribution, ...]:
+        before = old_metrics[scenario_name]
         cost = priced_by(before) if move.metric in AGAINST_BASELINE else None
-        waypoints = waypoints_of(name)
+        waypoints = waypoints_of(scenario_name)
         if cost is not None:
             start_costs = before[cost], old_metrics[base][cost]
             waypoints = ratio_waypoints(
                 waypoints, waypoints_of(base), start_costs, cost, move.metric
             )
         return tuple(
-            _without_unused_formulas(step, cost or move.metric, results[name])
+            _without_unused_formulas(step, cost or move.metric, scenario_results[scenario_name])
             for step in attribute_change(waypoints, move.metric, start)
         )
 
     drifted = []
-    for name in old:
-        for move in changed_metrics(old_metrics[name], new_metrics[name], 0.0):
-            if not rule.is_broken(move) or _is_withheld(move.metric, old[name], old[base]):
+    for scenario_name in old:
+        for move in changed_metrics(old_metrics[scenario_name], new_metrics[scenario_name], 0.0):
+            if not rule.is_broken(move) or _is_withheld(move.metric, old[scenario_name], old[base]):
                 continue
-            steps = steps_of(name, move, move.ends[0]) if move.ends else ()
-            drifted.append(Drift(name, move._replace(steps=steps), _is_move_worse(move)))
+            steps = steps_of(scenario_name, move, move.ends[0]) if move.ends else ()
+            drifted.append(Drift(scenario_name, move._replace(steps=steps), _is_move_worse(move)))
     return drifted
 
 
@@ -238,8 +252,12 @@ def checked_metrics(states: Mapping[str, JsonMapping]) -> dict[str, list[str]]:
     """
     base = states[usual_baseline(list(states))] if states else {}
     return {
-        name: [metric for metric in values if not _is_withheld(metric, states[name], base)]
-        for name, values in metrics_with_ratios(states).items()
+        scenario_name: [
+            metric
+            for metric in metric_values
+            if not _is_withheld(metric, states[scenario_name], base)
+        ]
+        for scenario_name, metric_values in metrics_with_ratios(states).items()
     }
 
 
@@ -255,12 +273,12 @@ def _is_withheld(metric: str, state: JsonMapping, base: JsonMapping) -> bool:
 
 
 def _without_unused_formulas(
-    step: ChangeContribution, metric: str, result: Result
+    step: ChangeContribution, metric: str, scenario_result: Result
 ) -> ChangeContribution:
     """Return a step without the changed formulas that the metric does not rest on."""
-    if result.origin is None or not any(cause.kind == "formula" for cause in step.causes):
+    if scenario_result.origin is None or not any(cause.kind == "formula" for cause in step.causes):
         return step
-    used = result.origin.used_by(metric)
+    used = scenario_result.origin.used_by(metric)
     causes = tuple(
         cause
         for cause in step.causes
@@ -280,13 +298,13 @@ def metrics_with_ratios(states: Mapping[str, JsonMapping]) -> dict[str, dict[str
         have the cost.
 
     """
-    metrics = {name: dict(state["metrics"]) for name, state in states.items()}
+    metrics = {scenario_name: dict(state["metrics"]) for scenario_name, state in states.items()}
     base = dict(metrics[usual_baseline(list(states))]) if states else {}
-    for values in metrics.values():
-        cost = priced_by(values)
+    for metric_values in metrics.values():
+        cost = priced_by(metric_values)
         if cost is not None and cost in base:
-            ratio = float(perf_per_tco(base[cost], values[cost]))
-            values.update(dict.fromkeys(AGAINST_BASELINE, ratio))
+            ratio = float(perf_per_tco(base[cost], metric_values[cost]))
+            metric_values.update(dict.fromkeys(AGAINST_BASELINE, ratio))
     return metrics
 
 
@@ -340,13 +358,13 @@ def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
     size = max(0.0 if limit.unit else limit.size, DRAWN_TOLERANCE)
     shifted = []
     for speed, scenarios in old.items():
-        for name, figures in scenarios.items():
-            today = new.get(speed, {}).get(name, {})
+        for scenario_name, figures in scenarios.items():
+            today = new.get(speed, {}).get(scenario_name, {})
             for figure, before in figures.items():
                 after = today.get(figure)
                 is_shifted = before != after
                 if isinstance(before, float) and isinstance(after, float):
                     is_shifted = abs(after - before) > size * abs(before)
                 if is_shifted:
-                    shifted.append(Shift(name, float(speed), figure, before, after))
+                    shifted.append(Shift(scenario_name, float(speed), figure, before, after))
     return shifted

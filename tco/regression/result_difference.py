@@ -52,8 +52,8 @@ class Difference(Shown, MetricMoves):
 
         walk = self.counterfactual
         if walk is None:
-            rows = [move[:4] for move in self.moves]
-            return pd.DataFrame(rows, columns=["metric", "old", "new", "change"])
+            move_rows = [move[:4] for move in self.moves]
+            return pd.DataFrame(move_rows, columns=["metric", "old", "new", "change"])
         scenarios = (walk.source.scenario, walk.target.scenario)
         return pd.DataFrame(walk.rows, columns=["cause", "of", *scenarios, "from", "to", "change"])
 
@@ -101,19 +101,20 @@ def diff(
 
 
 def _load_state(
-    name: str | Path | Result, data: Path | None, settings: Mapping[str, str]
+    state_source: str | Path | Result, data_folder: Path | None, settings: Mapping[str, str]
 ) -> tuple[JsonObject, Evaluation | None]:
     """Return the state of a result or of the JSON of `tco price`.
 
     The evaluation beside it is None where it cannot be repeated.
     """
-    if not isinstance(name, Result) and str(name).endswith(SAVED):
+    if not isinstance(state_source, Result) and str(state_source).endswith(SAVED):
         wrong = (
-            f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json "
+            f"{state_source}: is no saved result; `Result.save` or `tco price SCENARIO --format "
+            "json "
             "--output FILE` writes one"
         )
         with located(wrong):
-            document = read_json(Path(name), "a saved result")
+            document = read_json(Path(state_source), "a saved result")
             content = document if isinstance(document, dict) else {}
             if "state" in content:
                 check_state(content["state"], "state")
@@ -121,5 +122,5 @@ def _load_state(
         # a document of another command, such as `compare`
         if content.get("schema", SCHEMA) != SCHEMA:
             raise DataError(f"{wrong}: its schema is {content['schema']!r}")
-    (evaluation,) = evaluate_each([name], data, settings)
+    (evaluation,) = evaluate_each([state_source], data_folder, settings)
     return state_of(evaluation.result), None if evaluation.saved else evaluation

@@ -38,13 +38,13 @@ STATE_KINDS = {  # key of a state -> kind of its value, as `hold` knows it
 }
 
 
-def state_of(result: Result, fingerprints: bool = True) -> JsonObject:
+def state_of(scenario_result: Result, fingerprints: bool = True) -> JsonObject:
     """Return metrics, request and inputs of a result in stable order.
 
     Metrics against a baseline are left out, because each comparison computes these metrics anew.
 
     Args:
-        result: Result of a scenario.
+        scenario_result: Result of a scenario.
         fingerprints: Whether to add fingerprints of the formulas, which take a trace.
 
     Returns:
@@ -53,29 +53,31 @@ def state_of(result: Result, fingerprints: bool = True) -> JsonObject:
         any.
 
     """
-    origin = result.origin or origin_of({}, {}, {}, "", {}, "")
-    user_paths = sorted(path for path, value in result.inputs.items() if value.overlay)
-    alternatives = result.structure.alternatives if result.structure else {}
+    origin = scenario_result.origin or origin_of({}, {}, {}, "", {}, "")
+    user_paths = sorted(
+        path for path, input_value in scenario_result.inputs.items() if input_value.overlay
+    )
+    alternatives = scenario_result.structure.alternatives if scenario_result.structure else {}
     return {
         **({"own": user_paths} if user_paths else {}),
         "tco_version": origin.version,
         "data_hash": origin.data_hash(),
-        "system": result.system,
+        "system": scenario_result.system,
         "documents": _sorted_table(origin.documents),
         "variant": _sorted_table(origin.variant),
-        "rebates": [rebate.path.removeprefix("rebates.") for rebate in result.rebates],
-        "plan": plain_plan(result.plan),
+        "rebates": [rebate.path.removeprefix("rebates.") for rebate in scenario_result.rebates],
+        "plan": plain_plan(scenario_result.plan),
         "alternatives": _sorted_table(alternatives),
         "metrics": {
-            name: _round_saved_number(value)
-            for name, value in result.metrics.items()
-            if value is not None and name not in AGAINST_BASELINE
+            metric_name: _round_saved_number(metric_value)
+            for metric_name, metric_value in scenario_result.metrics.items()
+            if metric_value is not None and metric_name not in AGAINST_BASELINE
         },
-        "texts": _sorted_table(result.texts),
-        "quantities": quantities_by_path(result.bill),
+        "texts": _sorted_table(scenario_result.texts),
+        "quantities": quantities_by_path(scenario_result.bill),
         "inputs": {
-            path: list(value.shown or (value.value, value.unit))
-            for path, value in sorted(result.inputs.items())
+            path: list(input_value.shown or (input_value.value, input_value.unit))
+            for path, input_value in sorted(scenario_result.inputs.items())
         },
         "formulas": _sorted_table(origin.formulas()) if fingerprints else {},
     }
@@ -85,8 +87,8 @@ def _sorted_table(table: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(table.items()))
 
 
-def _round_saved_number(value: float) -> float:
-    return float(f"{value:.12g}")
+def _round_saved_number(saved_number: float) -> float:
+    return float(f"{saved_number:.12g}")
 
 
 def quantities_by_path(bill: Bill | None) -> dict[str, float]:
@@ -123,9 +125,9 @@ def check_state(state: JsonMapping, where: str) -> None:
             )
 
 
-def setting_text(value: float, unit: str) -> str:
+def setting_text(quantity_value: float, unit: str) -> str:
     """Return a quantity as a setting."""
-    return f"{value!r} {unit}".strip()
+    return f"{quantity_value!r} {unit}".strip()
 
 
 def reevaluate_state(

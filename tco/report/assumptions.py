@@ -61,153 +61,172 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
 }
 SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
 COSTS = {
-    name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))
+    metric_name
+    for metric_name in METRICS
+    if any(word in metric_name for word in ("usd", "power", "co2e"))
 } | RATIOS
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
 
 
-def is_estimated(result: Result, metric: str) -> bool:
+def is_estimated(scenario_result: Result, metric: str) -> bool:
     """Say whether a metric rests on an estimate, an assumption or a prior."""
-    firm = bool(result.shares) and all(
-        kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values()
+    firm = bool(scenario_result.shares) and all(
+        kinds.get("sourced", 1.0) >= 0.9995 for kinds in scenario_result.shares.values()
     )
     return (metric in COSTS and not firm) or metric in PERFORMANCE
 
 
-def marked(result: Result, metric: str, text: str) -> str:
+def marked(scenario_result: Result, metric: str, number_text: str) -> str:
     """Mark a number with a tilde where it rests on an estimate, an assumption or a prior."""
-    if not text:
+    if not number_text:
         return "-"
-    return f"~{text}" if is_estimated(result, metric) else text
+    return f"~{number_text}" if is_estimated(scenario_result, metric) else number_text
 
 
-def premise_lines(results: Sequence[Result]) -> list[str]:
+def premise_lines(scenario_results: Sequence[Result]) -> list[str]:
     """Return the lines that state perspective, date, life, rate, utilisation, site and halls."""
-    if not results:
+    if not scenario_results:
         return []
-    halls = {result.hall_cooling for result in results}
+    halls = {scenario_result.hall_cooling for scenario_result in scenario_results}
     if len(halls) == 1:
-        return _by_words(results, premise)
-    return [*premises_without_halls(results), _hall_words(results)]
+        return _by_words(scenario_results, premise)
+    return [*premises_without_halls(scenario_results), _hall_words(scenario_results)]
 
 
-def premises_without_halls(results: Sequence[Result]) -> list[str]:
+def premises_without_halls(scenario_results: Sequence[Result]) -> list[str]:
     """Return the lines that state perspective, date, life, rate, utilisation and site."""
-    return _by_words(results, partial(premise, names_hall=False))
+    return _by_words(scenario_results, partial(premise, names_hall=False))
 
 
-def _hall_words(results: Sequence[Result]) -> str:
+def _hall_words(scenario_results: Sequence[Result]) -> str:
     """Name the racks that stand in each hall of their site, in one line."""
     racks: dict[str, list[str]] = {}
-    for result in results:
-        if result.hall_cooling is not None:
-            racks.setdefault(result.hall_cooling, []).append(result.scenario)
-    halls = (f"{cooling} for {', '.join(names)}" for cooling, names in racks.items())
+    for scenario_result in scenario_results:
+        if scenario_result.hall_cooling is not None:
+            racks.setdefault(scenario_result.hall_cooling, []).append(scenario_result.scenario)
+    halls = (
+        f"{cooling} for {', '.join(scenario_names)}" for cooling, scenario_names in racks.items()
+    )
     return f"Halls: {'; '.join(halls)}"
 
 
-def workloads(results: Sequence[Result]) -> list[str]:
+def workloads(scenario_results: Sequence[Result]) -> list[str]:
     """Return the lines that say who does what, where the title could not."""
-    return _by_words(results, workload_words) if workload_line(results) == SEVERAL else []
+    return (
+        _by_words(scenario_results, workload_words)
+        if workload_line(scenario_results) == SEVERAL
+        else []
+    )
 
 
-def _by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
-    """Return lines about `results`, the most frequent line written once.
+def _by_words(scenario_results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
+    """Return lines about `scenario_results`, the most frequent line written once.
 
     A line common to all results stands alone. Otherwise every result that differs from the most
     frequent line gets a line with its scenario, and the most frequent line comes last. Where no
     line occurs twice, every result has its own line.
     """
-    lines = [words(result) for result in results]
+    lines = [words(scenario_result) for scenario_result in scenario_results]
     most = max(lines, key=lines.count)
     if lines.count(most) == len(lines):
         return [most]
     rest = [
-        f"{result.scenario}: {line}"
-        for result, line in zip(results, lines, strict=True)
+        f"{scenario_result.scenario}: {line}"
+        for scenario_result, line in zip(scenario_results, lines, strict=True)
         if line != most or lines.count(most) == 1
     ]
     return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
 
 
-def premise(result: Result, names_hall: bool = True) -> str:
+def premise(scenario_result: Result, names_hall: bool = True) -> str:
     """Return the terms and the site a result rests on, in one line.
 
     A renter has no rate, no site, and a contract in place of a life.
     """
-    inputs, texts = result.inputs, result.texts
+    inputs, texts = scenario_result.inputs, scenario_result.texts
     terms = {
-        name: inputs[f"terms.{name}"].value
-        for name in ("life", "rate", "utilisation")
-        if f"terms.{name}" in inputs
+        term_name: inputs[f"terms.{term_name}"].value
+        for term_name in ("life", "rate", "utilisation")
+        if f"terms.{term_name}" in inputs
     }
     owner = texts.get("terms.owner")
     parts = [
-        f"Buyer {owner} ({result.perspective})" if owner else f"Buyer: {result.perspective}",
+        f"Buyer {owner} ({scenario_result.perspective})"
+        if owner
+        else f"Buyer: {scenario_result.perspective}",
         f"prices of {texts['terms.date']}",
     ]
     if "life" in terms:
         span = "life" if "rate" in terms else "contract of"
         parts.append(f"{span} {terms['life']:g} years")
     parts += [
-        f"{words} {terms[name] * 100:g} %"
-        for name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))
-        if name in terms
+        f"{words} {terms[term_name] * 100:g} %"
+        for term_name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))
+        if term_name in terms
     ]
-    return " | ".join([*parts, *_site_words(result, names_hall)])
+    return " | ".join([*parts, *_site_words(scenario_result, names_hall)])
 
 
-def _site_words(result: Result, names_hall: bool) -> list[str]:
+def _site_words(scenario_result: Result, names_hall: bool) -> list[str]:
     """Name the site, its hall and the price of its electricity; none where no site counts."""
-    price = result.inputs.get("site.electricity_price")
+    price = scenario_result.inputs.get("site.electricity_price")
     if price is None:
         return []
-    value, unit = price.shown or (price.value, price.unit)
-    name = result.origin.documents.get("site") if result.origin else None
-    hall = f", {result.hall_cooling} hall," if names_hall and name and result.hall_cooling else ""
-    return [f"{name or 'electricity'}{hall} at {significant(value)} {unit}"]
+    price_value, unit = price.shown or (price.value, price.unit)
+    site_name = scenario_result.origin.documents.get("site") if scenario_result.origin else None
+    hall = (
+        f", {scenario_result.hall_cooling} hall,"
+        if names_hall and site_name and scenario_result.hall_cooling
+        else ""
+    )
+    return [f"{site_name or 'electricity'}{hall} at {significant(price_value)} {unit}"]
 
 
-def kinds_in_words(result: Result, name: str) -> str:
-    """Return sourced, estimated and assumed percentages of price or terms `name`.
+def kinds_in_words(scenario_result: Result, share_name: str) -> str:
+    """Return sourced, estimated and assumed percentages of price or terms `share_name`.
 
     The text is "-" where the result has no such shares.
     """
-    kinds = result.shares.get(name)
+    kinds = scenario_result.shares.get(share_name)
     return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
 
 
-def kinds_in_sentence(result: Result, name: str) -> str:
-    """Return the shares of price or terms `name` by kind, such as `88 % sourced`."""
+def kinds_in_sentence(scenario_result: Result, share_name: str) -> str:
+    """Return the shares of price or terms `share_name` by kind, such as `88 % sourced`."""
     words = {"sourced": "sourced", "estimate": "estimated", "assumed": "assumed"}
-    kinds = result.shares.get(name) or {}
+    kinds = scenario_result.shares.get(share_name) or {}
     return ", ".join(f"{share * 100:.0f} % {words[kind]}" for kind, share in kinds.items()) or "-"
 
 
-def workload_title(results: Sequence[Result], target: bool = True) -> str:
+def workload_title(scenario_results: Sequence[Result], target: bool = True) -> str:
     """Return the workload, before it the perspectives where they are not one.
 
     Args:
-        results: Results of the scenarios.
+        scenario_results: Results of the scenarios.
         target: Whether to name the speed that the workload asks for.
 
     """
-    views = {result.scenario: result.perspective for result in results}
-    line = workload_line(results, target)
+    views = {
+        scenario_result.scenario: scenario_result.perspective
+        for scenario_result in scenario_results
+    }
+    line = workload_line(scenario_results, target)
     if len(set(views.values())) == 1:
         return line
-    words = ", ".join(f"{name} {view}" for name, view in views.items())
+    words = ", ".join(f"{scenario_name} {view}" for scenario_name, view in views.items())
     return f"different perspectives: {words} | {line}"
 
 
-def workload_line(results: Sequence[Result], target: bool = True) -> str:
+def workload_line(scenario_results: Sequence[Result], target: bool = True) -> str:
     """Return the workload in words, where all results share it.
 
     Formats that differ have rows of their own.
     """
-    for formats in (None, _common_formats(results)):
-        lines = {workload_words(result, formats, target) for result in results}
+    for formats in (None, _common_formats(scenario_results)):
+        lines = {
+            workload_words(scenario_result, formats, target) for scenario_result in scenario_results
+        }
         if len(lines) == 1:
             return lines.pop()
     return SEVERAL
@@ -221,15 +240,15 @@ PARTS = {
 }
 
 
-def _displayed_formats(result: Result) -> dict[str, str]:
+def _displayed_formats(scenario_result: Result) -> dict[str, str]:
     """Return the format of the weights, and of parts that have another and not the usual one."""
-    texts = result.texts
+    texts = scenario_result.texts
     weights = texts.get("workload.precision")  # no model, no format
     if weights is None:
         return {}
     formats = {PARTS["precision"]: weights}
-    for name, part in PARTS.items():
-        path = f"workload.{name}"
+    for part_key, part in PARTS.items():
+        path = f"workload.{part_key}"
         if texts.get(path, weights) not in (weights, USUAL.get(path)):
             formats[part] = texts[path]
     return formats
@@ -244,8 +263,8 @@ def _formats_words(formats: Mapping[str, str]) -> str:
     return f"{weights} ({parts})" if weights and parts else weights or parts
 
 
-def _common_formats(results: Sequence[Result]) -> dict[str, str]:
-    first, *rest = map(_displayed_formats, results)
+def _common_formats(scenario_results: Sequence[Result]) -> dict[str, str]:
+    first, *rest = map(_displayed_formats, scenario_results)
     return {
         part: form
         for part, form in first.items()
@@ -253,9 +272,12 @@ def _common_formats(results: Sequence[Result]) -> dict[str, str]:
     }
 
 
-def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
+def formats_rows(scenario_results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
-    shared, formats = _common_formats(results), list(map(_displayed_formats, results))
+    shared, formats = (
+        _common_formats(scenario_results),
+        list(map(_displayed_formats, scenario_results)),
+    )
     return [
         (
             f"format of {part}",
@@ -280,12 +302,14 @@ OPERATOR_WORDS = {
 }
 
 
-def software_maturity_text(results: Sequence[Result]) -> str:
-    """Return the software maturity of `results` in words.
+def software_maturity_text(scenario_results: Sequence[Result]) -> str:
+    """Return the software maturity of `scenario_results` in words.
 
     The text is "software differs" where the results differ.
     """
-    software_maturities = {result.texts.get(SOFTWARE, DRAWN) for result in results}
+    software_maturities = {
+        scenario_result.texts.get(SOFTWARE, DRAWN) for scenario_result in scenario_results
+    }
     if len(software_maturities) > 1:
         return "software differs"
     (software,) = software_maturities
@@ -296,51 +320,53 @@ def software_maturity_text(results: Sequence[Result]) -> str:
 
 
 def workload_words(
-    result: Result, formats: Mapping[str, str] | None = None, target: bool = True
+    scenario_result: Result, formats: Mapping[str, str] | None = None, target: bool = True
 ) -> str:
     """Return the workload of a result in words.
 
     Args:
-        result: Result of a scenario.
+        scenario_result: Result of a scenario.
         formats: Formats to name; None names all.
         target: Whether to name the speed that the workload asks for.
 
     """
-    texts = result.texts
+    texts = scenario_result.texts
     if texts["workload.kind"] == "stated":
         return "no model is run: rates, if any, are stated"
-    values = {
+    workload_values = {
         path.partition(".")[2]: input_record.value
-        for path, input_record in result.inputs.items()
+        for path, input_record in scenario_result.inputs.items()
         if path.startswith(("workload.", "cluster."))
     }
     if texts["workload.kind"] == "training":
         step = (
-            f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} "
+            f"{workload_values['global_batch']:,.0f} sequences of "
+            f"{workload_values['sequence_length']:,.0f} "
             "tokens per step"
         )
         return (
             f"{texts['workload.model']} training, {step}, "
-            f"{texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
+            f"{texts['workload.precision'].upper()}, {workload_values['chips']:,.0f} chips"
         )
     parts = [
         texts["workload.model"],
-        f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out",
-        _formats_words(_displayed_formats(result) if formats is None else formats),
+        f"{workload_values['input_tokens']:,.0f} tokens in, "
+        f"{workload_values['output_tokens']:,.0f} out",
+        _formats_words(_displayed_formats(scenario_result) if formats is None else formats),
     ]
     # of a held plan there is none
-    if target and "interactivity" in values:
-        parts.append(f"at least {values['interactivity']:g} tokens/s per user")
+    if target and "interactivity" in workload_values:
+        parts.append(f"at least {workload_values['interactivity']:g} tokens/s per user")
     return ", ".join(filter(None, parts))
 
 
-def binding(result: Result, phase: str) -> str:
+def binding(scenario_result: Result, phase: str) -> str:
     """Return the bound that takes the most time of a phase, with its share."""
-    bounds = result.bounds.get(phase)
+    bounds = scenario_result.bounds.get(phase)
     if not bounds:
         return "-"
-    name = max(bounds, key=lambda key: bounds[key])
-    return f"{name} {bounds[name] * 100:.0f} %"
+    bound_name = max(bounds, key=lambda bound_key: bounds[bound_key])
+    return f"{bound_name} {bounds[bound_name] * 100:.0f} %"
 
 
 # how a result stands against measurements
@@ -360,11 +386,17 @@ SHARES = Record(
     Member(
         "shares",
         {str: {str: float}},
-        lambda result: {
-            name: shares for name, shares in result.shares.items() if name != "directness"
+        lambda scenario_result: {
+            share_name: shares
+            for share_name, shares in scenario_result.shares.items()
+            if share_name != "directness"
         },
     ),
-    Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
+    Member(
+        "directness",
+        {str: float},
+        lambda scenario_result: scenario_result.shares.get("directness", {}),
+    ),
 )
 WAITING = Record(
     Member("available", Maybe(Record(*Available._fields[:-1]))),
@@ -375,8 +407,9 @@ DELIVERY = Record(
     Member(
         "bill_dates",
         {str: float},
-        lambda result: {
-            name: getattr(result.ages, name) for name in ("later", "older", "hour_older")
+        lambda scenario_result: {
+            age_name: getattr(scenario_result.ages, age_name)
+            for age_name in ("later", "older", "hour_older")
         },
     ),
     Member("hall_cooling", str | None),
@@ -384,9 +417,9 @@ DELIVERY = Record(
 )
 
 
-def available_words(result: Result) -> list[str]:
+def available_words(scenario_result: Result) -> list[str]:
     """Print when a system is there, and the cost of waiting; empty where nobody states it."""
-    available, cost = result.available, result.metrics["waiting_usd_per_chip"]
+    available, cost = scenario_result.available, scenario_result.metrics["waiting_usd_per_chip"]
     if available is None:
         return []
     months = f"the {available.months:.0f} months until then"
@@ -400,19 +433,20 @@ def available_words(result: Result) -> list[str]:
 NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 
 
-def requested_settings(result: Result) -> JsonObject:
-    """Return the requested settings of `result` by name."""
-    documents = result.origin.documents if result.origin else {}
+def requested_settings(scenario_result: Result) -> JsonObject:
+    """Return the requested settings of `scenario_result` by name."""
+    documents = scenario_result.origin.documents if scenario_result.origin else {}
     settings: JsonObject = {
-        name: documents.get(name) for name in ("site", "terms", "workload", "cluster")
+        document_name: documents.get(document_name)
+        for document_name in ("site", "terms", "workload", "cluster")
     }
-    settings |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    settings |= {path.partition(".")[2]: scenario_result.texts.get(path) for path in NAMED}
     software = settings["software"] or DRAWN
     own_practice = software in LEVELS or software[:1].isdigit()
     settings["practice"] = "own" if own_practice else software
     settings["formats"] = {
-        path.partition(".")[2]: text
-        for path, text in sorted(result.texts.items())
+        path.partition(".")[2]: format_text
+        for path, format_text in sorted(scenario_result.texts.items())
         if path == "workload.precision" or path.endswith("_format")
     }
     return settings
@@ -424,7 +458,11 @@ CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV i
 def context_of_system(inputs: ResolvedScenario) -> JsonObject:
     """Return the context columns of a CSV row without a workload."""
     scenario = inputs.scenario
-    settings = {path: text for path, text in inputs.settings.items() if isinstance(text, str)}
+    settings = {
+        path: setting_value
+        for path, setting_value in inputs.settings.items()
+        if isinstance(setting_value, str)
+    }
     return {
         "scenario": scenario.name,
         "system": inputs.system.id,
@@ -434,28 +472,29 @@ def context_of_system(inputs: ResolvedScenario) -> JsonObject:
     }
 
 
-def _result_draft_tokens(result: Result) -> float | None:
+def _result_draft_tokens(scenario_result: Result) -> float | None:
     """Return the draft tokens per step of a serving plan.
 
     The value is None where the result has no serving plan.
     """
-    if not isinstance(result.plan, ServingPlan):
+    if not isinstance(scenario_result.plan, ServingPlan):
         return None
-    stated = result.inputs.get(DRAFTS)  # on a plan that is held, whatever it drafts
-    return float(result.plan.decode.drafts if stated is None else stated.value)
+    stated = scenario_result.inputs.get(DRAFTS)  # on a plan that is held, whatever it drafts
+    return float(scenario_result.plan.decode.drafts if stated is None else stated.value)
 
 
-def deployed(result: Result) -> JsonObject:
-    """Return the production settings of `result` by name.
+def deployed(scenario_result: Result) -> JsonObject:
+    """Return the production settings of `scenario_result` by name.
 
     The settings are draft tokens, formats, practice, software and engine.
     """
     more = {
-        name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
+        setting_name: scenario_result.texts.get(f"workload.{setting_name}")
+        for setting_name in ("practice", "software", "engine")
     }
     return {
-        "draft_tokens": _result_draft_tokens(result),
-        "formats": requested_settings(result)["formats"],
+        "draft_tokens": _result_draft_tokens(scenario_result),
+        "formats": requested_settings(scenario_result)["formats"],
         **more,
     }
 
@@ -463,34 +502,38 @@ def deployed(result: Result) -> JsonObject:
 PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "workload.ttft"}
 
 
-def promise(result: Result) -> dict[str, float | None]:
+def promise(scenario_result: Result) -> dict[str, float | None]:
     """Return the promised speed and first-token latency of every user.
 
     A value is None where nothing is promised.
     """
     return {
-        name: result.inputs[path].value or None
-        for name, path in PROMISED.items()
-        if path in result.inputs
+        promise_name: scenario_result.inputs[path].value or None
+        for promise_name, path in PROMISED.items()
+        if path in scenario_result.inputs
     }
 
 
-def deployed_words(results: Sequence[Result]) -> str:
-    """Return draft tokens, software maturity and operator of `results` in words.
+def deployed_words(scenario_results: Sequence[Result]) -> str:
+    """Return draft tokens, software maturity and operator of `scenario_results` in words.
 
     Software is left out where every result draws it. A fleet as operator is left out.
     """
     words = []
-    drafts = set(map(_result_draft_tokens, results))
+    drafts = set(map(_result_draft_tokens, scenario_results))
     count = drafts.pop()
     if drafts:
         words.append("speculative decoding differs")
     elif count is not None:
         tokens = f"of {count:g} token{'' if count == 1 else 's'}"
         words.append(f"speculative decoding {tokens if count else 'off'}")
-    if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results):
-        words.append(software_maturity_text(results))
-    operators = {result.texts.get(OPERATED_BY, FLEET) for result in results} - {FLEET}
+    if any(
+        scenario_result.texts.get(SOFTWARE, DRAWN) != DRAWN for scenario_result in scenario_results
+    ):
+        words.append(software_maturity_text(scenario_results))
+    operators = {
+        scenario_result.texts.get(OPERATED_BY, FLEET) for scenario_result in scenario_results
+    } - {FLEET}
     if operators:
         operator = operators.pop()
         words.append("operators differ" if operators else OPERATOR_WORDS[operator])
@@ -498,7 +541,7 @@ def deployed_words(results: Sequence[Result]) -> str:
 
 
 def values_by_scenario(
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     values_of: Callable[[Result], JsonMapping] = requested_settings,
 ) -> JsonObject:
     """Return values by name, merged where all results agree.
@@ -506,33 +549,37 @@ def values_by_scenario(
     A value that differs is a mapping from scenario to value.
 
     Args:
-        results: Results of the scenarios.
+        scenario_results: Results of the scenarios.
         values_of: Function that returns the values of a result by name.
 
     """
     by_name: dict[str, JsonObject] = {}
-    for result in results:
-        for name, value in values_of(result).items():
-            by_name.setdefault(name, {})[result.scenario] = value
+    for scenario_result in scenario_results:
+        for setting_name, setting_value in values_of(scenario_result).items():
+            by_name.setdefault(setting_name, {})[scenario_result.scenario] = setting_value
     return {
-        name: next(iter(values.values())) if len(set(map(str, values.values()))) == 1 else values
-        for name, values in by_name.items()
+        setting_name: next(iter(scenario_values.values()))
+        if len(set(map(str, scenario_values.values()))) == 1
+        else scenario_values
+        for setting_name, scenario_values in by_name.items()
     }
 
 
 def plan_option_text(plan: JsonMapping | None) -> str:
     """Return the axes of a plan as `--plan` takes them."""
     return ",".join(
-        f"{name}={value:g}"
-        for name, value in (plan or {}).items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
+        f"{axis_name}={axis_value:g}"
+        for axis_name, axis_value in (plan or {}).items()
+        if isinstance(axis_value, (int, float)) and not isinstance(axis_value, bool)
     )
 
 
-def missing_notes(result: Result) -> list[str]:
+def missing_notes(scenario_result: Result) -> list[str]:
     """Return a note for every reason that leaves metrics null."""
     absent: dict[str, list[str]] = {}
-    for name, value in result.metrics.items():
-        if value is None:
-            absent.setdefault(why_absent(result, name), []).append(name)
-    return [f"not computed: {', '.join(names)}: {why}" for why, names in absent.items()]
+    for metric_name, metric_value in scenario_result.metrics.items():
+        if metric_value is None:
+            absent.setdefault(why_absent(scenario_result, metric_name), []).append(metric_name)
+    return [
+        f"not computed: {', '.join(metric_names)}: {why}" for why, metric_names in absent.items()
+    ]

@@ -57,7 +57,10 @@ LIST_ROW = Record(
 )
 STATE = Record(
     "scenario",
-    *(Member(name, str | None) for name in ("system", "tco_version", "data_hash", "data_date")),
+    *(
+        Member(member_name, str | None)
+        for member_name in ("system", "tco_version", "data_hash", "data_date")
+    ),
     Member("metrics", {str: float | None}),
     Member("inputs", [StateInput]),
     Member("formulas", {str: str}),
@@ -66,22 +69,30 @@ SHOW = Document("baseline-show", "name", Member("scenarios", [STATE]))
 
 
 def saved_answer(
-    catalogue: Catalogue, name: str, scenarios: Sequence[str], stayed: Sequence[str]
+    catalogue: Catalogue, baseline_name: str, scenarios: Sequence[str], stayed: Sequence[str]
 ) -> Answer:
     """Return the answer on scenarios saved to a baseline.
 
     Args:
         catalogue: Catalogue of the evaluated scenarios.
-        name: Name of the baseline.
+        baseline_name: Name of the baseline.
         scenarios: Names of the saved scenarios.
         stayed: Names of the scenarios that stay as they were.
 
     """
-    path = str(baseline_path(name))
-    content = {"name": name, "path": path, "scenarios": scenarios, "stayed": stayed}
-    rows, row = [SavedScenario(scenario, path) for scenario in scenarios], Record(SavedScenario)
+    path = str(baseline_path(baseline_name))
+    content = {"name": baseline_name, "path": path, "scenarios": scenarios, "stayed": stayed}
+    saved_scenarios, scenario_record = (
+        [SavedScenario(scenario, path) for scenario in scenarios],
+        Record(SavedScenario),
+    )
     below = [f"As they were: {', '.join(stayed)}."] if stayed else []
-    return SAVE.answer(catalogue, content, lambda: [row.table(rows, below=below)], (row, rows))
+    return SAVE.answer(
+        catalogue,
+        content,
+        lambda: [scenario_record.table(saved_scenarios, below=below)],
+        (scenario_record, saved_scenarios),
+    )
 
 
 def baseline_list_answer(
@@ -97,11 +108,11 @@ def baseline_list_answer(
     """
     items = [
         {
-            "id": name,
-            "path": str(baseline_path(name)),
+            "id": baseline_name,
+            "path": str(baseline_path(baseline_name)),
             "error" if isinstance(scenarios, str) else "scenarios": scenarios,
         }
-        for name, scenarios in baselines.items()
+        for baseline_name, scenarios in baselines.items()
     ]
     title = "1 baseline" if len(items) == 1 else f"{len(items)} baselines"
     return LIST.answer(
@@ -110,29 +121,36 @@ def baseline_list_answer(
 
 
 def kept_answer(
-    catalogue: Catalogue, name: str, states: Mapping[str, JsonMapping], metrics: Sequence[str]
+    catalogue: Catalogue,
+    baseline_name: str,
+    states: Mapping[str, JsonMapping],
+    metrics: Sequence[str],
 ) -> Answer:
     """Return the answer on the metrics that a baseline keeps.
 
     Args:
         catalogue: Catalogue that the answer names as its data.
-        name: Name of the baseline.
+        baseline_name: Name of the baseline.
         states: Saved states by scenario.
         metrics: Metrics to show, in this order.
 
     """
-    values = metrics_with_ratios(states)
-    rows = [
-        StateMetric(scenario, metric, METRICS[metric].unit, values[scenario][metric])
+    metric_values = metrics_with_ratios(states)
+    metric_rows = [
+        StateMetric(scenario, metric, METRICS[metric].unit, metric_values[scenario][metric])
         for scenario in states
         for metric in metrics
-        if metric in values[scenario]
+        if metric in metric_values[scenario]
     ]
     content = [
         {
             **state,
             "scenario": scenario,
-            "metrics": {row.metric: row.value for row in rows if row.scenario == scenario},
+            "metrics": {
+                metric_row.metric: metric_row.value
+                for metric_row in metric_rows
+                if metric_row.scenario == scenario
+            },
             "inputs": [StateInput(path, *quantity) for path, quantity in state["inputs"].items()],
         }
         for scenario, state in states.items()
@@ -141,29 +159,33 @@ def kept_answer(
     def table() -> Table:
         lines = []
         for metric in metrics:
-            numbers = [row.value for row in rows if row.metric == metric]
+            numbers = [
+                metric_row.value for metric_row in metric_rows if metric_row.metric == metric
+            ]
             if numbers:
                 largest = max(abs(number) for number in numbers if number is not None)
                 unit, size = scaled_unit(METRICS[metric].unit, largest)
-                values_or_none = (values[scenario].get(metric) for scenario in states)
+                values_or_none = (metric_values[scenario].get(metric) for scenario in states)
                 cells = (
-                    "-" if value is None else significant(value / size, 6)
-                    for value in values_or_none
+                    "-" if metric_value is None else significant(metric_value / size, 6)
+                    for metric_value in values_or_none
                 )
                 lines.append((metric, unit, *cells))
         origins: dict[str, list[str]] = {}
         for scenario, state in states.items():
             origins.setdefault(_provenance(state), []).append(scenario)
-        above = [f"{', '.join(names)}: {origin}." for origin, names in origins.items()]
+        above = [
+            f"{', '.join(scenario_names)}: {origin}." for origin, scenario_names in origins.items()
+        ]
         below = ["Base case: every input at its value. tco metrics list says what each one means."]
         columns = ("metric", "unit", *states)
-        return Table(columns, lines, f"Baseline {name}", above, below, align="ll")
+        return Table(columns, lines, f"Baseline {baseline_name}", above, below, align="ll")
 
     return SHOW.answer(
         catalogue,
-        {"name": name, "scenarios": content},
+        {"name": baseline_name, "scenarios": content},
         lambda: [table()],
-        (Record(StateMetric), rows),
+        (Record(StateMetric), metric_rows),
     )
 
 

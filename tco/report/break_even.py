@@ -52,12 +52,12 @@ def _reached_targets(solution: Solution) -> list[ReachedTarget]:
 
 def _solution_points(solution: Solution) -> list[SolutionPoint]:
     """Return the metric over the range of the input, crossings among it."""
-    points = [(value, metric, False) for value, metric in solution.points]
+    points = [(input_value, metric, False) for input_value, metric in solution.points]
     points += [(crossing.value, crossing.metric, True) for crossing in solution.breaks]
     today = solution.today
     return [
-        SolutionPoint(today.plain(value), today.unit, metric, crossing)
-        for value, metric, crossing in sorted(points, key=lambda point: point[0])
+        SolutionPoint(today.plain(input_value), today.unit, metric, crossing)
+        for input_value, metric, crossing in sorted(points, key=lambda point: point[0])
     ]
 
 
@@ -70,8 +70,8 @@ def _setting(solution: Solution) -> str | None:
 
 def _rounded_setting(solution: Solution) -> str:
     # six digits, as a reader types it
-    value = solution.breaks[0].value
-    rounded = value if solution.today.stepwise else float(f"{value:.6g}")
+    input_value = solution.breaks[0].value
+    rounded = input_value if solution.today.stepwise else float(f"{input_value:.6g}")
     return f"{solution.path}={solution.today.text(rounded)}"
 
 
@@ -138,21 +138,21 @@ def solution_answer(catalogue: Catalogue, solution: Solution) -> Answer:
     )
 
 
-def _input_value_text(solution: Solution, value: float | None, digits: int = 4) -> str:
+def _input_value_text(solution: Solution, input_value: float | None, digits: int = 4) -> str:
     # as tables show it
-    if value is None:
+    if input_value is None:
         return ""
     today = solution.today
-    return today.text(value) if today.stepwise else fixed_digits(value, digits)
+    return today.text(input_value) if today.stepwise else fixed_digits(input_value, digits)
 
 
-def _input_change_text(solution: Solution, value: float) -> str:
+def _input_change_text(solution: Solution, input_value: float) -> str:
     """Print the change from today's value, in months or per cent; empty where that is zero."""
     today = solution.today
     if isinstance(today, Moment):
-        months = today.months_to(value)
+        months = today.months_to(input_value)
         return f"{months:+d} month{'' if abs(months) == 1 else 's'}"
-    return f"{(value / today.value - 1) * 100:+.3g} %" if today.value else ""
+    return f"{(input_value / today.value - 1) * 100:+.3g} %" if today.value else ""
 
 
 def _solution_table(solution: Solution) -> Table:
@@ -164,16 +164,16 @@ def _solution_table(solution: Solution) -> Table:
         f"{_target_words(solution)}"
     )
     low, high = (
-        f"{_input_value_text(solution, value, 3)} {unit}".rstrip()
-        for value, _ in (solution.points[0], solution.points[-1])
+        f"{_input_value_text(solution, input_value, 3)} {unit}".rstrip()
+        for input_value, _ in (solution.points[0], solution.points[-1])
     )
     above = [
         f"Searched from {low} to {high}, the plan {solution.plan}. All else as in the base case."
     ]
     centre = fixed_digits(solution.centre, 4)
-    rows = [["base case", _input_value_text(solution, today.value), "", centre]]
+    crossing_rows = [["base case", _input_value_text(solution, today.value), "", centre]]
     step = "first month at the target" if today.stepwise else "steps over the target"
-    rows += [
+    crossing_rows += [
         [
             step if crossing.metric != crossing.short else "at the target",
             _input_value_text(solution, crossing.value),
@@ -191,7 +191,7 @@ def _solution_table(solution: Solution) -> Table:
         "change" if today.value else "",
         headed(metric.label, metric.unit),
     )
-    return Table(columns, rows, title, above, below)
+    return Table(columns, crossing_rows, title, above, below)
 
 
 def _target_words(solution: Solution) -> str:
@@ -230,10 +230,17 @@ def map_answer(catalogue: Catalogue, regions: Map) -> Answer:
 
     """
     x, y = regions.x, regions.y
-    names = (x.path, y.path, *(f"{regions.metric} {name}" for name in regions.scenarios))
-    row = Record(
-        *(Member(name, float | None, str(column)) for column, name in enumerate(names)),
-        Member("best", str | None, str(len(names))),
+    column_names = (
+        x.path,
+        y.path,
+        *(f"{regions.metric} {scenario_name}" for scenario_name in regions.scenarios),
+    )
+    map_record = Record(
+        *(
+            Member(column_name, float | None, str(column))
+            for column, column_name in enumerate(column_names)
+        ),
+        Member("best", str | None, str(len(column_names))),
     )
     points = [
         (x_value, y_value, *regions.values[:, down, right], best)
@@ -244,9 +251,11 @@ def map_answer(catalogue: Catalogue, regions: Map) -> Answer:
     ]
     context = regions.results[0].context | {
         "scenario": ";".join(regions.scenarios),
-        "system": ";".join(result.system for result in regions.results),
+        "system": ";".join(scenario_result.system for scenario_result in regions.results),
     }
-    return MAP.answer(catalogue, regions, lambda: [_map_table(regions)], (row, points), of=context)
+    return MAP.answer(
+        catalogue, regions, lambda: [_map_table(regions)], (map_record, points), of=context
+    )
 
 
 def _map_table(regions: Map) -> Table:
@@ -258,21 +267,21 @@ def _map_table(regions: Map) -> Table:
     title = f"Which scenario has the best {METRICS[regions.metric].label}"
     shares = regions.leaders
     legend = ", ".join(
-        f"{sign} {name} ({shares[name] * 100:.0f} %)"
-        for sign, name in zip(signs, regions.scenarios, strict=True)
+        f"{sign} {scenario_name} ({shares[scenario_name] * 100:.0f} %)"
+        for sign, scenario_name in zip(signs, regions.scenarios, strict=True)
     )
     best = regions.best
-    rows = [
+    map_rows = [
         [
-            significant(float(value), DIGITS),
+            significant(float(y_value), DIGITS),
             *(
                 NONE if scenario_index == NOBODY else signs[scenario_index]
-                for scenario_index in row
+                for scenario_index in best_row
             ),
         ]
-        for value, row in zip(regions.y.values, best.tolist(), strict=True)
+        for y_value, best_row in zip(regions.y.values, best.tolist(), strict=True)
     ]
-    winners = [name for name, share in shares.items() if share]
+    winners = [scenario_name for scenario_name, share in shares.items() if share]
     spans = [
         f"{short_name(axis.path)} from {significant(float(axis.values[0]), DIGITS)} to "
         f"{significant(float(axis.values[-1]), DIGITS)} {input_unit(axis.path, axis.unit)}".rstrip()
@@ -287,5 +296,5 @@ def _map_table(regions: Map) -> Table:
         sentence = f"{winners[0]} is best everywhere: {' and '.join(spans)}."
         return Table((), [], title, [sentence], below)
     legend = f"{legend}. To the right: {regions.x.words}. Down: {regions.y.words}."
-    columns = ("", *(significant(float(value), DIGITS) for value in regions.x.values))
-    return Table(columns, rows, title, [legend], below)
+    columns = ("", *(significant(float(x_value), DIGITS) for x_value in regions.x.values))
+    return Table(columns, map_rows, title, [legend], below)

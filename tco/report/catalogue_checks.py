@@ -14,13 +14,13 @@ from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
 
 CHECKS = {
-    name: Document(
-        f"{name}-check",
-        Member("ok", bool, lambda result: not result.findings),
+    entry_kind: Document(
+        f"{entry_kind}-check",
+        Member("ok", bool, lambda check_outcome: not check_outcome.findings),
         Member("findings", [str]),
-        *([Member("published", [ReproducedFigure])] if name == "scenarios" else []),
+        *([Member("published", [ReproducedFigure])] if entry_kind == "scenarios" else []),
     )
-    for name in ENTRY_KINDS
+    for entry_kind in ENTRY_KINDS
 }
 FINDING = Record(Member("finding", read=str, label="finding"))
 # folders whose values are checked with those of parts
@@ -48,17 +48,19 @@ class CheckResult(NamedTuple):
     published: Sequence[ReproducedFigure] = ()
 
 
-def check_result(name: str, catalogue: Catalogue, figure_kind: str | None = None) -> CheckResult:
+def check_result(
+    entry_kind: str, catalogue: Catalogue, figure_kind: str | None = None
+) -> CheckResult:
     """Return the result of the check of a kind of entry.
 
     Args:
-        name: Name of the kind, a key of `CHECKS`.
+        entry_kind: Name of the kind, a key of `CHECKS`.
         catalogue: Holds the entries.
         figure_kind: Kind of published figures to check; None checks every scenario, and all
             published figures that test something.
 
     """
-    if name == "scenarios":
+    if entry_kind == "scenarios":
         return _scenario_result(catalogue, figure_kind)
     finders: dict[str, Callable[[Catalogue], list[str]]] = {
         "parts": _part_findings,
@@ -67,29 +69,32 @@ def check_result(name: str, catalogue: Catalogue, figure_kind: str | None = None
         "rebates": _agreement_findings,
         "sources": _source_findings,
     }
-    return CheckResult(finders.get(name, partial(_document_findings, name))(catalogue))
+    return CheckResult(finders.get(entry_kind, partial(_document_findings, entry_kind))(catalogue))
 
 
-def check_answer(name: str, catalogue: Catalogue, result: CheckResult) -> Answer:
+def check_answer(entry_kind: str, catalogue: Catalogue, check_outcome: CheckResult) -> Answer:
     """Return the answer of a check.
 
     The published figures stand below the findings, beside the computed values.
 
     Args:
-        name: Name of the kind, a key of `CHECKS`.
+        entry_kind: Name of the kind, a key of `CHECKS`.
         catalogue: Holds the checked entries.
-        result: Result of the check.
+        check_outcome: Result of the check.
 
     """
-    findings = result.findings
-    title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
-    row = FINDING if findings else Record()
+    findings = check_outcome.findings
+    title = f"{entry_kind}: {len(findings)} findings" if findings else f"{entry_kind}: all in order"
+    finding_record = FINDING if findings else Record()
 
     def tables() -> list[Table]:
-        table = row.table(findings, title)
-        return [table, *(_published_tables(result.published) if result.published else ())]
+        table = finding_record.table(findings, title)
+        return [
+            table,
+            *(_published_tables(check_outcome.published) if check_outcome.published else ()),
+        ]
 
-    return CHECKS[name].answer(catalogue, result, tables, (row, findings))
+    return CHECKS[entry_kind].answer(catalogue, check_outcome, tables, (finding_record, findings))
 
 
 def _published_tables(figures: Sequence[ReproducedFigure]) -> list[Table]:
@@ -118,24 +123,24 @@ def _system_findings(catalogue: Catalogue) -> list[str]:
 
     if findings := check_systems(catalogue):
         return findings
-    for name in catalogue.ids("systems"):
-        for variant in single_variants(catalogue.document("systems", name, "system")[1]):
+    for system_id in catalogue.ids("systems"):
+        for variant in single_variants(catalogue.document("systems", system_id, "system")[1]):
             try:
-                bill = bill_of_system(catalogue, name, {}, variant)
+                bill = bill_of_system(catalogue, system_id, {}, variant)
                 findings += unstated(bill.system, catalogue)
             except TcoError as error:
-                key, option = next(iter(variant.items()), ("", ""))
-                findings.append(f"{name} {key}={option}: {error}")
+                variant_key, option = next(iter(variant.items()), ("", ""))
+                findings.append(f"{system_id} {variant_key}={option}: {error}")
     return list(dict.fromkeys(findings))
 
 
 def _model_findings(catalogue: Catalogue) -> list[str]:
     from tco.models.architecture import load_model
 
-    def read_model(name: str) -> None:
-        source = load_model(catalogue, name).source
+    def read_model(model_id: str) -> None:
+        source = load_model(catalogue, model_id).source
         if source and source not in catalogue.sources:
-            raise unknown("source", source, catalogue.sources, str(catalogue.models[name]))
+            raise unknown("source", source, catalogue.sources, str(catalogue.models[model_id]))
 
     return list(_read_errors(read_model, catalogue.models).values())
 
@@ -145,10 +150,10 @@ def _agreement_findings(catalogue: Catalogue) -> list[str]:
     from tco.cost.ownership import load_agreement
 
     findings = check_documents(catalogue, "rebates")
-    for name in catalogue.ids("rebates"):
+    for agreement_id in catalogue.ids("rebates"):
         findings += [
-            f"rebates/{name}.toml: covers the unknown part {part!r}"
-            for part in load_agreement(catalogue, name).parts
+            f"rebates/{agreement_id}.toml: covers the unknown part {part!r}"
+            for part in load_agreement(catalogue, agreement_id).parts
             if part not in catalogue.parts
         ]
     return findings
@@ -166,10 +171,10 @@ def _document_findings(folder: str, catalogue: Catalogue) -> list[str]:
     if findings := check_documents(catalogue, folder):
         return findings
     errors = _read_errors(partial(_read_names, catalogue, folder), catalogue.ids(folder))
-    return [f"{folder}/{name}.toml: {error}" for name, error in errors.items()]
+    return [f"{folder}/{document_name}.toml: {error}" for document_name, error in errors.items()]
 
 
-def _read_names(catalogue: Catalogue, folder: str, name: str) -> None:
+def _read_names(catalogue: Catalogue, folder: str, document_name: str) -> None:
     """Read whatever the texts of a document name: a tenure, a model, switches, an owner.
 
     The document replaces that of its kind in the inputs of the headline.
@@ -183,12 +188,12 @@ def _read_names(catalogue: Catalogue, folder: str, name: str) -> None:
     from tco.system.scale_out_network import optic_part, switch_part
 
     if folder == "perspectives":
-        load_perspective(catalogue, name)
+        load_perspective(catalogue, document_name)
         return
     if folder == "traffic":
-        load_traffic(catalogue, name)
+        load_traffic(catalogue, document_name)
         return
-    inputs = plain_inputs(catalogue, {DOCUMENT_KINDS[folder].group: name})
+    inputs = plain_inputs(catalogue, {DOCUMENT_KINDS[folder].group: document_name})
     for path in NAMING_TEXTS.get(folder, ()):
         inputs.text(path)
     if folder == "workloads" and inputs.kind != "stated":
@@ -200,13 +205,13 @@ def _read_names(catalogue: Catalogue, folder: str, name: str) -> None:
         port_rate(inputs.text("cluster.port"), "cluster.port")
 
 
-def _read_errors(read: Callable[[str], None], names: Iterable[str]) -> dict[str, str]:
+def _read_errors(read: Callable[[str], None], entry_names: Iterable[str]) -> dict[str, str]:
     errors = {}
-    for name in names:
+    for entry_name in entry_names:
         try:
-            read(name)
+            read(entry_name)
         except TcoError as error:
-            errors[name] = str(error)
+            errors[entry_name] = str(error)
     return errors
 
 
@@ -217,19 +222,19 @@ def _scenario_result(catalogue: Catalogue, figure_kind: str | None) -> CheckResu
 
     findings: list[str] = []
     figures: list[ReproducedFigure] = []
-    for name, path in catalogue.scenarios.items() if figure_kind is None else ():
+    for scenario_name, path in catalogue.scenarios.items() if figure_kind is None else ():
         try:
             findings += check_scenario(path, catalogue.toml(path), catalogue.sources)
-            evaluate(name, catalogue=catalogue)
+            evaluate(scenario_name, catalogue=catalogue)
         except TcoError as error:
-            findings.append(f"{name}: {error}")
-    for name, path in catalogue.published.items():
+            findings.append(f"{scenario_name}: {error}")
+    for scenario_name, path in catalogue.published.items():
         try:
             file_findings = check_scenario(path, catalogue.toml(path), catalogue.sources)
             if file_findings:
                 findings += file_findings
                 continue
-            file = publication(catalogue, name, figure_kind)
+            file = publication(catalogue, scenario_name, figure_kind)
             figures += [
                 figure
                 for figure in file.figures
@@ -237,5 +242,5 @@ def _scenario_result(catalogue: Catalogue, figure_kind: str | None) -> CheckResu
             ]
             findings += file.findings()
         except TcoError as error:
-            findings.append(f"published/{name}: {error}")
+            findings.append(f"published/{scenario_name}: {error}")
     return CheckResult(findings, figures)

@@ -64,17 +64,24 @@ def _list_parts(catalogue: Catalogue) -> Iterator[PartEntry]:
     """Yield every part by id."""
     from tco.cost.price_dates import source_table_name
 
-    names = _chip_names(catalogue)
+    chip_names = _chip_names(catalogue)
     rows_by_part: dict[str, list[CatalogueRow]] = {}
-    for (part, _), rows in catalogue.part_rows.items():
-        rows_by_part.setdefault(part, []).extend(rows)
+    for (part, _), catalogue_rows in catalogue.part_rows.items():
+        rows_by_part.setdefault(part, []).extend(catalogue_rows)
     for part, attributes in sorted(catalogue.parts.items()):
         # of a whole part, or of what an assembly adds to parts with prices of their own
-        priced_as = next((name for name in ("price", "own_price") if name in attributes), "")
+        priced_as = next(
+            (
+                price_attribute
+                for price_attribute in ("price", "own_price")
+                if price_attribute in attributes
+            ),
+            "",
+        )
         price = catalogue.part_input(part, priced_as, LAST_DATE) if priced_as else NO_PRICE
         yield PartEntry(
             part,
-            names.get(part, ""),
+            chip_names.get(part, ""),
             source_table_name(rows_by_part[part][0].where),
             price.value,
             priced_as,
@@ -82,58 +89,63 @@ def _list_parts(catalogue: Catalogue) -> Iterator[PartEntry]:
             price.kind,
             price.source,
             len(attributes),
-            any(row.overlay for row in rows_by_part[part]),
+            any(catalogue_row.overlay for catalogue_row in rows_by_part[part]),
         )
 
 
 def _chip_names(catalogue: Catalogue) -> dict[str, str]:
-    names: dict[str, str] = {}
+    chip_names: dict[str, str] = {}
     for folder in catalogue.folders:
         path = folder / "accelerators.csv"
         if path.is_file():
-            for _, row in read_csv(path, ("name", "part")):
-                names.setdefault(row["part"], row["name"])
-    return names
+            for _, chip_row in read_csv(path, ("name", "part")):
+                chip_names.setdefault(chip_row["part"], chip_row["name"])
+    return chip_names
 
 
 def _list_systems(catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield every system, also one whose file lacks a key or has malformed variants."""
     from tco.catalog.system_tree import variant_options
 
-    for name in catalogue.ids("systems"):
-        document = catalogue.document("systems", name, "system")[1]
+    for system_id in catalogue.ids("systems"):
+        document = catalogue.document("systems", system_id, "system")[1]
         variants = document.get("variants")
         options = variant_options(variants) if isinstance(variants, dict) else {}
         texts = dict.fromkeys(("name", "chip", "cooling"), "")
-        yield {**texts, **document, "id": name, "variants": options}
+        yield {**texts, **document, "id": system_id, "variants": options}
 
 
 def _list_models(catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield every model; one that cannot be read has only its id and the reason."""
     from tco.models.architecture import load_model
 
-    for name in catalogue.models:
+    for model_id in catalogue.models:
         try:
-            model = load_model(catalogue, name)
-            yield {key: getattr(model, key) for key in ("id", *MODEL_SIZES, "source")}
+            model = load_model(catalogue, model_id)
+            yield {
+                model_key: getattr(model, model_key) for model_key in ("id", *MODEL_SIZES, "source")
+            }
         except TcoError as error:
-            yield {"id": name, "not_read": str(error)}
+            yield {"id": model_id, "not_read": str(error)}
 
 
 def _list_scenarios(catalogue: Catalogue) -> list[Scenario]:
     from tco.scenario.document import load_scenario
 
-    return [load_scenario(catalogue, name) for name in catalogue.scenarios]
+    return [load_scenario(catalogue, scenario_name) for scenario_name in catalogue.scenarios]
 
 
 def _list_agreements(catalogue: Catalogue) -> list[Agreement]:
     from tco.cost.ownership import load_agreement
 
-    return [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
+    return [load_agreement(catalogue, agreement_id) for agreement_id in catalogue.ids("rebates")]
 
 
 def _list_documents(folder: str, catalogue: Catalogue) -> list[DocumentContents]:
-    return [document_contents(catalogue, folder, name) for name in catalogue.ids(folder)]
+    return [
+        document_contents(catalogue, folder, document_name)
+        for document_name in catalogue.ids(folder)
+    ]
 
 
 def _list_metrics(_: Catalogue) -> list[MetricEntry]:
@@ -142,8 +154,8 @@ def _list_metrics(_: Catalogue) -> list[MetricEntry]:
 
     better = {None: "", True: "less", False: "more"}
     return [
-        MetricEntry(name, metric.unit, better[is_worse(name, 1.0)], metric.label)
-        for name, metric in METRICS.items()
+        MetricEntry(metric_name, metric.unit, better[is_worse(metric_name, 1.0)], metric.label)
+        for metric_name, metric in METRICS.items()
     ]
 
 
@@ -157,8 +169,8 @@ LISTS = {
         _list_models,
         Record(
             "id",
-            *(Member(name, int, optional=True) for name in MODEL_SIZES),
-            *(Member(name, optional=True) for name in ("source", "not_read")),
+            *(Member(size_name, int, optional=True) for size_name in MODEL_SIZES),
+            *(Member(member_name, optional=True) for member_name in ("source", "not_read")),
         ),
     ),
     "scenarios": EntryList(
@@ -188,7 +200,7 @@ LISTS = {
             partial(_list_documents, folder),
             Record(
                 Member("id", read="name"),
-                *(Member(key, str | None, f"texts.{key}.0") for key in kind.texts),
+                *(Member(text_key, str | None, f"texts.{text_key}.0") for text_key in kind.texts),
                 Member("own", bool, "is_own"),
             ),
         )
@@ -196,29 +208,34 @@ LISTS = {
     },
 }
 LIST_DOCUMENTS = {
-    name: Document(f"{name}-list", Member("items", [entries.record], lambda items: items))
-    for name, entries in LISTS.items()
+    entry_kind: Document(
+        f"{entry_kind}-list", Member("items", [entries.record], lambda items: items)
+    )
+    for entry_kind, entries in LISTS.items()
 }
 
 
-def list_answer(name: str, catalogue: Catalogue) -> Answer:
+def list_answer(entry_kind: str, catalogue: Catalogue) -> Answer:
     """Return the list of a kind of entry, with a column for each member.
 
     Args:
-        name: Name of the kind, a key of `LISTS`.
+        entry_kind: Name of the kind, a key of `LISTS`.
         catalogue: Holds the entries.
 
     """
-    items = list(LISTS[name].items(catalogue))
+    items = list(LISTS[entry_kind].items(catalogue))
     columns = Record(
         *(
             _text_column(member)
-            for member in LISTS[name].record.members
+            for member in LISTS[entry_kind].record.members
             if not member.optional or any(member.of(item) is not None for item in items)
         )
     )
-    return LIST_DOCUMENTS[name].answer(
-        catalogue, items, lambda: [columns.table(items, f"{len(items)} {name}")], (columns, items)
+    return LIST_DOCUMENTS[entry_kind].answer(
+        catalogue,
+        items,
+        lambda: [columns.table(items, f"{len(items)} {entry_kind}")],
+        (columns, items),
     )
 
 
@@ -226,10 +243,12 @@ def _text_column(member: Member) -> Member:
     return Member(member.key, read=lambda item: _cell(member.of(item)), label=member.key, show=6)
 
 
-def _cell(value: Any) -> str | float:
+def _cell(member_value: Any) -> str | float:
     # a number with a fraction stays one, for tables to round
-    if isinstance(value, float):
-        return value
-    if isinstance(value, dict):
-        return " ".join(f"{key}={'|'.join(options)}" for key, options in value.items())
-    return "" if value is None else str(value)
+    if isinstance(member_value, float):
+        return member_value
+    if isinstance(member_value, dict):
+        return " ".join(
+            f"{variant_key}={'|'.join(options)}" for variant_key, options in member_value.items()
+        )
+    return "" if member_value is None else str(member_value)

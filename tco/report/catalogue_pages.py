@@ -49,35 +49,35 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
     """
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [
-        _part_row(catalogue, part, name, row)
-        for (owner, name), catalogue_rows in catalogue.part_rows.items()
+    part_rows = [
+        _part_row(catalogue, part, attribute_name, catalogue_row)
+        for (owner, attribute_name), catalogue_rows in catalogue.part_rows.items()
         if owner == part
-        for row in catalogue_rows
+        for catalogue_row in catalogue_rows
     ]
 
     def tables() -> list[Table]:
         notes = [
-            f"{row.attribute} {PART_ROW.only('value').members[0].text(row)} "
-            f"{PART_ROW.only('unit').members[0].text(row)}".rstrip()
-            + f": {row.note}"
-            for row in rows
-            if row.note
+            f"{part_row.attribute} {PART_ROW.only('value').members[0].text(part_row)} "
+            f"{PART_ROW.only('unit').members[0].text(part_row)}".rstrip()
+            + f": {part_row.note}"
+            for part_row in part_rows
+            if part_row.note
         ]
-        sources = sorted({row.source for row in rows})
-        used = [row for row in rows if not _why_unused(row, rows)]
-        unused = [row for row in rows if _why_unused(row, rows)]
+        sources = sorted({part_row.source for part_row in part_rows})
+        used = [part_row for part_row in part_rows if not _why_unused(part_row, part_rows)]
+        unused = [part_row for part_row in part_rows if _why_unused(part_row, part_rows)]
         above = [f"Systems with this part: {', '.join(_systems_with(catalogue, part)) or 'none'}"]
-        values = PART_ROW.only("attribute", "value", "unit", "low", "as_of").table(
+        values_table = PART_ROW.only("attribute", "value", "unit", "low", "as_of").table(
             used, f"Part {part}: values in use", above
         )
         origins = PART_ROW.only("attribute", "value", "kind", "directness", "source").table(
-            rows, "Where each value comes from"
+            part_rows, "Where each value comes from"
         )
-        tables = [values._replace(align="lrlll"), origins._replace(align="lrlll")]
+        tables = [values_table._replace(align="lrlll"), origins._replace(align="lrlll")]
         if unused:
             unused_values = UNUSED_ROW.table(
-                [(row, _why_unused(row, rows)) for row in unused],
+                [(part_row, _why_unused(part_row, part_rows)) for part_row in unused],
                 "Other values, not used at the latest price date",
                 below=["until: a scenario with an earlier price date takes this value."],
             )
@@ -89,17 +89,19 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
         ]
         return [*tables, Table((), (), below=lines)]
 
-    return PART.answer(catalogue, {"part": part, "rows": rows}, tables, (PART_ROW, rows))
+    return PART.answer(catalogue, {"part": part, "rows": part_rows}, tables, (PART_ROW, part_rows))
 
 
-def _why_unused(row: StatedValue, rows: Sequence[StatedValue]) -> str:
+def _why_unused(part_row: StatedValue, part_rows: Sequence[StatedValue]) -> str:
     """Return the reason for leaving a row out at the latest price date, or an empty text."""
-    if row.use == ALTERNATIVE:
+    if part_row.use == ALTERNATIVE:
         return ALTERNATIVE
     rivals = [
-        rival for rival in rows if rival.attribute == row.attribute and rival.use != ALTERNATIVE
+        rival
+        for rival in part_rows
+        if rival.attribute == part_row.attribute and rival.use != ALTERNATIVE
     ]
-    later_dates = [rival.as_of for rival in rivals if rival.as_of > row.as_of]
+    later_dates = [rival.as_of for rival in rivals if rival.as_of > part_row.as_of]
     return f"until {min(later_dates)}" if later_dates else ""
 
 
@@ -109,20 +111,22 @@ UNUSED_ROW = Record(
 )
 
 
-def _part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> StatedValue:
-    value = read_row(row, f"parts.{part}.{name}")
+def _part_row(
+    catalogue: Catalogue, part: str, attribute_name: str, catalogue_row: CatalogueRow
+) -> StatedValue:
+    part_input = read_row(catalogue_row, f"parts.{part}.{attribute_name}")
     return StatedValue(
-        **stated_cells(row),
+        **stated_cells(catalogue_row),
         part=part,
-        attribute=name,
-        directness=catalogue.with_directness(value).directness,
-        use=row.cells.get("use", "") or ("own" if row.overlay else ""),
-        is_own=row.overlay,
+        attribute=attribute_name,
+        directness=catalogue.with_directness(part_input).directness,
+        use=catalogue_row.cells.get("use", "") or ("own" if catalogue_row.overlay else ""),
+        is_own=catalogue_row.overlay,
     )
 
 
-def _source_text(catalogue: Catalogue, name: str) -> str:
-    source = catalogue.sources.get(name)
+def _source_text(catalogue: Catalogue, source_id: str) -> str:
+    source = catalogue.sources.get(source_id)
     if source is None:
         return "not in the list of sources"
     return ", ".join(filter(None, (source.title, source.date, source.url)))
@@ -132,10 +136,12 @@ def _systems_with(catalogue: Catalogue, part: str) -> list[str]:
     """Return the systems in whose tree a part stands, or may stand in place of another."""
     from tco.catalog.system_tree import load_system
 
-    systems = {name: load_system(catalogue, name) for name in catalogue.ids("systems")}
+    systems = {
+        system_id: load_system(catalogue, system_id) for system_id in catalogue.ids("systems")
+    }
     return [
-        name
-        for name, system in systems.items()
+        system_id
+        for system_id, system in systems.items()
         if part in system.quantity
         or any(part in options for options in system.alternatives.values())
     ]
@@ -169,19 +175,19 @@ SYSTEM = Document(
 )
 
 
-def _system_answer(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> Answer:
+def _system_answer(catalogue: Catalogue, system_id: str, variant: Mapping[str, str]) -> Answer:
     """Return the tree of a system, with its chip and its scale-up domain.
 
     Args:
         catalogue: Holds the system.
-        name: Id of the system.
+        system_id: Id of the system.
         variant: Variants of the system by key.
 
     """
     from tco.scenario.resolve import system_inputs
     from tco.scenario.result import chip_figures
 
-    inputs = system_inputs(catalogue, name, {}, variant)
+    inputs = system_inputs(catalogue, system_id, {}, variant)
     figures = chip_figures(inputs, inputs.values())
     system = inputs.system
 
@@ -201,11 +207,16 @@ def _system_answer(catalogue: Catalogue, name: str, variant: Mapping[str, str]) 
 
 
 def _figures_table(system: System, figures: Figures) -> Table:
-    peaks = [key.split("_")[1] for key in figures.chip if key.startswith("peak_")]
+    peaks = [chip_key.split("_")[1] for chip_key in figures.chip if chip_key.startswith("peak_")]
     # label, key, scale and key of the FLOP per byte read
     lines = [
-        (f"dense {name.upper()} peak, PFLOP/s", f"peak_{name}_flop_per_s", 1e15, name)
-        for name in peaks
+        (
+            f"dense {format_name.upper()} peak, PFLOP/s",
+            f"peak_{format_name}_flop_per_s",
+            1e15,
+            format_name,
+        )
+        for format_name in peaks
     ]
     lines += [
         ("HBM, GB", "hbm_bytes", 1e9, ""),
@@ -213,28 +224,28 @@ def _figures_table(system: System, figures: Figures) -> Table:
         ("HBM bandwidth, TB/s", "hbm_byte_per_s", 1e12, ""),
     ]
 
-    def scaled_text(scope: JsonObject, key: str, scale: float) -> str:
-        value = scope.get(key)
-        return "" if value is None else significant(float(value) / scale, 5)
+    def scaled_text(scope: JsonObject, figure_key: str, scale: float) -> str:
+        figure_value = scope.get(figure_key)
+        return "" if figure_value is None else significant(float(figure_value) / scale, 5)
 
-    rows = [
+    figure_rows = [
         (
             label,
-            scaled_text(figures.chip, key, scale),
-            scaled_text(figures.domain, key, scale),
-            significant(figures.chip.get(f"flop_per_byte_{name}")),
+            scaled_text(figures.chip, figure_key, scale),
+            scaled_text(figures.domain, figure_key, scale),
+            significant(figures.chip.get(f"flop_per_byte_{format_name}")),
         )
-        for label, key, scale, name in lines
-        if key in figures.chip
+        for label, figure_key, scale, format_name in lines
+        if figure_key in figures.chip
     ]
     columns = ("", "chip", f"domain of {system.chips:g}", "FLOP/byte")
-    return Table(columns, rows, below=figures.notes)
+    return Table(columns, figure_rows, below=figures.notes)
 
 
 # ---------------------------------------------------------------- models
 def _fact_text(fact: tuple[str, str | float]) -> str:
-    value = fact[1]
-    return significant(value, 6) if isinstance(value, float) else str(value)
+    fact_value = fact[1]
+    return significant(fact_value, 6) if isinstance(fact_value, float) else str(fact_value)
 
 
 # a pair of what is stated and its value
@@ -244,15 +255,15 @@ FACT = Record(
 )
 
 
-def _layer_part(name: str) -> Callable[[Any], JsonObject | None]:
-    return lambda block: None if (part := getattr(block, name)) is None else part._asdict()
+def _layer_part(part_name: str) -> Callable[[Any], JsonObject | None]:
+    return lambda block: None if (part := getattr(block, part_name)) is None else part._asdict()
 
 
 BLOCK = Record(
     Member("layers", int),
     *(
-        Member(name, dict | None, _layer_part(name))
-        for name in ("attention", "feed_forward", "mixer")
+        Member(part_name, dict | None, _layer_part(part_name))
+        for part_name in ("attention", "feed_forward", "mixer")
     ),
     Member("others", int),
 )
@@ -262,7 +273,7 @@ SIZES = Record(
         Member(f"{kind}parameters", int)
         for kind in ("", "active_", "expert_", "embedding_", "prediction_")
     ),
-    *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
+    *(Member(size_name, int) for size_name in ("layers", "hidden", "vocabulary", "context")),
     # layers of a draft head, which predict further tokens
     Member("draft_layers", int, "prediction_layers"),
     # numbers, not bytes
@@ -278,18 +289,29 @@ SIZES = Record(
 MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK]))
 
 
-def _model_answer(catalogue: Catalogue, name: str) -> Answer:
+def _model_answer(catalogue: Catalogue, model_id: str) -> Answer:
     """Return the shape of a model; each part of a kind of layer has a row."""
     from tco.models.architecture import load_model
 
-    model = load_model(catalogue, name)
-    rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0, [])]
-    rows = [(key, ", ".join(value) if isinstance(value, list) else value) for key, value in rows]
+    model = load_model(catalogue, model_id)
+    fact_rows = [
+        (size_key, size_value)
+        for size_key, size_value in SIZES.json(model).items()
+        if size_value not in ("", 0, [])
+    ]
+    fact_rows = [
+        (size_key, ", ".join(size_value) if isinstance(size_value, list) else size_value)
+        for size_key, size_value in fact_rows
+    ]
     for block, part in product(model.blocks, ("attention", "mixer", "feed_forward")):
         sizes = _layer_part(part)(block) or {}
-        if text := ", ".join(f"{key} {value}" for key, value in sizes.items() if value):
-            rows.append((f"{block.layers} x {part.replace('_', '-')}", text))
-    return MODEL.answer(catalogue, model, lambda: [FACT.table(rows, model.id)], (FACT, rows))
+        if sizes_text := ", ".join(
+            f"{size_key} {size_value}" for size_key, size_value in sizes.items() if size_value
+        ):
+            fact_rows.append((f"{block.layers} x {part.replace('_', '-')}", sizes_text))
+    return MODEL.answer(
+        catalogue, model, lambda: [FACT.table(fact_rows, model.id)], (FACT, fact_rows)
+    )
 
 
 # ---------------------------------------------------------------- sources
@@ -297,16 +319,16 @@ SOURCE = Document("sources-show", record_of(Source).read_via("0"), Member("value
 SOURCE_FACT = Record(FACT.members[0], Member("which", read="1", label="which"))
 
 
-def _source_answer(catalogue: Catalogue, name: str) -> Answer:
+def _source_answer(catalogue: Catalogue, source_id: str) -> Answer:
     """Return a source and every value of a part that is based on it."""
-    if name not in catalogue.sources:
-        raise unknown("source", name, catalogue.sources)
-    source = catalogue.sources[name]
+    if source_id not in catalogue.sources:
+        raise unknown("source", source_id, catalogue.sources)
+    source = catalogue.sources[source_id]
     paths = [
         f"parts.{part}.{attribute_name}"
-        for (part, attribute_name), rows in catalogue.part_rows.items()
-        for row in rows
-        if row.cells["source"] == name
+        for (part, attribute_name), catalogue_rows in catalogue.part_rows.items()
+        for row in catalogue_rows
+        if row.cells["source"] == source_id
     ]
     facts = [*source._asdict().items(), *(("value", path) for path in paths)]
     return SOURCE.answer(
@@ -339,47 +361,54 @@ TERM = Record(
 )
 AGREEMENT = Document(
     *("rebates-show", "agreement", "kind", "in force", "covers"),
-    *(Member(name, float, optional=True) for name in WORTH),
+    *(Member(worth_name, float, optional=True) for worth_name in WORTH),
     Member("terms", [TERM]),
     Member("given_back", float, optional=True),
     "note",
 )
 
 
-def _agreement_answer(catalogue: Catalogue, name: str, settings: Mapping[str, str]) -> Answer:
+def _agreement_answer(
+    catalogue: Catalogue, agreement_id: str, settings: Mapping[str, str]
+) -> Answer:
     """Return an agreement: its terms by path, its vesting and its worth.
 
     The key of the share price names the date of the worth.
 
     Args:
         catalogue: Holds the agreement.
-        name: Id of the agreement.
+        agreement_id: Id of the agreement.
         settings: Values of inputs by path; `terms.date` is the date of the worth.
 
     """
     from tco.cost.ownership import agreement_inputs, given_back, load_agreement, worth_of
     from tco.scenario.resolve import plain_inputs
 
-    agreement = load_agreement(catalogue, name)
+    agreement = load_agreement(catalogue, agreement_id)
     inputs = plain_inputs(catalogue, settings)
-    values, date = inputs.values(), inputs.date
-    facts = _agreement_facts(agreement, date) | _worth_facts(worth_of(agreement, values), date)
+    input_values, date = inputs.values(), inputs.date
+    facts = _agreement_facts(agreement, date) | _worth_facts(
+        worth_of(agreement, input_values), date
+    )
     terms = [
-        {"path": term.path, **written_cells(term)} for term in agreement_inputs(agreement, values)
+        {"path": term.path, **written_cells(term)}
+        for term in agreement_inputs(agreement, input_values)
     ]
     content = {"agreement": agreement.id, **facts, "note": agreement.note, "terms": terms}
-    cells = [(key, content[key]) for key in (*facts, "note")]
+    cells = [(fact_key, content[fact_key]) for fact_key in (*facts, "note")]
     cells += [(term["path"], term["value"]) for term in terms]
-    rows = [(fact, _worth_text(fact, value)) for fact, value in facts.items()]
-    rows += [(term["path"], f"{significant(term['value'], 6)} {term['unit']}") for term in terms]
-    discount = given_back(agreement, values)
+    fact_rows = [(fact, _worth_text(fact, fact_value)) for fact, fact_value in facts.items()]
+    fact_rows += [
+        (term["path"], f"{significant(term['value'], 6)} {term['unit']}") for term in terms
+    ]
+    discount = given_back(agreement, input_values)
     if discount is not None:
         share, label = float(discount), f"comes back of each dollar spent at {date}"
         content["given_back"] = share
         cells.append((label, share))
-        rows.append((label, f"{significant(share * 100)} %"))
+        fact_rows.append((label, f"{significant(share * 100)} %"))
     title = f"{agreement.supplier} to {agreement.holder}"
-    table = FACT.table(rows, title, (), [agreement.note] * bool(agreement.note))
+    table = FACT.table(fact_rows, title, (), [agreement.note] * bool(agreement.note))
     return Answer(
         lambda: document(AGREEMENT.command, catalogue, content), lambda: [table], FACT.header, cells
     )
@@ -405,20 +434,20 @@ def _worth_facts(worth: Worth | None, date: str) -> JsonObject:
     return price | dict(zip(WORTH, map(float, figures), strict=False))
 
 
-def _worth_text(fact: str, value: str | float) -> str:
+def _worth_text(fact: str, fact_value: str | float) -> str:
     if fact in SHARES:
-        return f"{significant(float(value) * 100)} %"
-    return _fact_text((fact, value))
+        return f"{significant(float(fact_value) * 100)} %"
+    return _fact_text((fact, fact_value))
 
 
 # ---------------------------------------------------------------- any entry
-def entry_answer(kind: str, catalogue: Catalogue, name: str, *choices: JsonObject) -> Answer:
+def entry_answer(kind: str, catalogue: Catalogue, entry_id: str, *choices: JsonObject) -> Answer:
     """Return the page of a catalogue entry.
 
     Args:
         kind: Kind of the entry, a key of `ENTRY_KINDS`.
         catalogue: Holds the entry.
-        name: Id of the entry.
+        entry_id: Id of the entry.
         choices: Values of the options of the kind, such as the settings by path.
 
     Raises:
@@ -434,4 +463,4 @@ def entry_answer(kind: str, catalogue: Catalogue, name: str, *choices: JsonObjec
         "rebates": _agreement_answer,
     }
     page = pages.get(kind, partial(document_answer, kind))
-    return page(catalogue, name, *choices)
+    return page(catalogue, entry_id, *choices)

@@ -46,14 +46,14 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
     return ordered_nodes
 
 
-def cost_behind(ratio: str, names: Collection[str]) -> str | None:
+def cost_behind(ratio: str, metric_names: Collection[str]) -> str | None:
     """Return the cost that a ratio to the baseline is of, among the metrics there are; of training
     that before rebates has no cell.
     """
-    if RATIOS[ratio] in names:
+    if RATIOS[ratio] in metric_names:
         return RATIOS[ratio]
     return (
-        next((cost for cost in PRICED if cost in names), None)
+        next((cost for cost in PRICED if cost in metric_names), None)
         if ratio in AGAINST_BASELINE
         else None
     )
@@ -70,8 +70,8 @@ def own_unit(node: Node | Input) -> tuple[float, str, float]:
     formulas take.
     """
     if node.shown is not None:
-        value, name = node.shown
-        factor = unit(name).factor / unit(node.unit).factor
-        if math.isclose(value * factor, node.value, rel_tol=1e-12, abs_tol=0):
-            return value, name, factor
+        shown_value, unit_name = node.shown
+        factor = unit(unit_name).factor / unit(node.unit).factor
+        if math.isclose(shown_value * factor, node.value, rel_tol=1e-12, abs_tol=0):
+            return shown_value, unit_name, factor
     return node.value, node.unit, 1.0

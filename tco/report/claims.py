@@ -42,7 +42,10 @@ CLAIM = Record(
 FINDING = Record(
     CLAIM.only("id", "claim", "source", "claimed", "unit"),
     Member("computed", float | None),
-    *(Member(key, float | None, f"conclusion.{key}") for key in CONCLUSION_KEYS),
+    *(
+        Member(conclusion_key, float | None, f"conclusion.{conclusion_key}")
+        for conclusion_key in CONCLUSION_KEYS
+    ),
     *("verdict", "note"),
     CLAIM.only("command", "against", "expected", "article", "words"),
     Member(
@@ -79,7 +82,7 @@ def claims_answer(
 def _verdicts_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     """Return the count and the meaning of each verdict, and the sources of the claims."""
     counts = Counter(finding.verdict for finding in findings)
-    rows = [
+    verdict_rows = [
         (verdict, str(counts[verdict]), meaning)
         for verdict, meaning in VERDICTS.items()
         if counts[verdict]
@@ -94,18 +97,23 @@ def _verdicts_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     ]
     title = f"{len(findings)} published claims, checked against the data and the model"
     return Table(
-        ("verdict", "claims", "meaning"), rows, title, below=below, align="lrl", width=PIPE_WIDTH
+        ("verdict", "claims", "meaning"),
+        verdict_rows,
+        title,
+        below=below,
+        align="lrl",
+        width=PIPE_WIDTH,
     )
 
 
 def _claims_table(findings: Sequence[Finding]) -> Table:
     """Return each claim with its verdict and figures, of few claims with their notes."""
     detailed = len(findings) <= MOST_DETAILED
-    rows: list[Sequence[str]] = []
+    claim_rows: list[Sequence[str]] = []
     for finding in findings:
         claim, conclusion = finding.claim, finding.conclusion
         ends = (conclusion.low, conclusion.high) if conclusion else ()
-        rows.append(
+        claim_rows.append(
             (
                 claim.id,
                 finding.verdict,
@@ -122,10 +130,10 @@ def _claims_table(findings: Sequence[Finding]) -> Table:
             detailed and finding.note,
             not finding.as_expected and f"The ledger expects: {claim.verdict}.",
         )
-        rows += [(f"    {remark}", "", "", "", "", "") for remark in remarks if remark]
+        claim_rows += [(f"    {remark}", "", "", "", "", "") for remark in remarks if remark]
     columns = ("id", "verdict", "claimed", "computed", "P10 to P90", "unit")
     below = [] if detailed else ["Notes and commands of each claim: --format json."]
-    return Table(columns, rows, "Claims", below=below, align="llrrrl", width=PIPE_WIDTH)
+    return Table(columns, claim_rows, "Claims", below=below, align="llrrrl", width=PIPE_WIDTH)
 
 
 def _probability_text(conclusion: ConclusionProbability) -> str:
@@ -149,12 +157,12 @@ def published_table(kind: str, figures: Sequence[ReproducedFigure]) -> Table:
         figures: Published figures with their computed values.
 
     """
-    rows = []
+    figure_rows = []
     for figure in figures:
         stated, tolerance = f"{significant(figure.low)}-{significant(figure.high)}", ""
         if figure.tolerance is not None:
             stated, tolerance = significant(figure.published), f"{figure.tolerance * 100:g} %"
-        rows.append(
+        figure_rows.append(
             (
                 figure.scenario,
                 figure.system,
@@ -174,7 +182,7 @@ def published_table(kind: str, figures: Sequence[ReproducedFigure]) -> Table:
     ]
     return Table(
         ("scenario", "system", "what", "unit", "published", "computed", "off", "within", ""),
-        rows,
+        figure_rows,
         f"{kind} figures",
         below=[f"{sum(figure.ok for figure in figures)} of {len(figures)} come out.", *misses],
         align="llllrrrrl",

@@ -115,13 +115,17 @@ OF_RESULT = Record(
     Member(
         "own_values",
         int,
-        lambda result: sum(input_record.overlay for input_record in result.inputs.values()),
+        lambda scenario_result: sum(
+            input_record.overlay for input_record in scenario_result.inputs.values()
+        ),
     ),
-    Member("validated", VALIDATED, lambda result: result),
+    Member("validated", VALIDATED, lambda scenario_result: scenario_result),
     MEASURED,
     DELIVERY,
     Member("delivered", str | None, "available.volume"),
-    Member("price_date", str | None, lambda result: result.texts.get("terms.date")),
+    Member(
+        "price_date", str | None, lambda scenario_result: scenario_result.texts.get("terms.date")
+    ),
     Member("basis", str | None),
     Member(
         "rent",
@@ -133,11 +137,11 @@ OF_RESULT = Record(
     Member(
         "notes",
         [str],
-        lambda result: [
-            *missing_notes(result),
-            *result.notes,
-            *result.ages.notes,
-            result.standing.text,
+        lambda scenario_result: [
+            *missing_notes(scenario_result),
+            *scenario_result.notes,
+            *scenario_result.ages.notes,
+            scenario_result.standing.text,
         ],
     ),
 )
@@ -201,11 +205,11 @@ SETTINGS = (
 )
 
 
-def _settings_of(result: Result) -> JsonObject:
-    settings = requested_settings(result) | {
-        "perspective": result.perspective,
-        "plan": plan_option_text(result.report.plan),
-        "set": in_words(set_of(result)),
+def _settings_of(scenario_result: Result) -> JsonObject:
+    settings = requested_settings(scenario_result) | {
+        "perspective": scenario_result.perspective,
+        "plan": plan_option_text(scenario_result.report.plan),
+        "set": in_words(set_of(scenario_result)),
     }
     return settings | {"formats": in_words(settings["formats"])}
 
@@ -215,7 +219,10 @@ COMPARISON_ROW = Record(
     "scenario",
     "system",
     Record(
-        *(Member(name, float | None, unit=metric.unit or PURE) for name, metric in METRICS.items())
+        *(
+            Member(metric_name, float | None, unit=metric.unit or PURE)
+            for metric_name, metric in METRICS.items()
+        )
     ).read_via("metrics"),
     Record(*SETTINGS).read_via(_settings_of),
     Member("hardware_sourced_share", float | None, "shares.hardware.sourced", unit=PURE),
@@ -250,7 +257,7 @@ class ComparisonOptions(NamedTuple):
 
 def comparison_answer(
     catalogue: Catalogue,
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     baseline: str,
     halls: Sequence[Hall],
     confidence: Confidence,
@@ -260,7 +267,7 @@ def comparison_answer(
 
     Args:
         catalogue: Catalogue of the answer.
-        results: Evaluated scenarios, in order.
+        scenario_results: Evaluated scenarios, in order.
         baseline: Scenario that ratios refer to.
         halls: Figures of the hall of each result, None for a result without; empty without halls.
         confidence: Uncertainty of the comparison, by scenario, speed and regime.
@@ -269,20 +276,28 @@ def comparison_answer(
     """
     sure = confidence.sure
     compared = [
-        ComparedScenario(result, sure[row] if sure else None, halls[row] if halls else LEFT_OUT)
-        for row, result in enumerate(results)
+        ComparedScenario(
+            scenario_result,
+            sure[result_index] if sure else None,
+            halls[result_index] if halls else LEFT_OUT,
+        )
+        for result_index, scenario_result in enumerate(scenario_results)
     ]
-    dates = {result.texts["terms.date"] for result in results}
+    dates = {scenario_result.texts["terms.date"] for scenario_result in scenario_results}
     content = {
         "verdict": confidence.regimes,
         "curve": confidence.curve,
         "choices": confidence.choices or None,
         "baseline": baseline,
         "date": dates.pop() if len(dates) == 1 else None,
-        "deployed": values_by_scenario(results, deployed),
-        "promise": values_by_scenario(results, promise),
-        "inputs": values_by_scenario(results),
-        "set": {path: text for result in results for path, text in set_of(result).items()},
+        "deployed": values_by_scenario(scenario_results, deployed),
+        "promise": values_by_scenario(scenario_results, promise),
+        "inputs": values_by_scenario(scenario_results),
+        "set": {
+            path: setting_text
+            for scenario_result in scenario_results
+            for path, setting_text in set_of(scenario_result).items()
+        },
         "rows": compared,
         "base_cases": options.base_cases or None,
         "what_if": list(options.held) or None,
@@ -292,53 +307,59 @@ def comparison_answer(
         "break_even_rents": options.rents or None,
         "changes": options.changes or None,
     }
-    rows: tuple[Record, Sequence[Any]] = (
+    csv_rows: tuple[Record, Sequence[Any]] = (
         Record(COMPARISON_ROW.read_via("result"), CONFIDENCE),
         compared,
     )
     if options.curve:
-        settings = {result.scenario: _settings_of(result) for result in results}
-        names = [name for name in SETTINGS if name != "plan"]
-        rows = curve_row(settings.__getitem__, names), confidence.curve
+        settings = {
+            scenario_result.scenario: _settings_of(scenario_result)
+            for scenario_result in scenario_results
+        }
+        setting_names = [setting_name for setting_name in SETTINGS if setting_name != "plan"]
+        csv_rows = curve_row(settings.__getitem__, setting_names), confidence.curve
     return COMPARE.answer(
         catalogue,
         content,
-        lambda: _tables(results, baseline, halls, confidence, options),
-        rows,
-        _comparison_notes(results, halls, sure, options),
+        lambda: _tables(scenario_results, baseline, halls, confidence, options),
+        csv_rows,
+        _comparison_notes(scenario_results, halls, sure, options),
     )
 
 
 def _comparison_notes(
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     halls: Sequence[Hall],
     sureness: Sequence[Sureness],
     options: ComparisonOptions,
 ) -> list[str]:
     held_settings = ", ".join(options.held)
     notes = [f"plans and choices are those without {held_settings}"] if held_settings else []
-    for result, hall in zip(results, halls, strict=bool(halls)):
+    for scenario_result, hall in zip(scenario_results, halls, strict=bool(halls)):
         if hall:
-            notes += late_notes(result.scenario, result)
+            notes += late_notes(scenario_result.scenario, scenario_result)
     if options.full:
-        notes += [f"{result.scenario}: {note}" for result, note in _notes_by_result(results)]
+        notes += [
+            f"{scenario_result.scenario}: {note}"
+            for scenario_result, note in _notes_by_result(scenario_results)
+        ]
     else:
-        notes += _first_notes(results)
+        notes += _first_notes(scenario_results)
     return notes + [
-        f"{name}: no range, {sure.reason}"
-        for name, sure in zip(options.names, sureness, strict=bool(sureness))
+        f"{scenario_name}: no range, {sure.reason}"
+        for scenario_name, sure in zip(options.names, sureness, strict=bool(sureness))
         if sure.reason
     ]
 
 
 def _tables(
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     baseline: str,
     halls: Sequence[Hall],
     confidence: Confidence,
     options: ComparisonOptions,
 ) -> list[Table]:
-    verdict = Table((), [], above=verdict_words(confidence, results))
+    verdict = Table((), [], above=verdict_words(confidence, scenario_results))
     if options.why:
         return list(map(why_table, confidence.regimes)) or [verdict]
     if options.evidence is not None:
@@ -348,20 +369,20 @@ def _tables(
         if options.racks is not None:
             racks = f"rack{'s' * (options.racks > 1)}"
             engines = f"whole engines on {options.racks} {racks} each"
-        words = ", ".join(filter(None, (deployed_words(results), engines)))
+        words = ", ".join(filter(None, (deployed_words(scenario_results), engines)))
         return first_screen(
-            results, confidence, words, options.elsewhere, options.rents, options.changes
+            scenario_results, confidence, words, options.elsewhere, options.rents, options.changes
         )
     below = [
         *later_words(confidence.later),
         *rent_words(options.rents),
-        *price_words(confidence.turns, confidence, target_speed(results)),
-        *basis_words(results),
+        *price_words(confidence.turns, confidence, target_speed(scenario_results)),
+        *basis_words(scenario_results),
         *range_lines(options.names, confidence.sure),
         *map(_base_case_words, options.base_cases),
     ]
     ranges = range_rows(confidence.sure)
-    return [verdict, comparison_table(results, baseline, halls, ranges, below)]
+    return [verdict, comparison_table(scenario_results, baseline, halls, ranges, below)]
 
 
 def _base_case_words(case: BaseCase) -> str:
@@ -382,22 +403,28 @@ def _base_case_words(case: BaseCase) -> str:
     )
 
 
-def _notes_by_result(results: Sequence[Result]) -> list[tuple[Result, str]]:
-    return [(result, note) for result in results for note in (*result.notes, *result.ages.notes)]
+def _notes_by_result(scenario_results: Sequence[Result]) -> list[tuple[Result, str]]:
+    return [
+        (scenario_result, note)
+        for scenario_result in scenario_results
+        for note in (*scenario_result.notes, *scenario_result.ages.notes)
+    ]
 
 
-def _first_notes(results: Sequence[Result]) -> list[str]:
+def _first_notes(scenario_results: Sequence[Result]) -> list[str]:
     """Return notes that change what is to be believed, those on old prices counted in one.
 
     Notes on what was chosen are left out.
     """
     lines, count, most = [], 0, 0.0
-    for result in results:
-        shares = (result.ages.later, result.ages.older)
-        count += len(result.ages.notes) + sum(map(bool, shares))
+    for scenario_result in scenario_results:
+        shares = (scenario_result.ages.later, scenario_result.ages.older)
+        count += len(scenario_result.ages.notes) + sum(map(bool, shares))
         most = max(most, *shares)
         lines += [
-            f"{result.scenario}: {note}" for note in result.notes if note not in result.chosen
+            f"{scenario_result.scenario}: {note}"
+            for note in scenario_result.notes
+            if note not in scenario_result.chosen
         ]
     if count:
         notes, share = count_with_noun(count, "note"), rounded_percent(most)
@@ -408,7 +435,7 @@ def _first_notes(results: Sequence[Result]) -> list[str]:
 
 
 def comparison_table(
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     baseline: str,
     halls: Sequence[Hall] = (),
     ranges: Sequence[Row] = (),
@@ -417,42 +444,55 @@ def comparison_table(
     """Tabulate every figure of scenarios side by side, in groups.
 
     Args:
-        results: Evaluated scenarios, a column for each.
+        scenario_results: Evaluated scenarios, a column for each.
         baseline: Scenario that ratios refer to.
         halls: What each system makes of its site; empty where no site is filled.
         ranges: Rows under the first group.
         drivers: Lines below the table.
 
     """
-    kinds = {result.texts["workload.kind"] for result in results}
+    kinds = {scenario_result.texts["workload.kind"] for scenario_result in scenario_results}
     groups = {
         title: [
-            row
+            metric_row
             for metric in metrics
-            if (row := _metric_row(metric, *metrics[metric], results, kinds))
+            if (metric_row := _metric_row(metric, *metrics[metric], scenario_results, kinds))
         ]
         for title, metrics in GROUPS.items()
     }
-    if len(results) == 1:
+    if len(scenario_results) == 1:
         groups[ANSWER] = []  # it is held against nothing
     groups[ANSWER][1:1] = ranges
     groups[SPEED] += [
-        (f"{phase} bound by", *(binding(result, phase) for result in results))
+        (
+            f"{phase} bound by",
+            *(binding(scenario_result, phase) for scenario_result in scenario_results),
+        )
         for phase in PHASES
-        if any(phase in result.bounds for result in results)
+        if any(phase in scenario_result.bounds for scenario_result in scenario_results)
     ]
     own_values = [
-        sum(input_record.overlay for input_record in result.inputs.values()) for result in results
+        sum(input_record.overlay for input_record in scenario_result.inputs.values())
+        for scenario_result in scenario_results
     ]
     groups[REST] += [
         *(
-            (label, *(kinds_in_words(result, name) for result in results))
-            for name, label in (("hardware", "hardware price"), ("terms", "terms and site"))
+            (
+                label,
+                *(
+                    kinds_in_words(scenario_result, share_group)
+                    for scenario_result in scenario_results
+                ),
+            )
+            for share_group, label in (("hardware", "hardware price"), ("terms", "terms and site"))
         ),
-        *_delivery_rows(results),
+        *_delivery_rows(scenario_results),
         *([("own values", *map(str, own_values))] if any(own_values) else []),
-        *map(tuple, formats_rows(results)),
-        ("performance validated on", *(result.standing.short for result in results)),
+        *map(tuple, formats_rows(scenario_results)),
+        (
+            "performance validated on",
+            *(scenario_result.standing.short for scenario_result in scenario_results),
+        ),
     ]
     ordered = {
         ANSWER: groups[ANSWER],
@@ -461,34 +501,46 @@ def comparison_table(
         SITE: _hall_rows(halls),
         REST: groups[REST],
     }
-    rows: list[Row] = []
+    table_rows: list[Row] = []
     for title, group in ordered.items():
         if group:
-            rows += [(title.upper(), *("" for _ in results)), *group]
+            table_rows += [(title.upper(), *("" for _ in scenario_results)), *group]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
-        below.append(f"Performance: {software_maturity_text(results)}.")
-    below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
+        below.append(f"Performance: {software_maturity_text(scenario_results)}.")
+    below += [
+        *dict.fromkeys(
+            scenario_result.order for scenario_result in scenario_results if scenario_result.order
+        ),
+        *drivers,
+    ]
     return Table(
-        ("", *(result.scenario for result in results)),
-        rows,
-        workload_title(results),
-        [*workloads(results), *premise_lines(results)],
+        ("", *(scenario_result.scenario for scenario_result in scenario_results)),
+        table_rows,
+        workload_title(scenario_results),
+        [*workloads(scenario_results), *premise_lines(scenario_results)],
         below,
     )
 
 
 def _metric_row(
-    metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]
+    metric: str,
+    label: str,
+    unit: str,
+    size: float,
+    scenario_results: Sequence[Result],
+    kinds: set[str],
 ) -> Row | None:
     """Return the row of a metric; None where no workload here has it."""
     if kinds.isdisjoint(metric_workload_kinds(metric)):
         return None
-    estimated = [is_estimated(result, metric) for result in results]
+    estimated = [is_estimated(scenario_result, metric) for scenario_result in scenario_results]
     cells = []
-    for result, is_weak in zip(results, estimated, strict=True):
-        value = result.metrics[metric]
-        cell = significant(None if value is None else value / size, DIGITS if is_weak else 4)
+    for scenario_result, is_weak in zip(scenario_results, estimated, strict=True):
+        metric_value = scenario_result.metrics[metric]
+        cell = significant(
+            None if metric_value is None else metric_value / size, DIGITS if is_weak else 4
+        )
         cells.append(cell or "-")
     if metric in GROUPS[COST]:
         label = label.removeprefix("cost per ")
@@ -516,25 +568,33 @@ def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | No
     return (label, *marked)
 
 
-def _delivery_rows(results: Sequence[Result]) -> list[Row]:
+def _delivery_rows(scenario_results: Sequence[Result]) -> list[Row]:
     """Return rows of when each system comes in numbers, and of what waiting for it costs."""
-    rows = []
-    if any(result.available for result in results):
-        volumes = [result.available.volume if result.available else "-" for result in results]
-        rows.append(_marked_row("in volume from", volumes))
-    costs = [result.metrics["waiting_usd_per_chip"] for result in results]
+    delivery_rows = []
+    if any(scenario_result.available for scenario_result in scenario_results):
+        volumes = [
+            scenario_result.available.volume if scenario_result.available else "-"
+            for scenario_result in scenario_results
+        ]
+        delivery_rows.append(_marked_row("in volume from", volumes))
+    costs = [
+        scenario_result.metrics["waiting_usd_per_chip"] for scenario_result in scenario_results
+    ]
     if any(costs):
         cells = [significant(cost or None, DIGITS) or "-" for cost in costs]
-        rows.append(_marked_row("waiting for it, USD a chip", cells))
-    return rows
+        delivery_rows.append(_marked_row("waiting for it, USD a chip", cells))
+    return delivery_rows
 
 
 def _hall_rows(halls: Sequence[Hall]) -> list[Row]:
     """Return rows of what each system makes of the site's power; none where no site is filled."""
-    rows: list[Row] = []
-    for key, label, unit, size in HALL if halls else ():
-        values = [None if hall is None else hall[key] for hall in halls]
-        if any(value is not None for value in values):
-            cells = ["-" if value is None else significant(value / size) for value in values]
-            rows.append(_marked_row(headed(label, unit), cells))
-    return rows
+    hall_rows: list[Row] = []
+    for figure_key, label, unit, size in HALL if halls else ():
+        hall_values = [None if hall is None else hall[figure_key] for hall in halls]
+        if any(hall_value is not None for hall_value in hall_values):
+            cells = [
+                "-" if hall_value is None else significant(hall_value / size)
+                for hall_value in hall_values
+            ]
+            hall_rows.append(_marked_row(headed(label, unit), cells))
+    return hall_rows

@@ -50,20 +50,20 @@ class PricedScenario(NamedTuple):
     money: Money | None
 
 
-def cost_line_records(result: Result) -> list[tuple[Flow, Result]]:
-    """Pair the cost lines of `result` with `result`."""
-    return [(line, result) for line in result.lines]
+def cost_line_records(scenario_result: Result) -> list[tuple[Flow, Result]]:
+    """Pair the cost lines of `scenario_result` with `scenario_result`."""
+    return [(line, scenario_result) for line in scenario_result.lines]
 
 
-def _price_notes(result: Result) -> list[str]:
-    return [*result.notes, *result.ages.notes, *result.ages.hour_notes]
+def _price_notes(scenario_result: Result) -> list[str]:
+    return [*scenario_result.notes, *scenario_result.ages.notes, *scenario_result.ages.hour_notes]
 
 
-def _result_state(result: Result) -> JsonObject:
+def _result_state(scenario_result: Result) -> JsonObject:
     # loaded here, as only the document has the state by which another answer is compared with it
     from tco.regression.state import state_of
 
-    return state_of(result)
+    return state_of(scenario_result)
 
 
 PRICE = Document(
@@ -75,7 +75,14 @@ PRICE = Document(
         Member("metrics", {str: float | None}),
         SHARES,
         DELIVERY,
-        Member("notes", [str], lambda result: [*missing_notes(result), *_price_notes(result)]),
+        Member(
+            "notes",
+            [str],
+            lambda scenario_result: [
+                *missing_notes(scenario_result),
+                *_price_notes(scenario_result),
+            ],
+        ),
     ).read_via("result"),
     Member("cash_flow", [Payment], "money.payments", optional=True),
     Member("money", Money, optional=True),
@@ -85,84 +92,88 @@ PRICE = Document(
 )
 
 
-def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> Answer:
+def price_answer(catalogue: Catalogue, scenario_result: Result, money: Money | None) -> Answer:
     """Answer with a scenario's cost by line, or by month.
 
     Args:
         catalogue: Catalogue of the scenario.
-        result: Result of the scenario.
+        scenario_result: Result of the scenario.
         money: Payments by month; None shows the cost lines.
 
     """
-    notes = [*_price_notes(result), *(money.notes if money else ())]
-    rows = (record_of(Payment), money.payments) if money else (LINE, cost_line_records(result))
+    notes = [*_price_notes(scenario_result), *(money.notes if money else ())]
+    csv_rows = (
+        (record_of(Payment), money.payments)
+        if money
+        else (LINE, cost_line_records(scenario_result))
+    )
     return PRICE.answer(
         catalogue,
-        PricedScenario(result, money),
-        lambda: [_payment_table(result, money) if money else cost_table(result)],
-        rows,
+        PricedScenario(scenario_result, money),
+        lambda: [_payment_table(scenario_result, money) if money else cost_table(scenario_result)],
+        csv_rows,
         notes,
-        of=result.context,
+        of=scenario_result.context,
     )
 
 
-def cost_table(result: Result) -> Table:
+def cost_table(scenario_result: Result) -> Table:
     """Tabulate the cost lines of a scenario by class of asset, the largest first."""
-    names = _line_names(result.lines)
-    sources = _source_numbers(result.lines)
-    rows: list[Sequence[str]] = []
-    chip_hour = float(result.metrics["tco_usd_per_chip_hour"])
-    for asset in dict.fromkeys(line.asset for line in result.lines):
+    line_names = _line_names(scenario_result.lines)
+    sources = _source_numbers(scenario_result.lines)
+    line_rows: list[Sequence[str]] = []
+    chip_hour = float(scenario_result.metrics["tco_usd_per_chip_hour"])
+    for asset in dict.fromkeys(line.asset for line in scenario_result.lines):
         lines = sorted(
-            (line for line in result.lines if line.asset == asset),
+            (line for line in scenario_result.lines if line.asset == asset),
             key=lambda line: -abs(float(line.usd_per_chip_hour)),
         )
-        rows.append((asset.upper(), *_sum_cells(lines, chip_hour), "", ""))
-        rows += [
+        line_rows.append((asset.upper(), *_sum_cells(lines, chip_hour), "", ""))
+        line_rows += [
             (
-                f"  {names[line.path]}",
+                f"  {line_names[line.path]}",
                 *_sum_cells([line], chip_hour),
                 line.kind + " (own)" * line.overlay,
                 ", ".join(str(sources[source]) for source in line.sources),
             )
             for line in lines
         ]
-    _, hourly, share = _sum_cells(result.lines, chip_hour)
-    rows.append(("COST PER CHIP-HOUR", "", hourly, share, "", ""))
+    _, hourly, share = _sum_cells(scenario_result.lines, chip_hour)
+    line_rows.append(("COST PER CHIP-HOUR", "", hourly, share, "", ""))
     mark = "~" if hourly.startswith("~") else ""
     # first-hand is always named
     directness = [
-        f"{name} {share * 100:.0f} %"
-        for name, share in result.shares.get("directness", {}).items()
-        if share >= 0.005 or name == "first-hand"
+        f"{directness_name} {share * 100:.0f} %"
+        for directness_name, share in scenario_result.shares.get("directness", {}).items()
+        if share >= 0.005 or directness_name == "first-hand"
     ]
     gross, used = (
-        fixed_digits(result.metrics[metric])
+        fixed_digits(scenario_result.metrics[metric])
         for metric in ("tco_gross_usd_per_chip_hour", "tco_usd_per_used_chip_hour")
     )
     below = [
         f"Cost per chip-hour before rebates {mark}{gross} USD, per used chip-hour {mark}{used} "
-        f"USD. bought, USD: for one scale-up domain of {result.metrics['chips']:g} chips.",
+        f"USD. bought, USD: for one scale-up domain of {scenario_result.metrics['chips']:g} chips.",
         f"Sources: {', '.join(f'{number} {source}' for source, number in sources.items())}.",
-        f"Hardware price: {kinds_in_sentence(result, 'hardware')}. Terms and site: "
-        f"{kinds_in_sentence(result, 'terms')}. {ESTIMATE_NOTE}",
+        f"Hardware price: {kinds_in_sentence(scenario_result, 'hardware')}. Terms and site: "
+        f"{kinds_in_sentence(scenario_result, 'terms')}. {ESTIMATE_NOTE}",
         "How direct the sources of the hardware price are: "
         f"{', '.join(directness) or 'nothing is bought'}.",
-        *available_words(result),
+        *available_words(scenario_result),
     ]
     header = ("", "bought, USD", "USD/chip-hour", "share, %", "kind", "source")
-    above = [premise(result), BASE_CASE.format(scenario=result.scenario)]
-    return Table(header, rows, result.title, above, below, "lrrrll")
+    above = [premise(scenario_result), BASE_CASE.format(scenario=scenario_result.scenario)]
+    return Table(header, line_rows, scenario_result.title, above, below, "lrrrll")
 
 
 def _line_names(lines: Sequence[Flow]) -> dict[str, str]:
     """Return a name in words for each cost line by path, with its assembly where two share it."""
-    names: dict[str, str] = {}
+    line_names: dict[str, str] = {}
     for line in lines:
         *assemblies, part = line.path.split("/")[1:] or [line.path]
         is_shared = sum(flow.path.split("/")[-1] == part for flow in lines) > 1
-        names[line.path] = f"{part} in {assemblies[-1]}" if is_shared and assemblies else part
-    return names
+        line_names[line.path] = f"{part} in {assemblies[-1]}" if is_shared and assemblies else part
+    return line_names
 
 
 def _source_numbers(lines: Sequence[Flow]) -> dict[str, int]:
@@ -187,9 +198,9 @@ def _sum_cells(lines: Sequence[Flow], chip_hour: float, digits: int = 4) -> tupl
     )
 
 
-def _payment_table(result: Result, money: Money) -> Table:
+def _payment_table(scenario_result: Result, money: Money) -> Table:
     """Tabulate the payments by year of operation and kind, USD; income is negative."""
-    recurring = {line.path for line in result.lines if line.recurs}
+    recurring = {line.path for line in scenario_result.lines if line.recurs}
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
     years: dict[int, dict[str, float]] = {}
     for payment in money.payments:
@@ -202,25 +213,31 @@ def _payment_table(result: Result, money: Money) -> Table:
         if kind in ("once", "recurring") or any(kind in sums for sums in years.values())
     ]
     before = "0" if min(payment.month for payment in money.payments) >= 0 else "-11-0"
-    rows: list[Sequence[str]] = []
+    year_rows: list[Sequence[str]] = []
     paid = 0.0
     for year, sums in sorted(years.items()):
         total = sum(sums.values())
         paid += total
         amounts = (*(sums.get(kind, 0.0) for kind in columns), total, paid)
         months = f"{12 * year - 11}-{12 * year}" if year != 0 else before
-        rows.append((months, *map(significant, amounts)))
+        year_rows.append((months, *map(significant, amounts)))
     header = ("months", *columns, "sum", "so far")
-    below = list(_payment_sentences(result, money))
+    below = list(_payment_sentences(scenario_result, money))
     return Table(
-        header, rows, result.title, [premise(result)], below, "l" + "r" * (len(header) - 1)
+        header,
+        year_rows,
+        scenario_result.title,
+        [premise(scenario_result)],
+        below,
+        "l" + "r" * (len(header) - 1),
     )
 
 
-def _payment_sentences(result: Result, money: Money) -> Iterator[str]:
+def _payment_sentences(scenario_result: Result, money: Money) -> Iterator[str]:
     """Yield the sentences below the payment table, from pay-back to interest."""
     yield (
-        f"USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted. "
+        f"USD of one scale-up domain of {scenario_result.metrics['chips']:g} chips, not "
+        "discounted. "
         "What comes in is negative: rebates, resale, income, loans; "
         "what outlives the operation comes in at its end for what keeps its yearly charge."
     )

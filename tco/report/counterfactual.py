@@ -66,38 +66,43 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     words, unit, size = TITLES[walk.metric]
     start, end = walk.ends
     decimals = max(2 - math.floor(math.log10(abs(end / size))), 0) if end else 2
-    rows: list[tuple[str, ...]] = []
+    step_rows: list[tuple[str, ...]] = []
     for step in walk.steps:
         if significant(step.start, 3) == significant(step.end, 3):
             continue
         cause = step.last_cause
         heading = WORK_HEADING if cause.path in WORK_CAUSES else COST_HEADING
-        if (heading,) not in [row[:1] for row in rows]:
-            rows.append((heading, "", "", "", "", ""))
+        if (heading,) not in [step_row[:1] for step_row in step_rows]:
+            step_rows.append((heading, "", "", "", "", ""))
         cells = _step_cells(step.start / size, step.end / size, decimals)
-        rows.append((f"  {_step_label(step)}", *map(_side_cell, (cause.old, cause.new)), *cells))
+        step_rows.append(
+            (f"  {_step_label(step)}", *map(_side_cell, (cause.old, cause.new)), *cells)
+        )
     rate = RATES.get(walk.metric)
     if rate:
         cells = _step_cells((end - walk.residual) / size, end / size, decimals)
-        rows.append(("  all else: domain, cores", "", "", *cells))
-    names = (walk.source.system, walk.target.system)
+        step_rows.append(("  all else: domain, cores", "", "", *cells))
+    system_names = (walk.source.system, walk.target.system)
     title = (
         f"{walk.source.scenario} -> {walk.target.scenario}: {words} "
         f"{_ratio_text(start / size, end / size, f' {unit}')} (base case)"
     )
     above = ["; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric) + "."]
     below = [
-        f"Each row gives {names[0]} what {names[1]} has, and keeps all rows above it. adds and "
+        f"Each row gives {system_names[0]} what {system_names[1]} has, and keeps all rows above "
+        "it. adds and "
         f"leaves: {unit}; what {words}. All that differs: --full"
     ]
-    columns = ("", *names, "adds", "times", "leaves")
-    return Table(columns, rows, title, above, below, align="lrr")
+    columns = ("", *system_names, "adds", "times", "leaves")
+    return Table(columns, step_rows, title, above, below, align="lrr")
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:
     """Return one factor of a cost: the cost of a chip-hour, or the rate of a chip."""
     label = "Cost per chip-hour, USD" if metric == HOUR else METRICS[metric].label
-    start, end = (float(result.metrics[metric]) for result in (walk.source, walk.target))
+    start, end = (
+        float(scenario_result.metrics[metric]) for scenario_result in (walk.source, walk.target)
+    )
     return f"{label}: {_ratio_text(start, end)}"
 
 
@@ -112,5 +117,5 @@ def _step_cells(start: float, end: float, decimals: int) -> tuple[str, str, str]
     return f"{end - start:+,.{decimals}f}", ratio, f"{end:,.{decimals}f}"
 
 
-def _side_cell(value: Side) -> str:
-    return value if isinstance(value, str) else fixed_digits(value)
+def _side_cell(side_value: Side) -> str:
+    return side_value if isinstance(side_value, str) else fixed_digits(side_value)

@@ -45,7 +45,7 @@ LINES = 30  # of the first table, and of what stands around it
 HEAD = 2  # lines of a table above its rows
 NAMED = 2  # inputs that are said to turn the order
 PERCENTILES = ("p5", "p10", "p50", "p90", "p95")
-SHARE_OF_BEST = Record(*(Member(name, float) for name in ("mean", "p10", "p50")))
+SHARE_OF_BEST = Record(*(Member(figure_name, float) for figure_name in ("mean", "p10", "p50")))
 POINT = Record(
     AtSpeed,
     Member("share_of_best", Maybe(SHARE_OF_BEST), csv=False),
@@ -89,25 +89,28 @@ LATER = Record(
 )
 
 
-def curve_row(settings: Callable[[str], JsonMapping], names: Sequence[str]) -> Record:
+def curve_row(settings: Callable[[str], JsonMapping], setting_names: Sequence[str]) -> Record:
     """Return the record of a CSV row: a scenario at a speed, with the settings that it rests on.
 
     Args:
         settings: Function from the name of a scenario to its settings.
-        names: Names of the settings that are columns.
+        setting_names: Names of the settings that are columns.
 
     """
     by_software = [
-        Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}")
+        Member(f"{figure_name}_{end}_software", float | None, f"by_software.{end}.{figure_key}")
         for end in ENDS
-        for name, key in ((RATIO, RATIO), ("probability_better_than_baseline", "probability"))
+        for figure_name, figure_key in (
+            (RATIO, RATIO),
+            ("probability_better_than_baseline", "probability"),
+        )
     ]
     return Record(
         POINT,
         SHARE_OF_BEST.read_via("share_of_best", "share_of_best_"),
         figures(*PERCENTILES).read_via("range", f"{RATIO}_"),
         *by_software,
-        Record(*names).read_via(lambda point: settings(point.scenario)),
+        Record(*setting_names).read_via(lambda point: settings(point.scenario)),
     )
 
 
@@ -135,39 +138,39 @@ def _merge_unexplained_drivers(drivers: Sequence[Driver]) -> list[Driver]:
 
 
 # ---------------------------------------------------------------- costs by speed
-def bound_mark(result: Result) -> str:
+def bound_mark(scenario_result: Result) -> str:
     """Return the mark of a cost that rests on an upper bound of rent; empty for any other."""
-    return "<" if result.rent is not None and result.rent[0] == BOUND else ""
+    return "<" if scenario_result.rent is not None and scenario_result.rent[0] == BOUND else ""
 
 
-def _number_cell(value: float | None, digits: int = DIGITS) -> str:
-    return significant(value, digits) or "-"
+def _number_cell(cell_value: float | None, digits: int = DIGITS) -> str:
+    return significant(cell_value, digits) or "-"
 
 
 def cost_rows(
-    results: Sequence[Result], confidence: Confidence, digits: int = DIGITS
+    scenario_results: Sequence[Result], confidence: Confidence, digits: int = DIGITS
 ) -> list[tuple[str, ...]]:
     """Return table rows of cost per million output tokens at each speed.
 
     A cost is the median of the draws, or the base case without draws. An asterisk marks the picks.
     """
-    target_speeds = {speed_of(result) for result in results}
+    target_speeds = {speed_of(scenario_result) for scenario_result in scenario_results}
     picks = {speed: regime.picks for regime in confidence.regimes for speed in regime.speeds}
     costs = {
         (point.tokens_per_s_per_user, point.scenario): _displayed_cost(point, bool(confidence.sure))
         for point in confidence.curve
     }
-    rows: list[tuple[str, ...]] = []
+    speed_rows: list[tuple[str, ...]] = []
     for speed in sorted({speed for speed, _ in costs}):
         cells = []
-        for result in results:
-            cost = costs.get((speed, result.scenario))
-            star = "*" if result.scenario in picks.get(speed, ()) else ""
-            mark = "" if cost is None else star + bound_mark(result)
+        for scenario_result in scenario_results:
+            cost = costs.get((speed, scenario_result.scenario))
+            star = "*" if scenario_result.scenario in picks.get(speed, ()) else ""
+            mark = "" if cost is None else star + bound_mark(scenario_result)
             cells.append(mark + _cost_cell(cost, digits))
-        first = "" if rows else " tokens/s"
-        rows.append((f"at {speed:g}{' asked' if speed in target_speeds else first}", *cells))
-    return rows
+        first = "" if speed_rows else " tokens/s"
+        speed_rows.append((f"at {speed:g}{' asked' if speed in target_speeds else first}", *cells))
+    return speed_rows
 
 
 def _cost_cell(cost: float | None, digits: int) -> str:
@@ -185,11 +188,13 @@ def _displayed_cost(point: AtSpeed, drawn: bool) -> float | None:
 
 
 def sure_rows(
-    names: Sequence[str], confidence: Confidence, speeds: Sequence[float | None] | None = None
+    scenario_names: Sequence[str],
+    confidence: Confidence,
+    speeds: Sequence[float | None] | None = None,
 ) -> list[tuple[str, ...]]:
     """Return rows of each rack's mean regret and chance of being cheapest, by speed."""
     sureness = confidence.sure
-    if not sureness or len(names) == 1 or not confidence.regimes:
+    if not sureness or len(scenario_names) == 1 or not confidence.regimes:
         return []
     if not confidence.curve:
         return [
@@ -198,14 +203,17 @@ def sure_rows(
             ("P10 to P90", *(percentile_range_text(sure, RATIO, 1.0) for sure in sureness)),
         ]
     points = {(point.scenario, point.tokens_per_s_per_user): point for point in confidence.curve}
-    rows = []
+    speed_rows = []
     for label, cell_of in (("regret", _regret_cell), ("cheapest", _chance_cell)):
-        rows += [
-            (f"{label} at {speed:g}", *(cell_of(points.get((name, speed))) for name in names))
+        speed_rows += [
+            (
+                f"{label} at {speed:g}",
+                *(cell_of(points.get((scenario_name, speed))) for scenario_name in scenario_names),
+            )
             for speed in sorted({speed for _, speed in points})
             if speeds is None or speed in speeds
         ]
-    return rows
+    return speed_rows
 
 
 def _regret_cell(point: AtSpeed | Sureness | None) -> str:
@@ -222,15 +230,17 @@ def _chance_cell(point: AtSpeed | Sureness | None) -> str:
 
 def _flip_words(driver: Driver) -> str:
     """Return the value of an input that turns the order, or `nowhere`."""
-    flips_at, value = driver.flips_at, driver.value
+    flips_at, driver_value = driver.flips_at, driver.value
     if flips_at is None:
         return "nowhere"
     # a share of a step's time
     if driver.path.rpartition(".")[2] in (SERVING, TRAINING):
-        return turn_words(100 * flips_at, 100 * value, "%", None)
+        return turn_words(100 * flips_at, 100 * driver_value, "%", None)
     if driver.path == REACH:
-        return turn_words(100 * flips_at, 100 * value, "% of the way to the best", None)
-    return turn_words(flips_at, value, driver.unit, driver.catalogue_value).removesuffix(" ratio")
+        return turn_words(100 * flips_at, 100 * driver_value, "% of the way to the best", None)
+    return turn_words(flips_at, driver_value, driver.unit, driver.catalogue_value).removesuffix(
+        " ratio"
+    )
 
 
 # ---------------------------------------------------------------- why, and which measurements
@@ -263,7 +273,7 @@ def why_table(regime: Regime) -> Table:
     Lines below the table name the measurements that would narrow the range of the regime most.
     """
     columns = ("what moves it, from its P5 to its P95", "tokens per dollar", "turns the order")
-    rows = [
+    driver_rows = [
         (
             short_name(driver.path),
             "decides who meets it" if driver.swing is None else f"{driver.swing:+.2f}",
@@ -279,7 +289,7 @@ def why_table(regime: Regime) -> Table:
             "best: what the choice loses on average."
         )
     below += map(_measurement_words, regime.measurements)
-    return Table(columns, rows, speeds + regime_sentence(regime), below=below, align="lrl")
+    return Table(columns, driver_rows, speeds + regime_sentence(regime), below=below, align="lrl")
 
 
 def _measurement_words(measurement: Measurement) -> str:

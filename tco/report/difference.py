@@ -34,9 +34,13 @@ FIRST_METRICS = (
 KINDS = ("price", "quantity", "assumption", "data", *PROGRAM_KINDS)  # in the order of the table
 
 
-def side_cell(value: Side) -> str:
+def side_cell(side_value: Side) -> str:
     """Return one side of a change as a cell."""
-    return significant(value, 6) if isinstance(value, (int, float)) else side_text(value)
+    return (
+        significant(side_value, 6)
+        if isinstance(side_value, (int, float))
+        else side_text(side_value)
+    )
 
 
 def _signed_percent(change: float | None) -> str:
@@ -145,10 +149,10 @@ def _difference_rows(difference: Difference) -> Iterator[DifferenceRow]:
     walk = difference.counterfactual
     if walk is not None:
         unit = METRICS[walk.metric].unit
-        for name, group, _, _, start, end, change in walk.rows:
+        for step_name, group, _, _, start, end, change in walk.rows:
             # the residual is a kind without a path
-            path = name if group else ""
-            yield DifferenceRow("step", group or name, path, start, end, change, unit)
+            path = step_name if group else ""
+            yield DifferenceRow("step", group or step_name, path, start, end, change, unit)
     for move in difference.moves:
         yield DifferenceRow("metric", "", *move[:4], METRICS[move.metric].unit)
     for cause in difference.causes:
@@ -162,7 +166,7 @@ def _difference_tables(
     moves, causes = difference
     if not moves and not causes:
         return [Table((), [], f"{a} and {b}: no difference")]
-    rows = [
+    change_rows = [
         (
             _metric_label(move.metric),
             _metric_unit(move.metric),
@@ -174,8 +178,8 @@ def _difference_tables(
     for kind in KINDS:
         changed = [cause for cause in causes if cause.kind == kind]
         if changed:
-            rows.append((kind.upper(), "", "", "", ""))
-        rows += [
+            change_rows.append((kind.upper(), "", "", "", ""))
+        change_rows += [
             (
                 _cause_label(cause),
                 input_unit(cause.path, cause.unit),
@@ -198,12 +202,12 @@ def _difference_tables(
     chosen = [move for move in moves if move.metric in metrics]
     if not metrics:
         chosen = list(filter(None, [first_move(moves)]))
-    return [Table(columns, rows, title, align="llrrr"), *map(_step_table, chosen)]
+    return [Table(columns, change_rows, title, align="llrrr"), *map(_step_table, chosen)]
 
 
 def _step_table(move: Move) -> Table:
     """Return the table of the steps of a metric, all earlier steps kept."""
-    rows = [
+    step_rows = [
         (
             "; ".join(_cause_words(cause) for cause in step.causes[:NAMED_CAUSES])
             + (f" and {extra} more" if (extra := len(step.causes) - NAMED_CAUSES) > 0 else ""),
@@ -216,7 +220,7 @@ def _step_table(move: Move) -> Table:
     unit = _metric_unit(move.metric)
     title = f"Why {_metric_label(move.metric)} moved: {before} -> {after} {unit}".rstrip()
     columns = ("change, all earlier ones kept", f"adds, {unit}".rstrip(", "), "change")
-    return Table(columns, rows, title, align="lrr")
+    return Table(columns, step_rows, title, align="lrr")
 
 
 def _cause_words(cause: ChangeCause) -> str:
@@ -241,8 +245,10 @@ def _cause_change(cause: ChangeCause) -> str:
     return _signed_percent(cause.new / cause.old - 1)
 
 
-def _side_text(value: Side) -> str:
-    return fixed_digits(value) if isinstance(value, (int, float)) else side_text(value)
+def _side_text(side_value: Side) -> str:
+    return (
+        fixed_digits(side_value) if isinstance(side_value, (int, float)) else side_text(side_value)
+    )
 
 
 def _sized_sides(move: Move) -> tuple[str, str]:
@@ -268,8 +274,8 @@ def _metric_size(metric: str) -> float:
 
 def _shown_metric(metric: str) -> tuple[str, str, float]:
     # label, unit and size of the unit
-    for name, label, unit, size in SHOWN:
-        if name == metric:
+    for metric_name, label, unit, size in SHOWN:
+        if metric_name == metric:
             return label, unit, size
     return METRICS[metric].label, METRICS[metric].unit, 1.0
 
@@ -290,10 +296,15 @@ def metric_change_lines(move: Move) -> list[str]:
         )
         for step in move.steps
     ]
-    widths = [max((len(row[column]) for row in cells), default=0) for column in (0, 1)]
+    widths = [
+        max((len(step_cells[column]) for step_cells in cells), default=0) for column in (0, 1)
+    ]
     return [
         f"{head}  {percent}".rstrip(),
-        *(f"  {row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]}" for row in cells),
+        *(
+            f"  {step_cells[0]:>{widths[0]}}  {step_cells[1]:>{widths[1]}}  {step_cells[2]}"
+            for step_cells in cells
+        ),
     ]
 
 

@@ -22,18 +22,21 @@ NUMBERS = ("value", "low", "high")
 TEXTS = ("unit", "as_of", "kind", "source", "note")
 
 
-def _stated_range_text(row: StatedValue) -> str:
-    if row.low is None or row.high is None:
+def _stated_range_text(stated_value: StatedValue) -> str:
+    if stated_value.low is None or stated_value.high is None:
         return ""
-    return f"{input_text(row.attribute, row.low, 4)} to {input_text(row.attribute, row.high, 4)}"
+    return (
+        f"{input_text(stated_value.attribute, stated_value.low, 4)} to "
+        f"{input_text(stated_value.attribute, stated_value.high, 4)}"
+    )
 
 
-def _stated_value_text(row: StatedValue) -> str:
-    return input_text(row.attribute, row.value)
+def _stated_value_text(stated_value: StatedValue) -> str:
+    return input_text(stated_value.attribute, stated_value.value)
 
 
-def _stated_unit(row: StatedValue) -> str:
-    unit = input_unit(row.attribute, row.unit)
+def _stated_unit(stated_value: StatedValue) -> str:
+    unit = input_unit(stated_value.attribute, stated_value.unit)
     return "" if unit in PLAIN_NUMBERS else unit
 
 
@@ -45,7 +48,9 @@ class StatedValue(NamedTuple):
     low: Annotated[float | None, Column("low to high", _stated_range_text)]
     high: float | None
     as_of: Annotated[str, Column("as of")]
-    kind: Annotated[str, Column("kind", lambda row: row.kind + " (own)" * row.is_own)]
+    kind: Annotated[
+        str, Column("kind", lambda stated_value: stated_value.kind + " (own)" * stated_value.is_own)
+    ]
     source: Annotated[str, Column("source")]
     note: str
     # input path of a document's value
@@ -55,7 +60,11 @@ class StatedValue(NamedTuple):
         str,
         Column(
             "from",
-            lambda row: f"{row.origin}, {row.hall} hall" if row.hall else row.origin,
+            lambda stated_value: (
+                f"{stated_value.origin}, {stated_value.hall} hall"
+                if stated_value.hall
+                else stated_value.origin
+            ),
             key="from",
         ),
     ] = ""
@@ -89,43 +98,59 @@ class DocumentContents(NamedTuple):
     values: dict[tuple[str, str], StatedValue]
     is_own: bool
 
-    def state(self, value: StatedValue) -> None:
+    def state(self, stated_value: StatedValue) -> None:
         """Set a value; a value of all halls replaces those of single halls."""
-        if not value.hall:
-            for key in [key for key in self.values if key[0] == value.path]:
-                del self.values[key]
-        self.values[value.path, value.hall] = value
+        if not stated_value.hall:
+            for value_key in [
+                value_key for value_key in self.values if value_key[0] == stated_value.path
+            ]:
+                del self.values[value_key]
+        self.values[stated_value.path, stated_value.hall] = stated_value
 
 
-def document_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
+def document_answer(folder: str, catalogue: Catalogue, document_name: str) -> Answer:
     """Return the page of a document: texts above its values, notes below.
 
     Args:
         folder: Kind of the document, a key of `DOCUMENT_KINDS`.
         catalogue: Holds the document.
-        name: Id of the document.
+        document_name: Id of the document.
 
     """
-    contents = document_contents(catalogue, folder, name)
-    values = list(contents.values.values())
+    contents = document_contents(catalogue, folder, document_name)
+    stated_values = list(contents.values.values())
     text_rows = [
-        {"path": f"{DOCUMENT_KINDS[folder].group}.{key}", "value": text, "origin": origin}
-        for key, (text, origin) in contents.texts.items()
+        {
+            "path": f"{DOCUMENT_KINDS[folder].group}.{text_key}",
+            "value": document_text,
+            "origin": origin,
+        }
+        for text_key, (document_text, origin) in contents.texts.items()
     ]
-    texts = {key: text for key, (text, _) in contents.texts.items()}
+    texts = {text_key: document_text for text_key, (document_text, _) in contents.texts.items()}
 
     def tables() -> list[Table]:
-        notes = [f"{row.path}: {row.note}" for row in values if row.note]
-        above = [f"{key}: {text}" for key, text in texts.items() if text]
+        notes = [
+            f"{stated_value.path}: {stated_value.note}"
+            for stated_value in stated_values
+            if stated_value.note
+        ]
+        above = [
+            f"{text_key}: {document_text}"
+            for text_key, document_text in texts.items()
+            if document_text
+        ]
         below = ["Notes:", *notes] if notes else []
-        table = DOCUMENT_ROW.table(values, name, above, below)
-        return [table._replace(columns=table.columns if values else (), align="lrllllll")]
+        table = DOCUMENT_ROW.table(stated_values, document_name, above, below)
+        return [table._replace(columns=table.columns if stated_values else (), align="lrllllll")]
 
-    content = {"id": name, "texts": texts, "values": values}
-    return PAGES[folder].answer(catalogue, content, tables, (DOCUMENT_ROW, [*text_rows, *values]))
+    content = {"id": document_name, "texts": texts, "values": stated_values}
+    return PAGES[folder].answer(
+        catalogue, content, tables, (DOCUMENT_ROW, [*text_rows, *stated_values])
+    )
 
 
-def document_contents(catalogue: Catalogue, folder: str, name: str) -> DocumentContents:
+def document_contents(catalogue: Catalogue, folder: str, document_name: str) -> DocumentContents:
     """Return the texts and values of a document.
 
     A site that picks no hall has the values of each hall.
@@ -133,56 +158,66 @@ def document_contents(catalogue: Catalogue, folder: str, name: str) -> DocumentC
     Args:
         catalogue: Holds the document.
         folder: Kind of the document, a key of `DOCUMENT_KINDS`.
-        name: Id of the document.
+        document_name: Id of the document.
 
     """
-    contents = _read_contents(catalogue, folder, name)
+    contents = _read_contents(catalogue, folder, document_name)
     halls = list(dict.fromkeys(hall for _, hall in contents.values if hall))
     if COOLING in contents.texts:
         picked = ("", contents.texts[COOLING][0])
-        values = {key: value for key, value in contents.values.items() if key[1] in picked}
-        return contents._replace(values=values)
+        picked_values = {
+            value_key: stated_value
+            for value_key, stated_value in contents.values.items()
+            if value_key[1] in picked
+        }
+        return contents._replace(values=picked_values)
     if halls:
-        contents.texts[COOLING] = ", ".join(halls), name
+        contents.texts[COOLING] = ", ".join(halls), document_name
     return contents
 
 
-def _read_contents(catalogue: Catalogue, folder: str, name: str) -> DocumentContents:
+def _read_contents(catalogue: Catalogue, folder: str, document_name: str) -> DocumentContents:
     kind = DOCUMENT_KINDS[folder]
-    path, document = catalogue.document(folder, name, kind.noun)
+    path, document = catalogue.document(folder, document_name, kind.noun)
     base = str(document.get("base", ""))
     is_own = catalogue.is_overlay(path)
-    contents = DocumentContents(name, {}, {}, is_own)
-    if base and base != name:
-        contents = _read_contents(catalogue, folder, base)._replace(name=name, is_own=is_own)
+    contents = DocumentContents(document_name, {}, {}, is_own)
+    if base and base != document_name:
+        contents = _read_contents(catalogue, folder, base)._replace(
+            name=document_name, is_own=is_own
+        )
     if "country" in document:
         country = str(document["country"])
         for input_path, country_input in catalogue.of_country(country, LAST_DATE).items():
             cells = written_cells(country_input)
             contents.state(StatedValue(**cells, path=input_path, origin=country))
-    origin = name + is_own * " (own)"
+    origin = document_name + is_own * " (own)"
     for hall, entries in in_each_hall(document, path):
         in_place = catalogue.in_place(folder, path, hall or None)
-        for key, entry in entries.items():
+        for document_key, entry in entries.items():
             if isinstance(entry, dict) and "value" in entry:
-                row = CatalogueRow(entry, f"{path}:{key}", is_own)
-                cells = stated_cells(in_place(row, kind.group, "", key))
+                catalogue_row = CatalogueRow(entry, f"{path}:{document_key}", is_own)
+                cells = stated_cells(in_place(catalogue_row, kind.group, "", document_key))
                 contents.state(
-                    StatedValue(**cells, path=f"{kind.group}.{key}", origin=origin, hall=hall)
+                    StatedValue(
+                        **cells, path=f"{kind.group}.{document_key}", origin=origin, hall=hall
+                    )
                 )
             # a note of the user's own document is not shown
-            elif not (is_own and key == "note"):
-                text = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
+            elif not (is_own and document_key == "note"):
+                document_text = (
+                    ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
+                )
                 is_withheld = is_own and making.get() is not None
-                contents.texts[key] = WITHHELD if is_withheld else text, origin
+                contents.texts[document_key] = WITHHELD if is_withheld else document_text, origin
     return contents
 
 
-def stated_cells(row: CatalogueRow) -> JsonObject:
+def stated_cells(catalogue_row: CatalogueRow) -> JsonObject:
     """Return the cells of a row as fields of a `StatedValue`.
 
     Args:
-        row: Row as it is written.
+        catalogue_row: Row as it is written.
 
     Raises:
         DataError: A value, low or high is no finite number.
@@ -190,11 +225,11 @@ def stated_cells(row: CatalogueRow) -> JsonObject:
     """
     numbers = {
         column: None
-        if row.cells.get(column) in (None, "")
-        else parse_finite_number(row.cells[column], column, row.where)
+        if catalogue_row.cells.get(column) in (None, "")
+        else parse_finite_number(catalogue_row.cells[column], column, catalogue_row.where)
         for column in NUMBERS
     }
-    return numbers | {column: str(row.cells.get(column, "")) for column in TEXTS}
+    return numbers | {column: str(catalogue_row.cells.get(column, "")) for column in TEXTS}
 
 
 def written_cells(number: Input) -> JsonObject:

@@ -53,18 +53,18 @@ CHECK = Document(
 
 def drift_answer(
     catalogue: Catalogue,
-    name: str,
+    baseline_name: str,
     checked: Mapping[str, Sequence[str]],
     drifts: Sequence[Drift],
     shifts: Sequence[Shift],
     withheld: Mapping[str, Sequence[str]],
     unguarded: Sequence[str],
 ) -> Answer:
-    """Return the answer on drift since baseline `name`.
+    """Return the answer on drift since baseline `baseline_name`.
 
     Args:
         catalogue: Catalogue of the evaluated scenarios.
-        name: Name of the baseline.
+        baseline_name: Name of the baseline.
         checked: Compared metrics by scenario.
         drifts: Metrics that moved beyond the threshold.
         shifts: Figures of the draws that moved.
@@ -85,47 +85,51 @@ def drift_answer(
         notes.append(
             f"{shift_count}, what is to be chosen or what a choice stands to lose among them"
         )
-    notes += [_unguarded_text(name, file) for file in unguarded]
+    notes += [_unguarded_text(baseline_name, file) for file in unguarded]
 
     def tables() -> list[Table]:
-        tables = [_drift_table(name, len(checked), drifts)] if drifts or not shifts else []
+        tables = [_drift_table(baseline_name, len(checked), drifts)] if drifts or not shifts else []
         if shifts:
-            tables.append(SHIFT.table(shifts, f"baseline {name}: {shift_count}"))
+            tables.append(SHIFT.table(shifts, f"baseline {baseline_name}: {shift_count}"))
         return tables
 
     return CHECK.answer(
         catalogue,
-        {"name": name, "drift": drifts, "shifts": shifts, "unguarded": unguarded},
+        {"name": baseline_name, "drift": drifts, "shifts": shifts, "unguarded": unguarded},
         tables,
         (DRIFT_ROW, drifts),
         notes,
         texts={
             "github": lambda: (
-                _to_github(name, len(checked), drifts, shifts)
-                + "".join(_unguarded_warning(name, file) for file in unguarded)
+                _to_github(baseline_name, len(checked), drifts, shifts)
+                + "".join(_unguarded_warning(baseline_name, file) for file in unguarded)
             ),
-            "junit": lambda: _to_junit(name, checked, drifts, shifts, unguarded),
+            "junit": lambda: _to_junit(baseline_name, checked, drifts, shifts, unguarded),
         },
     )
 
 
-def _unguarded_text(name: str, file: str) -> str:
-    return f"{file} is in no baseline, so nothing guards it: tco baseline save {name} {file}"
+def _unguarded_text(baseline_name: str, file: str) -> str:
+    return (
+        f"{file} is in no baseline, so nothing guards it: tco baseline save {baseline_name} {file}"
+    )
 
 
-def _unguarded_warning(name: str, file: str) -> str:
-    title = f"file={_in_title(file)},title=baseline {_in_title(name)}"
-    return f"::warning {title}::{_in_message(_unguarded_text(name, file))}\n"
+def _unguarded_warning(baseline_name: str, file: str) -> str:
+    title = f"file={_in_title(file)},title=baseline {_in_title(baseline_name)}"
+    return f"::warning {title}::{_in_message(_unguarded_text(baseline_name, file))}\n"
 
 
-def _drift_table(name: str, scenario_count: int, drifts: Sequence[Drift]) -> Table:
+def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift]) -> Table:
     if not drifts:
-        return Table((), [], f"baseline {name}: {scenario_count} scenarios, nothing moved")
+        return Table((), [], f"baseline {baseline_name}: {scenario_count} scenarios, nothing moved")
     below = ["Step by step, all earlier steps kept:"]
     for scenario in dict.fromkeys(drift.scenario for drift in drifts):
         for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
             below.append(line if position else f"{scenario}: {line}")
-    return DRIFT_ROW.table(drifts, f"baseline {name}: {len(drifts)} metrics moved", (), below)
+    return DRIFT_ROW.table(
+        drifts, f"baseline {baseline_name}: {len(drifts)} metrics moved", (), below
+    )
 
 
 def _moves_of(scenario: str, drifts: Sequence[Drift]) -> list[Move]:
@@ -146,7 +150,7 @@ def _scenario_lines(moves: Sequence[Move]) -> Iterator[str]:
 
 
 def _to_github(
-    name: str, scenario_count: int, drifts: Sequence[Drift], shifts: Sequence[Shift]
+    baseline_name: str, scenario_count: int, drifts: Sequence[Drift], shifts: Sequence[Shift]
 ) -> str:
     """Return a workflow command for each scenario that moved.
 
@@ -167,25 +171,27 @@ def _to_github(
             "more metrics moved": len(moves) - bool(first),
             "figures of the draws moved": sum(shift.scenario == scenario for shift in shifts),
         }
-        message += [f"{count} {text}" for text, count in further.items() if count]
-        text = _in_message("\n".join(filter(None, message)))
-        lines.append(f"::error title=baseline {_in_title(f'{name}, {scenario}')}::{text}\n")
+        message += [f"{count} {further_words}" for further_words, count in further.items() if count]
+        message_text = _in_message("\n".join(filter(None, message)))
+        lines.append(
+            f"::error title=baseline {_in_title(f'{baseline_name}, {scenario}')}::{message_text}\n"
+        )
     if not lines:
-        title = f"title=baseline {_in_title(name)}"
+        title = f"title=baseline {_in_title(baseline_name)}"
         lines.append(f"::notice {title}::{scenario_count} scenarios, nothing moved\n")
     return "".join(lines)
 
 
-def _in_message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _in_message(message_text: str) -> str:
+    return message_text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _in_title(text: str) -> str:
-    return _in_message(text).replace(":", "%3A").replace(",", "%2C")
+def _in_title(title_text: str) -> str:
+    return _in_message(title_text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _to_junit(
-    name: str,
+    baseline_name: str,
     checked: Mapping[str, Sequence[str]],
     drifts: Sequence[Drift],
     shifts: Sequence[Shift],
@@ -206,35 +212,38 @@ def _to_junit(
     }
     for shift in shifts:
         case = f"{shift.figure} at {shift.tokens_per_s_per_user:g} tokens/s per user"
-        text = f"{shift.scenario}: {case}: {side_cell(shift.old)} -> {side_cell(shift.new)}"
-        failure = f"<failure message={quoteattr(text)}>{escape(text)}</failure>"
+        failure_text = f"{shift.scenario}: {case}: {side_cell(shift.old)} -> {side_cell(shift.new)}"
+        failure = f"<failure message={quoteattr(failure_text)}>{escape(failure_text)}</failure>"
         suites.setdefault(shift.scenario, []).append(_junit_case(shift.scenario, case, failure))
     for file in unguarded:
-        skipped = f"<skipped message={quoteattr(_unguarded_text(name, file))}/>"
+        skipped = f"<skipped message={quoteattr(_unguarded_text(baseline_name, file))}/>"
         suites.setdefault(file, []).append(_junit_case(file, "baseline", skipped))
-    return _junit_document(name, suites)
+    return _junit_document(baseline_name, suites)
 
 
 def _move_failure(move: Move | None) -> str:
     if move is None:
         return ""
-    text = metric_change_lines(move)
-    return f"<failure message={quoteattr(text[0])}>{escape(chr(10).join(text))}</failure>"
+    change_lines = metric_change_lines(move)
+    return (
+        "<failure "
+        f"message={quoteattr(change_lines[0])}>{escape(chr(10).join(change_lines))}</failure>"
+    )
 
 
-def _junit_case(scenario: str, name: str, outcome: str) -> str:
-    case = f"    <testcase classname={quoteattr(scenario)} name={quoteattr(name)}"
+def _junit_case(scenario: str, case_name: str, outcome: str) -> str:
+    case = f"    <testcase classname={quoteattr(scenario)} name={quoteattr(case_name)}"
     return f"{case}>{outcome}</testcase>" if outcome else f"{case}/>"
 
 
-def _junit_document(name: str, suites: Mapping[str, Sequence[str]]) -> str:
+def _junit_document(baseline_name: str, suites: Mapping[str, Sequence[str]]) -> str:
     counts = {
         kind: {suite: sum(f"<{kind} " in case for case in cases) for suite, cases in suites.items()}
         for kind in ("failure", "error", "skipped")
     }
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites name={quoteattr(f"baseline {name}")} tests="'
+        f'<testsuites name={quoteattr(f"baseline {baseline_name}")} tests="'
         f'{sum(map(len, suites.values()))}" failures="{sum(counts["failure"].values())}" '
         f'errors="{sum(counts["error"].values())}" skipped="{sum(counts["skipped"].values())}">',
     ]
@@ -249,18 +258,24 @@ def _junit_document(name: str, suites: Mapping[str, Sequence[str]]) -> str:
     return "\n".join([*lines, "</testsuites>"]) + "\n"
 
 
-def _github_error(name: str, message: str) -> str:
+def _github_error(baseline_name: str, message: str) -> str:
     """Return the annotation of an error, on the file and line that it names."""
     match = PLACE.match(message)
     groups = match.groupdict() if match else {}
-    properties = [f"{key}={_in_title(text)}" for key, text in groups.items() if text]
-    titles = ",".join([*properties, f"title=baseline {_in_title(name)}"])
+    properties = [
+        f"{property_name}={_in_title(property_text)}"
+        for property_name, property_text in groups.items()
+        if property_text
+    ]
+    titles = ",".join([*properties, f"title=baseline {_in_title(baseline_name)}"])
     return f"::error {titles}::{_in_message(message)}\n"
 
 
-def _junit_error(name: str, message: str) -> str:
+def _junit_error(baseline_name: str, message: str) -> str:
     error = f"<error message={quoteattr(message)}>{escape(message)}</error>"
-    return _junit_document(name, {name: [_junit_case(name, "check", error)]})
+    return _junit_document(
+        baseline_name, {baseline_name: [_junit_case(baseline_name, "check", error)]}
+    )
 
 
 # An error that left nothing checked, in the forms that pipelines read.

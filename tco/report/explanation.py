@@ -51,14 +51,14 @@ class View(NamedTuple):
         return self.depth is not None and level >= self.depth
 
 
-def _node_record(name: str, node: Node, view: View) -> JsonObject:
+def _node_record(node_name: str, node: Node, view: View) -> JsonObject:
     """Return the record of a node: name, value, unit, equation and source."""
-    value, unit = node.shown or (node.value, node.unit)
+    node_value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
     return {
         "id": node.id,
-        "name": name,
-        "value": json_number_or_none(value),
+        "name": node_name,
+        "value": json_number_or_none(node_value),
         "unit": unit,
         "equation": node_equation(node),
         "source": source,
@@ -66,18 +66,20 @@ def _node_record(name: str, node: Node, view: View) -> JsonObject:
 
 
 def _nonempty_members(**members: Any) -> JsonObject:
-    return {name: member_value for name, member_value in members.items() if member_value}
+    return {
+        member_name: member_value for member_name, member_value in members.items() if member_value
+    }
 
 
 def _explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
     """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
     visited_ids: set[str] = set()
 
-    def branch(name: str, node: Node, level: int) -> JsonObject:
+    def branch(node_name: str, node: Node, level: int) -> JsonObject:
         if node.id in visited_ids:
             return {"ref": node.id}
         visited_ids.add(node.id)
-        node_record = _node_record(name, node, view) | _nonempty_members(
+        node_record = _node_record(node_name, node, view) | _nonempty_members(
             formula=node.formula and node.formula.name, path=node.path
         )
         if node.is_leaf:
@@ -90,7 +92,9 @@ def _explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
         elif view.ends(level):
             node_record["more"] = len(node.inputs)
         else:
-            node_record["inputs"] = [branch(name, inner, level + 1) for name, inner in node.inputs]
+            node_record["inputs"] = [
+                branch(inner_name, inner, level + 1) for inner_name, inner in node.inputs
+            ]
         return node_record
 
     return branch(metric, root, 0)
@@ -118,24 +122,26 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     cited: set[str] = set()
 
     def visit(
-        name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
+        node_name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
     ) -> Iterator[str]:
-        value, unit = node.shown or (node.value, node.unit)
+        node_value, unit = node.shown or (node.value, node.unit)
         path = node.path or ""
-        value_text = f"{weak(node.kind)}{input_text(path, value)} {input_unit(path, unit)}".rstrip()
-        label = node.path if node.is_leaf and node.path else name
+        value_text = (
+            f"{weak(node.kind)}{input_text(path, node_value)} {input_unit(path, unit)}".rstrip()
+        )
+        label = node.path if node.is_leaf and node.path else node_name
         if share:  # a term of a sum, whose own name says where it belongs
             label = label.rpartition("/")[2]
-        text = f"{lead}{label} = {value_text}{share}"
+        line_text = f"{lead}{label} = {value_text}{share}"
         if node.is_leaf:
-            yield f"{text}  [{_origin(node, view)}]"
+            yield f"{line_text}  [{_origin(node, view)}]"
         elif node.id in visited_ids:
-            yield f"{text}  (see {node.id})"
+            yield f"{line_text}  (see {node.id})"
         elif view.ends(level):
-            yield f"{text}  ({count_with_noun(len(node.inputs), 'input')} below {node.id})"
+            yield f"{line_text}  ({count_with_noun(len(node.inputs), 'input')} below {node.id})"
         else:
             visited_ids.add(node.id)
-            yield f"{text}  ({node.id})"
+            yield f"{line_text}  ({node.id})"
             source = "" if node.source == STRUCTURE else source_text(node, view.catalogue)
             is_new = bool(source) and source not in cited
             cited.add(source)
@@ -160,15 +166,17 @@ def _expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]]
     the largest and their share.
     """
     if node.operation != "total" or not node.value:
-        return [(name, inner, "") for name, inner in node.inputs], ""
+        return [(inner_name, inner, "") for inner_name, inner in node.inputs], ""
     parts = sorted(
-        ((inner.value / node.value, name, inner) for name, inner in node.inputs),
+        ((inner.value / node.value, inner_name, inner) for inner_name, inner in node.inputs),
         key=lambda part: -abs(part[0]),
     )
     most = len(parts) if view.depth is None or len(parts) <= TERMS + 1 else TERMS
     rest = sum(share for share, _, _ in parts[most:])
     words = f"{len(parts) - most} more terms, {rest * 100:.3g} % together" if parts[most:] else ""
-    return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
+    return [
+        (inner_name, inner, f"  {share * 100:.3g} %") for share, inner_name, inner in parts[:most]
+    ], words
 
 
 # a row of a CSV
@@ -187,15 +195,15 @@ NODE = Record(
 
 def _explanation_rows(root: Node, view: View) -> list[JsonObject]:
     """Return the CSV rows: every node once, parents before inputs."""
-    rows: list[JsonObject] = []
+    node_rows: list[JsonObject] = []
     visited_ids: set[str] = set()
 
-    def visit(name: str, node: Node, level: int) -> None:
+    def visit(node_name: str, node: Node, level: int) -> None:
         if node.id in visited_ids:
             return
         visited_ids.add(node.id)
-        rows.append(
-            _node_record(name, node, view)
+        node_rows.append(
+            _node_record(node_name, node, view)
             | {
                 "path": node.path,
                 "kind": node.kind,
@@ -207,7 +215,7 @@ def _explanation_rows(root: Node, view: View) -> list[JsonObject]:
                 visit(inner_name, inner, level + 1)
 
     visit(root.path or root.name, root, 0)
-    return rows
+    return node_rows
 
 
 EXPLAIN = Document(
@@ -219,21 +227,23 @@ EXPLAIN = Document(
 )
 
 
-def explanation_answer(result: Result, metric: str, root: Node, view: View, short: View) -> Answer:
+def explanation_answer(
+    scenario_result: Result, metric: str, root: Node, view: View, short: View
+) -> Answer:
     """Return the answer on the tree of formulas below a number.
 
     Args:
-        result: Result that holds the number.
+        scenario_result: Result that holds the number.
         metric: Name of the metric or cell.
         root: Node of the number.
         view: Catalogue of the sources, and the depth of the answer's rows.
         short: View with the depth of the table.
 
     """
-    title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
+    title = f"{scenario_result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = (
         f"--depth {(short.depth or 0) + 1} opens one more, --all all of them, and "
-        f"`tco explain {result.scenario} NAME` what lies below a named number"
+        f"`tco explain {scenario_result.scenario} NAME` what lies below a named number"
     )
     below = [
         f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.",
@@ -241,18 +251,18 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
         "first used. ( ): name of the number.",
     ]
     below += [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
-    below += structure_text(result.structure)
+    below += structure_text(scenario_result.structure)
 
     def tables() -> list[Table]:
         return [Table((), [], title, list(_explanation_lines(metric, root, short)), below)]
 
     return EXPLAIN.answer(
         view.catalogue,
-        (result, metric, root, view),
+        (scenario_result, metric, root, view),
         tables,
         (NODE, _explanation_rows(root, view)),
-        result.notes,
-        of=result.context,
+        scenario_result.notes,
+        of=scenario_result.context,
     )
 
 

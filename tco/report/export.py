@@ -57,9 +57,9 @@ class ExportTable(NamedTuple):
         return [
             {
                 column.key: json_number_or_none(cell) if column.unit else cell
-                for column, cell in zip(self.columns, row, strict=True)
+                for column, cell in zip(self.columns, table_row, strict=True)
             }
-            for row in self.rows
+            for table_row in self.rows
         ]
 
 
@@ -74,11 +74,11 @@ def _export_table(record: Record, sources: Iterable[Any]) -> ExportTable:
     return ExportTable(columns, list(map(record.cells, sources)))
 
 
-def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
+def tables_of(scenario_results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
     """Return the tables of results by name.
 
     Args:
-        results: Results of scenarios.
+        scenario_results: Results of scenarios.
         catalogue: Holds the sources.
 
     Returns:
@@ -87,17 +87,26 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
 
     """
     inputs = [
-        (input_record, result)
-        for result in results
-        for _, input_record in sorted(result.inputs.items())
+        (input_record, scenario_result)
+        for scenario_result in scenario_results
+        for _, input_record in sorted(scenario_result.inputs.items())
     ]
-    bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
-    cost = [line for result in results for line in cost_line_records(result)]
+    bill = [
+        (line, scenario_result)
+        for scenario_result in scenario_results
+        if scenario_result.bill
+        for line in scenario_result.bill.lines
+    ]
+    cost = [
+        line for scenario_result in scenario_results for line in cost_line_records(scenario_result)
+    ]
     named = {input_record.source for input_record, _ in inputs}
     named.update(*(line.sources for line, _ in bill), *(line.sources for line, _ in cost))
-    sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
+    sources = [
+        source for source_name, source in sorted(catalogue.sources.items()) if source_name in named
+    ]
     return {
-        "scenarios": _export_table(COMPARISON_ROW, results),
+        "scenarios": _export_table(COMPARISON_ROW, scenario_results),
         "inputs": _export_table(_with_context(INPUT.read_via("0")), inputs),
         "bill": _export_table(_with_context(BILL.read_via("0")), bill),
         "cost": _export_table(_with_context(LINE), cost),
@@ -116,8 +125,11 @@ def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str
         Texts by file name: a CSV per table, then the description as JSON.
 
     """
-    filled = {name: table for name, table in tables.items() if table.rows}
-    files = {f"{name}.csv": to_csv(table.header, table.rows) for name, table in filled.items()}
+    filled = {table_name: table for table_name, table in tables.items() if table.rows}
+    files = {
+        f"{table_name}.csv": to_csv(table.header, table.rows)
+        for table_name, table in filled.items()
+    }
     return files | {DESCRIPTION: to_json(_description(filled, data_hash))}
 
 
@@ -132,15 +144,15 @@ def _description(tables: Mapping[str, ExportTable], data_hash: str) -> JsonObjec
         "resources": [
             {
                 "profile": "tabular-data-resource",
-                "name": name,
-                "path": f"{name}.csv",
-                "title": TITLES[name],
+                "name": table_name,
+                "path": f"{table_name}.csv",
+                "title": TITLES[table_name],
                 "format": "csv",
                 "mediatype": "text/csv",
                 "encoding": "utf-8",
                 "schema": {"fields": list(map(_field, table.columns)), "missingValues": [""]},
             }
-            for name, table in tables.items()
+            for table_name, table in tables.items()
         ],
     }
 
@@ -163,16 +175,22 @@ def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObj
         the units by field.
 
     """
-    rows = []
-    for row in tables["scenarios"].objects():
-        row["metrics"] = {name: row.pop(name) for name in METRICS}
-        for name in ("inputs", "bill", "cost"):
-            row[name] = [
-                {key: value for key, value in line.items() if key not in CONTEXT}
-                for line in tables[name].objects()
-                if line["scenario"] == row["scenario"]
+    scenario_rows = []
+    for scenario_row in tables["scenarios"].objects():
+        scenario_row["metrics"] = {
+            metric_name: scenario_row.pop(metric_name) for metric_name in METRICS
+        }
+        for table_name in ("inputs", "bill", "cost"):
+            scenario_row[table_name] = [
+                {
+                    column_key: cell_value
+                    for column_key, cell_value in line.items()
+                    if column_key not in CONTEXT
+                }
+                for line in tables[table_name].objects()
+                if line["scenario"] == scenario_row["scenario"]
             ]
-        rows.append(row)
+        scenario_rows.append(scenario_row)
     units = {
         column.key: column.unit
         for table in tables.values()
@@ -181,7 +199,7 @@ def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObj
     }
     return {
         "baseline": baseline,
-        "rows": rows,
+        "rows": scenario_rows,
         "sources": tables["sources"].objects(),
         "units": units,
     }
@@ -199,19 +217,21 @@ def parquet_of(table: ExportTable) -> bytes:
         UsageError: The library pyarrow is not installed.
 
     """
-    pa, parquet = (library(name, "Parquet", "sweep") for name in ("pyarrow", "pyarrow.parquet"))
+    pa, parquet = (
+        library(library_name, "Parquet", "sweep") for library_name in ("pyarrow", "pyarrow.parquet")
+    )
 
     fields, arrays = [], []
     for position, column in enumerate(table.columns):
         kind, metadata = (
             (pa.float64(), {"unit": column.unit}) if column.unit else (pa.string(), None)
         )
-        cells = (row[position] for row in table.rows)
-        values = [
+        cells = (table_row[position] for table_row in table.rows)
+        column_values = [
             cell if cell is None else float(cell) if column.unit else str(cell) for cell in cells
         ]
         fields.append(pa.field(column.key, kind, metadata=metadata))
-        arrays.append(pa.array(values, kind))
+        arrays.append(pa.array(column_values, kind))
     stream = io.BytesIO()
     parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), stream)
     return stream.getvalue()

@@ -49,7 +49,7 @@ class CostChange(NamedTuple):
 
 
 def first_screen(
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     confidence: Confidence,
     deployed: str,
     elsewhere: Sequence[Elsewhere],
@@ -59,7 +59,7 @@ def first_screen(
     """Return the tables of the first screen, within 30 lines for four racks.
 
     Args:
-        results: Evaluated scenarios, in order.
+        scenario_results: Evaluated scenarios, in order.
         confidence: Picks, costs and chances by speed.
         deployed: Words on speculative decoding, software and engines.
         elsewhere: Cheaper systems that are not compared.
@@ -67,15 +67,17 @@ def first_screen(
         changes: Costs without the settings of the user and with them.
 
     """
-    speed = target_speed(results)
-    title = ", ".join(filter(None, (workload_title(results, not confidence.curve), deployed)))
-    above = [title, *workloads(results), *advice_lines(confidence, results)]
-    tables = [_change_table(changes, results)] if changes else []
+    speed = target_speed(scenario_results)
+    title = ", ".join(
+        filter(None, (workload_title(scenario_results, not confidence.curve), deployed))
+    )
+    above = [title, *workloads(scenario_results), *advice_lines(confidence, scenario_results)]
+    tables = [_change_table(changes, scenario_results)] if changes else []
     if confidence.curve:
-        tables.append(_speed_table(confidence, results))
+        tables.append(_speed_table(confidence, scenario_results))
     else:
-        tables += _work_table(results, confidence)
-    tables.append(_rack_table(results, confidence, speed if confidence.curve else None))
+        tables += _work_table(scenario_results, confidence)
+    tables.append(_rack_table(scenario_results, confidence, speed if confidence.curve else None))
     if confidence.choices:
         tables.append(_choice_table(confidence))
     first = [
@@ -83,7 +85,7 @@ def first_screen(
         *rent_words(rents),
         *price_words(confidence.turns, confidence, speed),
     ]
-    last = [*premises_without_halls(results), NEXT_COMMANDS]
+    last = [*premises_without_halls(scenario_results), NEXT_COMMANDS]
     spare = [
         *too_slow_words(confidence),
         *later_words(confidence.later),
@@ -103,37 +105,37 @@ def _height(table: Table) -> int:
 
 
 def _folded_lines(texts: Sequence[str]) -> list[str]:
-    return [line for text in texts for line in folded(text, WIDTH)]
+    return [line for line_text in texts for line in folded(line_text, WIDTH)]
 
 
 def _lines_within(texts: Sequence[str], room: int) -> list[str]:
     """Fold the texts for which there is room, the first first."""
     lines: list[str] = []
-    for text in texts:
-        folded_lines = folded(text, WIDTH)
+    for line_text in texts:
+        folded_lines = folded(line_text, WIDTH)
         if len(lines) + len(folded_lines) <= room:
             lines += folded_lines
     return lines
 
 
 # ---------------------------------------------------------------- what to buy
-def advice_lines(confidence: Confidence, results: Sequence[Result]) -> list[str]:
+def advice_lines(confidence: Confidence, scenario_results: Sequence[Result]) -> list[str]:
     """Return advice on the purchase by speed with its chance, a sentence for each regime."""
-    if not confidence.regimes or len(results) == 1:
-        return verdict_words(confidence, results)
-    advice = [_advice(regime, confidence, results) for regime in confidence.regimes]
-    return [*advice, *unrated_words(confidence, results)]
+    if not confidence.regimes or len(scenario_results) == 1:
+        return verdict_words(confidence, scenario_results)
+    advice = [_advice(regime, confidence, scenario_results) for regime in confidence.regimes]
+    return [*advice, *unrated_words(confidence, scenario_results)]
 
 
-def _advice(regime: Regime, confidence: Confidence, results: Sequence[Result]) -> str:
+def _advice(regime: Regime, confidence: Confidence, scenario_results: Sequence[Result]) -> str:
     where = f" at {format_speed_range(regime)} tokens/s per user" if regime.speeds else ""
     if regime.kind == "nobody":
         share = " in half of the draws" if confidence.sure else ""
         return f"No rack serves the work{where}{share}."
-    names = listed_names(regime.picks)
+    pick_names = listed_names(regime.picks)
     if regime.probability is None:
         verb = "is cheapest" if len(regime.picks) == 1 else "cost the same"
-        return f"{names} {verb}{where} in the base case; no range was drawn."
+        return f"{pick_names} {verb}{where} in the base case; no range was drawn."
     regret = _percent_span(1 - (regime.most or 0.0), 1 - (regime.keeps or 0.0))
     points: list[AtSpeed | Sureness] = [
         point
@@ -143,23 +145,23 @@ def _advice(regime: Regime, confidence: Confidence, results: Sequence[Result]) -
     if not points:
         points += [
             sure
-            for result, sure in zip(results, confidence.sure, strict=True)
-            if result.scenario in regime.picks
+            for scenario_result, sure in zip(scenario_results, confidence.sure, strict=True)
+            if scenario_result.scenario in regime.picks
         ]
     shares = [point.share_cheapest for point in points if point.share_cheapest is not None]
     chance = f"cheapest in {_percent_span(min(shares), max(shares))} of draws" if shares else ""
     sure = ", ".join(filter(None, (chance, f"mean regret {regret}")))
     if len(regime.picks) > 1:
-        sentence = f"Tie{where}: {names} are too close to call ({sure})."
+        sentence = f"Tie{where}: {pick_names} are too close to call ({sure})."
     else:
-        sentence = f"Buy {names}{where} ({sure})."
+        sentence = f"Buy {pick_names}{where} ({sure})."
     return " ".join([sentence, *_late_sentence(regime)])
 
 
 def _late_sentence(regime: Regime) -> list[str]:
     if not regime.late:
         return []
-    dates = ", ".join(f"{name} in {month}" for name, month in regime.late.items())
+    dates = ", ".join(f"{scenario_name} in {month}" for scenario_name, month in regime.late.items())
     until = (
         f"until then buy {' or '.join(regime.available)}"
         if regime.available
@@ -174,18 +176,21 @@ def _percent_span(least: float, most: float) -> str:
 
 
 # ---------------------------------------------------------------- a row for each speed
-def _speed_table(confidence: Confidence, results: Sequence[Result]) -> Table:
+def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> Table:
     """Tabulate the pick of each speed: its cost, its chance to be cheapest, and the runner-up."""
     points: dict[float, list[AtSpeed]] = {}
     for point in confidence.curve:
         points.setdefault(point.tokens_per_s_per_user, []).append(point)
     picks = {speed: regime.picks for regime in confidence.regimes for speed in regime.speeds}
-    is_drawn, has_rivals = bool(confidence.sure), len(results) > 1
-    marks = {result.scenario: bound_mark(result) for result in results}
-    rows = [
-        row
+    is_drawn, has_rivals = bool(confidence.sure), len(scenario_results) > 1
+    marks = {
+        scenario_result.scenario: bound_mark(scenario_result)
+        for scenario_result in scenario_results
+    }
+    speed_rows = [
+        speed_row
         for speed in sorted(points)
-        for row in _speed_rows(speed, points[speed], picks.get(speed, ()), marks, is_drawn)
+        for speed_row in _speed_rows(speed, points[speed], picks.get(speed, ()), marks, is_drawn)
     ]
     costs = ("median", "P10 to P90") if is_drawn else ("base case",)
     rivals = ("chance cheapest", "runner-up (its chance)") if is_drawn else ("runner-up",)
@@ -195,7 +200,7 @@ def _speed_table(confidence: Confidence, results: Sequence[Result]) -> Table:
     if is_drawn and has_rivals:
         legend = [f"The pick has the least mean regret. {legend[0]}"]
     align = "rlrrrl" if is_drawn else "rlrl"
-    return Table(columns, [row[:width] for row in rows], "", legend, align=align)
+    return Table(columns, [speed_row[:width] for speed_row in speed_rows], "", legend, align=align)
 
 
 def _speed_rows(
@@ -207,22 +212,22 @@ def _speed_rows(
 ) -> list[tuple[str, ...]]:
     """Return a row for each pick of a speed; the rows of a tie stand below each other."""
     named = {point.scenario: point for point in points}
-    priced = [name for name, point in named.items() if point.note is None]
+    priced = [scenario_name for scenario_name, point in named.items() if point.note is None]
     if not picks and len(priced) == 1:
         picks = priced
     rivals = sorted(
         (point for point in points if point.scenario not in picks), key=_rival_order, reverse=True
     )
     runner_up = rivals[0] if rivals and _rival_order(rivals[0]) > float("-inf") else None
-    rows = []
-    for index, name in enumerate(picks):
-        label = name if len(picks) == 1 else f"{'and' if index else 'tie:'} {name}"
+    pick_rows = []
+    for index, pick_name in enumerate(picks):
+        label = pick_name if len(picks) == 1 else f"{'and' if index else 'tie:'} {pick_name}"
         rival = runner_up if index == 0 else None
         cells_of = _drawn_cells if is_drawn else _base_cells
-        cells = cells_of(named[name], rival, marks.get(name, ""))
-        rows.append(("" if index else f"{speed:g}", label, *cells))
+        cells = cells_of(named[pick_name], rival, marks.get(pick_name, ""))
+        pick_rows.append(("" if index else f"{speed:g}", label, *cells))
     none = ("-",) * (4 if is_drawn else 2)
-    return rows or [(f"{speed:g}", "no rack is quick enough", *none)]
+    return pick_rows or [(f"{speed:g}", "no rack is quick enough", *none)]
 
 
 def _rival_order(point: AtSpeed) -> float:
@@ -275,16 +280,18 @@ def too_slow_words(confidence: Confidence) -> list[str]:
             groups.setdefault(point.scenario, []).append(
                 f"{point.tokens_per_s_per_user:g} ({share})"
             )
-    racks = [f"{name} at {listed_names(speeds)}" for name, speeds in groups.items()]
+    racks = [
+        f"{scenario_name} at {listed_names(speeds)}" for scenario_name, speeds in groups.items()
+    ]
     if not racks:
         return []
     return [f"Too slow, with the share of draws that miss the speed: {', '.join(racks)}."]
 
 
 # ---------------------------------------------------------------- work without a speed
-def _work_table(results: Sequence[Result], confidence: Confidence) -> list[Table]:
+def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> list[Table]:
     """Tabulate the cost of work that promises no speed, with regret and chance; or nothing."""
-    metric = rated_by(results)
+    metric = rated_by(scenario_results)
     if metric is None:
         return []
     size, unit = (1e6, "million USD per trillion tokens") if metric == TRAINING_COST else (1.0, "")
@@ -292,57 +299,60 @@ def _work_table(results: Sequence[Result], confidence: Confidence) -> list[Table
     sureness = confidence.sure
     if not sureness:
         cases = [
-            (result.scenario, _scaled_text(result.metrics[metric], size)) for result in results
+            (scenario_result.scenario, _scaled_text(scenario_result.metrics[metric], size))
+            for scenario_result in scenario_results
         ]
         return [Table(("rack", f"base case, {label}"), cases)]
-    rows: list[tuple[str, ...]] = []
-    for result, sure in zip(results, sureness, strict=True):
+    work_rows: list[tuple[str, ...]] = []
+    for scenario_result, sure in zip(scenario_results, sureness, strict=True):
         percentiles = sure.range(metric) or {}
         best = sure.share_of_best
-        rows.append(
+        work_rows.append(
             (
-                result.scenario,
-                _scaled_text(percentiles.get("p50", result.metrics[metric]), size),
+                scenario_result.scenario,
+                _scaled_text(percentiles.get("p50", scenario_result.metrics[metric]), size),
                 percentile_range_text(sure, metric, size),
                 "-" if best is None else rounded_percent(1 - best["mean"]),
                 "-" if best is None else rounded_percent(sure.share_cheapest),
-                significant(result.metrics[RATIO], 3) or "-",
+                significant(scenario_result.metrics[RATIO], 3) or "-",
             )
         )
     columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
-    return [Table((*columns, "performance per cost"), rows)]
+    return [Table((*columns, "performance per cost"), work_rows)]
 
 
-def _scaled_text(value: float | None, size: float) -> str:
-    return "none" if value is None else significant(value / size, 3)
+def _scaled_text(cost_value: float | None, size: float) -> str:
+    return "none" if cost_value is None else significant(cost_value / size, 3)
 
 
 # ---------------------------------------------------------------- a row for each rack
-def _rack_table(results: Sequence[Result], confidence: Confidence, speed: float | None) -> Table:
+def _rack_table(
+    scenario_results: Sequence[Result], confidence: Confidence, speed: float | None
+) -> Table:
     """Tabulate each rack: cost, basis of its price, published runs behind it, availability."""
     points = {
         point.scenario: point for point in confidence.curve if point.tokens_per_s_per_user == speed
     }
     columns = ["rack", "USD per chip-hour", "price basis", "published runs", "in volume"]
-    rows: list[list[str]] = []
-    for result in results:
-        mark = bound_mark(result)
-        row = [
-            result.scenario,
-            mark + cost_text(result.metrics["tco_usd_per_chip_hour"]),
-            _basis_text(result),
-            runs_text(result),
-            result.available.volume if result.available else "-",
+    rack_rows: list[list[str]] = []
+    for scenario_result in scenario_results:
+        mark = bound_mark(scenario_result)
+        rack_row = [
+            scenario_result.scenario,
+            mark + cost_text(scenario_result.metrics["tco_usd_per_chip_hour"]),
+            _basis_text(scenario_result),
+            runs_text(scenario_result),
+            scenario_result.available.volume if scenario_result.available else "-",
         ]
         if speed is not None:
-            cost = _point_cell(points.get(result.scenario), bool(confidence.sure))
-            row.insert(1, mark + cost if cost[:1].isdigit() else cost)
-        rows.append(row)
+            cost = _point_cell(points.get(scenario_result.scenario), bool(confidence.sure))
+            rack_row.insert(1, mark + cost if cost[:1].isdigit() else cost)
+        rack_rows.append(rack_row)
     if speed is not None:
         statistic = "median" if confidence.sure else "base case"
         columns.insert(1, f"{statistic} at {speed:g}")
-        return Table(columns, rows, align="lrrlll")
-    return Table(columns, rows, align="lrlll")
+        return Table(columns, rack_rows, align="lrrlll")
+    return Table(columns, rack_rows, align="lrlll")
 
 
 def _point_cell(point: AtSpeed | None, is_drawn: bool) -> str:
@@ -355,20 +365,20 @@ def _point_cell(point: AtSpeed | None, is_drawn: bool) -> str:
     return cost_text(point.usd_per_million_output_tokens)
 
 
-def _basis_text(result: Result) -> str:
+def _basis_text(scenario_result: Result) -> str:
     """Return the basis of a rack's price: its owner's own cost, a vendor's, or a kind of rent."""
-    if result.basis is None:
+    if scenario_result.basis is None:
         return "-"
-    if result.basis == OWN_COST:
+    if scenario_result.basis == OWN_COST:
         return "own cost"
-    if result.rent is None:
+    if scenario_result.rent is None:
         return "vendor"
-    return RENTS[result.rent[0]]
+    return RENTS[scenario_result.rent[0]]
 
 
-def runs_text(result: Result) -> str:
+def runs_text(scenario_result: Result) -> str:
     """Return the count of published runs of a rack's chip, and their error."""
-    standing = result.standing
+    standing = scenario_result.standing
     if standing.median is not None:
         return f"{standing.validated_rows} runs, {standing.median * 100:.0f} % error"
     if standing.anchors:
@@ -385,26 +395,26 @@ def _choice_table(confidence: Confidence) -> Table:
         by_speed[choice["tokens_per_s_per_user"]] = 1 - choice["share_of_best"]["mean"]
     speeds = list(dict.fromkeys(speed for by_speed in regrets.values() for speed in by_speed))
     heads = ["" if speed is None else f"at {speed:g} tokens/s" for speed in speeds]
-    rows = [
-        (name, *(rounded_percent(by_speed.get(speed)) for speed in speeds))
-        for name, by_speed in regrets.items()
+    choice_rows = [
+        (choice_name, *(rounded_percent(by_speed.get(speed)) for speed in speeds))
+        for choice_name, by_speed in regrets.items()
     ]
-    return Table(("mean regret of the choice", *heads), rows)
+    return Table(("mean regret of the choice", *heads), choice_rows)
 
 
-def _change_table(changes: Sequence[CostChange], results: Sequence[Result]) -> Table:
+def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Result]) -> Table:
     """Tabulate the base case of each scenario without the settings and with them."""
-    is_training = rated_by(results) == TRAINING_COST
+    is_training = rated_by(scenario_results) == TRAINING_COST
     size, unit = (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M tokens")
-    rows = []
+    change_rows = []
     for change in changes:
         ratio = "-"
         if change.before and change.after is not None:
             percent = (change.after / change.before - 1) * 100
             ratio = f"{percent:+.1f} %" if abs(percent) >= LEAST_CHANGE else "none"
         texts = (_changed_cost_text(cost, size) for cost in (change.before, change.after))
-        rows.append((change.scenario, *texts, ratio))
-    return Table((f"base case, {unit}", "before", "with --set", "change"), rows)
+        change_rows.append((change.scenario, *texts, ratio))
+    return Table((f"base case, {unit}", "before", "with --set", "change"), change_rows)
 
 
 def _changed_cost_text(cost: float | None, size: float) -> str:

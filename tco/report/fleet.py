@@ -23,15 +23,15 @@ COLUMNS = {
 }
 
 
-def _fleet_sum_text(key: str, size: float) -> Callable[[JsonMapping], str]:
+def _fleet_sum_text(sum_key: str, size: float) -> Callable[[JsonMapping], str]:
     form = "{:,.0f}" if size == 1 else "{:,.1f}"
-    return lambda sums: "-" if sums[key] is None else form.format(sums[key] / size)
+    return lambda sums: "-" if sums[sum_key] is None else form.format(sums[sum_key] / size)
 
 
 SUMS = Record(
     *(
-        Member(key, float | None, None, label, _fleet_sum_text(key, size))
-        for key, (label, size) in COLUMNS.items()
+        Member(sum_key, float | None, None, label, _fleet_sum_text(sum_key, size))
+        for sum_key, (label, size) in COLUMNS.items()
     )
 )
 ALL = Record(SUMS, Member("it_power_w", float)).only(
@@ -82,8 +82,8 @@ def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
     notes = list(fleet.late)
     contexts: dict[tuple[str, str], JsonObject] = {}
     for stage, evaluation in zip(fleet.stages, fleet.asked, strict=True):
-        result = evaluation.result
-        contexts[stage.scenario, stage.date] = result.context
+        scenario_result = evaluation.result
+        contexts[stage.scenario, stage.date] = scenario_result.context
         notes += purchase_notes(evaluation)
 
     def context(stage: Stage) -> JsonObject:
@@ -109,9 +109,13 @@ def _fleet_table(fleet: FleetRollout) -> Table:
     ]
     if total["waiting_usd"]:
         below.append("Waiting: what empty power costs until a system ships in volume.")
-    results = [evaluation.result for evaluation in fleet.asked]
-    above = list(dict.fromkeys(premise_lines(results)))
-    keys = [key for key in TABLE_KEYS if key != "waiting_usd" or total[key]]
-    sums = SUMS.only(*(key for key in keys if key in COLUMNS))
+    scenario_results = [evaluation.result for evaluation in fleet.asked]
+    above = list(dict.fromkeys(premise_lines(scenario_results)))
+    column_keys = [
+        column_key for column_key in TABLE_KEYS if column_key != "waiting_usd" or total[column_key]
+    ]
+    sums = SUMS.only(*(column_key for column_key in column_keys if column_key in COLUMNS))
     last = ("all", "", "", *(member.text(total) for member in sums.members))
-    return ROW.only(*keys).table(fleet.stages, workload_title(results), above, below, [last])
+    return ROW.only(*column_keys).table(
+        fleet.stages, workload_title(scenario_results), above, below, [last]
+    )

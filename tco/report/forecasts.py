@@ -27,7 +27,7 @@ def forecasts_answer(catalogue: Catalogue, forecasts: Sequence[Forecast]) -> Ans
 
 def _forecasts_table(forecasts: Sequence[Forecast]) -> Table:
     """Return the forecasts, and what each is of below."""
-    rows = [
+    forecast_rows = [
         (
             forecast.id,
             forecast.made,
@@ -41,7 +41,10 @@ def _forecasts_table(forecasts: Sequence[Forecast]) -> Table:
         for forecast in forecasts
     ]
     waiting = sum(forecast.measured is None for forecast in forecasts)
-    title = f"{len(rows)} forecasts, {len(rows) - waiting} measured since, {waiting} waiting"
+    title = (
+        f"{len(forecast_rows)} forecasts, {len(forecast_rows) - waiting} measured since, {waiting} "
+        "waiting"
+    )
     below = [f"{forecast.id}: {forecast.what}, {forecast.unit}." for forecast in forecasts]
     columns = ("id", "made", "system", "predicted", "P10", "P90", "measured", "off")
-    return Table(columns, rows, title, below=below, align="lll")
+    return Table(columns, forecast_rows, title, below=below, align="lll")

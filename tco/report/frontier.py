@@ -192,7 +192,7 @@ def frontier_answer(
     }
     points = [point for frontier in frontiers for point in _points_of(frontier)]
     drawn = any(frontier.bands for frontier in frontiers)
-    row, points = (
+    point_record, points = (
         (_point_row(drawn), points) if designs is None else (_design_row(drawn), list(designs))
     )
 
@@ -208,7 +208,7 @@ def frontier_answer(
         # of two pools that of the pool which decodes
         return point.frontier.decode.result.context
 
-    return DOCUMENT.answer(catalogue, content, tables, (row, points), notes, of=context)
+    return DOCUMENT.answer(catalogue, content, tables, (point_record, points), notes, of=context)
 
 
 def _point_row(drawn: bool) -> Record:
@@ -270,7 +270,7 @@ def frontier_title(frontier: Frontier) -> str:
 def frontier_table(frontier: Frontier) -> Table:
     """Tabulate the points of a frontier, the quickest first."""
     pools = (frontier.decode.result, frontier.prefill.result)
-    standings = dict.fromkeys(sentence(result.standing.text) for result in pools)
+    standings = dict.fromkeys(sentence(pool_result.standing.text) for pool_result in pools)
     above = [workload_words(pools[0]), premise(pools[0]), *standings]
     title = frontier_title(frontier)
     if not frontier.points:
@@ -342,13 +342,13 @@ def _band_words(band: Band) -> str:
 
 def _pair_table(frontiers: Sequence[Frontier]) -> Table:
     """Tabulate the pairs of pools at the workload's interactivity, the cheapest first."""
-    rows = []
+    pair_rows = []
     for frontier in _ranked(frontiers):
         point = frontier.chosen
         change = RankedFrontier(frontier, frontiers).cost_against_own
         decode, prefill = _pool_names(frontier)
         if point is not None:
-            rows.append(
+            pair_rows.append(
                 (
                     prefill,
                     decode,
@@ -374,7 +374,7 @@ def _pair_table(frontiers: Sequence[Frontier]) -> Table:
         "scenario says. Costs are USD per million output tokens, all estimates of the base case.",
     ]
     columns = ("prefill", "decode", "prefill chips", "TTFT, s", "KV, ms", "USD/M out", "vs own")
-    return Table(columns, rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
+    return Table(columns, pair_rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
 
 
 def _results_of(frontiers: Sequence[Frontier]) -> list[Result]:
@@ -392,10 +392,10 @@ def frontier_scenario_label(frontier: Frontier) -> str:
 
 def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Table:
     """Tabulate the designs that none beats, the quickest first."""
-    results = _results_of(frontiers)
+    scenario_results = _results_of(frontiers)
     free = [design for design in designs if design.by is None]
     axes = ("tokens_per_s_per_user", *AXES[1::2], AXES[0])
-    rows = [
+    design_rows = [
         (
             frontier_scenario_label(design.frontier),
             *(fixed_digits(getattr(design.point, axis)) for axis in axes),
@@ -405,10 +405,16 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
         for design in _thinned(free, lambda design: design.point.chosen, BEST)
     ]
     above = [
-        workload_line(results),
-        *premise_lines(results),
-        *(f"{result.scenario}: {result.standing.text}" for result in results),
-        *(f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)),
+        workload_line(scenario_results),
+        *premise_lines(scenario_results),
+        *(
+            f"{scenario_result.scenario}: {scenario_result.standing.text}"
+            for scenario_result in scenario_results
+        ),
+        *(
+            f"{words}: {', '.join(dict.fromkeys(forms))}"
+            for words, *forms in formats_rows(scenario_results)
+        ),
     ]
     counts = []
     for frontier in frontiers:
@@ -431,7 +437,7 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
         if not frontier.points
     ]
     columns = ("design", "per user", "per chip", "per MW", "USD/M out", "plan", "")
-    return Table(columns, rows, "Designs no other beats", above, below, "lrrrrll")
+    return Table(columns, design_rows, "Designs no other beats", above, below, "lrrrrll")
 
 
 def _beaten_table(designs: Sequence[Design]) -> Table:
@@ -439,13 +445,15 @@ def _beaten_table(designs: Sequence[Design]) -> Table:
     by_system: dict[str, list[Design]] = {}
     for design in designs:
         by_system.setdefault(frontier_scenario_label(design.frontier), []).append(design)
-    rows: list[Sequence[str]] = []
-    for name, of_system in by_system.items():
+    design_rows: list[Sequence[str]] = []
+    for scenario_label, of_system in by_system.items():
         beaten = [design for design in of_system if design.by is not None]
         if beaten:
-            heading = f"{name}: {len(beaten)} of {len(of_system)} designs are beaten"
-            rows.append([heading, *([""] * 7)])
-        rows += map(_beaten_cells, _thinned(beaten, lambda design: design.point.chosen, WORST))
+            heading = f"{scenario_label}: {len(beaten)} of {len(of_system)} designs are beaten"
+            design_rows.append([heading, *([""] * 7)])
+        design_rows += map(
+            _beaten_cells, _thinned(beaten, lambda design: design.point.chosen, WORST)
+        )
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. "
         "Changes: from the design to what beats it, in cost, "
@@ -467,7 +475,7 @@ def _beaten_table(designs: Sequence[Design]) -> Table:
         "user",
         "MW",
     )
-    return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr")
+    return Table(columns, design_rows, "Designs that are beaten", (), below, "rrllrrrr")
 
 
 def _beaten_cells(design: Design) -> Sequence[str]:

@@ -56,13 +56,13 @@ def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
 
 def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     """Return a column for each system: from the grid to racks, from racks to dollars."""
-    rows: list[Sequence[str]] = []
+    table_rows: list[Sequence[str]] = []
 
-    def add(label: str, text: Callable[[Gigawatt], str]) -> None:
-        rows.append((label, *map(text, sites)))
+    def add(label: str, cell_text: Callable[[Gigawatt], str]) -> None:
+        table_rows.append((label, *map(cell_text, sites)))
 
-    def input_of(site: Gigawatt, name: str) -> float:
-        return float(site.evaluation.result.inputs[f"site.{name}"].value)
+    def input_of(site: Gigawatt, input_name: str) -> float:
+        return float(site.evaluation.result.inputs[f"site.{input_name}"].value)
 
     add("MW from the grid", lambda site: significant(site.grid_w / 1e6))
     add("cooling of the hall", lambda site: site.hall_cooling or "-")
@@ -75,7 +75,7 @@ def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     for kind in KINDS:
         capex = partial(_capex_of_kind, kind)
         if any(map(capex, sites)):
-            rows.append((f"  {kind}", *(f"{capex(site) / BILLION:.2f}" for site in sites)))
+            table_rows.append((f"  {kind}", *(f"{capex(site) / BILLION:.2f}" for site in sites)))
     add("USD per watt of the grid (base case)", lambda site: f"{site.usd_per_grid_w:.1f}")
     for percentile, label in (("p50", "  median"), ("p10", "  P10"), ("p90", "  P90")):
         add(label, partial(_percentile_text, percentile))
@@ -87,12 +87,12 @@ def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     ]
     if not all(site.output_tokens_per_s is None for site in sites):
         below.append("Tokens are counted in the hours that chips are up and used.")
-    results = [site.evaluation.result for site in sites]
+    scenario_results = [site.evaluation.result for site in sites]
     return Table(
         ["", *(site.evaluation.name for site in sites)],
-        rows,
+        table_rows,
         "Capex of a site that is filled with racks of one system",
-        list(dict.fromkeys([workload_title(results), *premise_lines(results)])),
+        list(dict.fromkeys([workload_title(scenario_results), *premise_lines(scenario_results)])),
         below,
     )
 
@@ -101,13 +101,13 @@ def _published_capex_tables(sites: Sequence[Gigawatt]) -> list[Table]:
     """Return a table of published costs beside the computed ones, if there are any."""
 
     def row(site: Gigawatt, cost: PublishedCost) -> tuple[str, ...]:
-        ours = (f"{site.range[name]:.1f}" for name in ("p10", "p90"))
+        ours = (f"{site.range[percentile_name]:.1f}" for percentile_name in ("p10", "p90"))
         return site.system, cost.publisher, f"{cost.low:.1f}", f"{cost.high:.1f}", *ours, cost.note
 
-    rows = [row(site, cost) for site in sites for cost in site.published]
+    cost_rows = [row(site, cost) for site in sites for cost in site.published]
     columns = ("system", "publisher", "from", "to", "P10 here", "P90 here", "what it counts")
     title = "Published capex, USD per watt of the grid"
-    return [Table(columns, rows, title, align="llrrrrl")] if rows else []
+    return [Table(columns, cost_rows, title, align="llrrrrl")] if cost_rows else []
 
 
 def _percentile_text(percentile: str, site: Gigawatt) -> str:

@@ -184,7 +184,7 @@ def fabric_table(system: System, scopes: Sequence[FabricScope]) -> Table:
     """
     below = [
         f"{scope.scope}: lanes a chip "
-        + ", ".join(f"{name} {count:g}" for name, count in scope.lanes.items())
+        + ", ".join(f"{lane_name} {count:g}" for lane_name, count in scope.lanes.items())
         for scope in scopes
         if scope.lanes
     ]
@@ -216,21 +216,23 @@ SWITCHES = Record(
 )
 DESIGN = Record(
     "switch",
-    *(Member(name, float) for name in ("port_gb_per_s", "radix", "planes")),
+    *(Member(member_name, float) for member_name in ("port_gb_per_s", "radix", "planes")),
     "design",
     Member("chips", int),
     Member("max_endpoints", int),
 )
 
 
-def _count_member(key: str, *names: str) -> Member:
-    """Return the count of the parts in lines whose name starts with one of `names`."""
+def _count_member(count_key: str, *name_prefixes: str) -> Member:
+    """Return the count of the parts in lines whose name starts with one of `name_prefixes`."""
 
     def part_count(answer: tuple[Network, JsonObject]) -> int:
         lines = answer[0].lines
-        return round(sum(float(line.quantity) for line in lines if line.name.startswith(names)))
+        return round(
+            sum(float(line.quantity) for line in lines if line.name.startswith(name_prefixes))
+        )
 
-    return Member(key, int, part_count)
+    return Member(count_key, int, part_count)
 
 
 NETWORK = Document(

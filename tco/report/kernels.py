@@ -29,13 +29,19 @@ def _binary_size_text(size: float) -> str:
     return f"{significant(size / 1024**power)} {BINARY_PREFIXES[power]}"
 
 
-def _choice_text(row: Measured) -> str:
-    if row.chosen:
+def _choice_text(timed_algorithm: Measured) -> str:
+    if timed_algorithm.chosen:
         return "yes"
-    return "" if row.offered else "not offered"
+    return "" if timed_algorithm.offered else "not offered"
 
 
-SIZE = Member("size_bytes", float, "size", "size", lambda row: _binary_size_text(row.size))
+SIZE = Member(
+    "size_bytes",
+    float,
+    "size",
+    "size",
+    lambda timed_algorithm: _binary_size_text(timed_algorithm.size),
+)
 ALGORITHM = Member("algorithm", label="algorithm")
 TIMES = Record(
     Member("time_us", float, label="us"),
@@ -49,7 +55,9 @@ TIMED_ALGORITHM = Record(
     Member(
         "parts",
         {str: float},
-        lambda row: {f"{name}_us": time for name, time in row.parts.items()},
+        lambda timed_algorithm: {
+            f"{part_name}_us": time for part_name, time in timed_algorithm.parts.items()
+        },
     ),
 )
 COLLECTIVE = Document(
@@ -86,18 +94,24 @@ def collective_answer(
         notes: Notes of the answer.
 
     """
-    rows: list[Measured] = content["sizes"] or content["candidates"]
-    names, choice = Record(ALGORITHM), Member("chosen", label="chosen", show=_choice_text)
+    timed_algorithms: list[Measured] = content["sizes"] or content["candidates"]
+    name_columns, choice = Record(ALGORITHM), Member("chosen", label="chosen", show=_choice_text)
     if content["sizes"]:
-        names, choice = Record(SIZE, ALGORITHM), Member("chosen", label="", show=lambda _: "")
+        name_columns, choice = (
+            Record(SIZE, ALGORITHM),
+            Member("chosen", label="", show=lambda _: ""),
+        )
     parts = Record(
-        *(Member(f"{name}_us", float, f"parts.{name}", name, "{:,.2f}") for name in rows[0].parts)
+        *(
+            Member(f"{part_name}_us", float, f"parts.{part_name}", part_name, "{:,.2f}")
+            for part_name in timed_algorithms[0].parts
+        )
     )
     flags = (
-        Member("chosen", read=lambda row: "yes" * row.chosen),
-        Member("offered", read=lambda row: "yes" * row.offered),
+        Member("chosen", read=lambda timed_algorithm: "yes" * timed_algorithm.chosen),
+        Member("offered", read=lambda timed_algorithm: "yes" * timed_algorithm.offered),
     )
-    left = "l" * len(names.members)
+    left = "l" * len(name_columns.members)
     below = [
         "call: what the caller of the library adds.",
         "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: "
@@ -107,18 +121,22 @@ def collective_answer(
     ]
 
     def tables() -> list[Table]:
-        rates = Record(names, TIMES, choice).table(rows, inputs.system.name, facts)
-        times = Record(names, parts).table(rows, "The time in parts, us", (), below)
+        rates = Record(name_columns, TIMES, choice).table(
+            timed_algorithms, inputs.system.name, facts
+        )
+        times = Record(name_columns, parts).table(
+            timed_algorithms, "The time in parts, us", (), below
+        )
         align = left + "r" * len(parts.members)
         return [rates._replace(align=f"{left}rrrl"), times._replace(align=align)]
 
-    row = Record(SIZE, ALGORITHM, TIMES, *flags, parts)
-    context = {name: content[name] for name in ("op", "size_bytes", "ranks")}
+    csv_record = Record(SIZE, ALGORITHM, TIMES, *flags, parts)
+    context = {content_key: content[content_key] for content_key in ("op", "size_bytes", "ranks")}
     return COLLECTIVE.answer(
         inputs.catalogue,
         content,
         tables,
-        (row, rows),
+        (csv_record, timed_algorithms),
         notes,
         of=context_of_system(inputs) | context,
     )
@@ -162,7 +180,7 @@ KERNEL_PART = Record(
 
 
 def _part_times(kernel: KernelAnswer) -> dict[str, float]:
-    return {name: float(time) * 1e6 for name, time in kernel.made.parts.items()}
+    return {part_name: float(time) * 1e6 for part_name, time in kernel.made.parts.items()}
 
 
 def _byte_rate(kernel: KernelAnswer) -> float:
@@ -224,8 +242,8 @@ def _kernel_facts(kernel: KernelAnswer) -> list[str]:
     """Return lines on a kernel's shape, time, rate and binding bound."""
     form, cut, correction = kernel.form, kernel.cut, kernel.correction
     sides = ", ".join(
-        f"{name} {str(side).lower() if isinstance(side, bool) else significant(side)}"
-        for name, side in kernel.shape.items()
+        f"{side_name} {str(side).lower() if isinstance(side, bool) else significant(side)}"
+        for side_name, side in kernel.shape.items()
     )
     facts = [f"{kernel.operation} of {sides}; {form.stored}, library {kernel.library}"]
     if not form.is_native:

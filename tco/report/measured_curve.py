@@ -50,7 +50,7 @@ def curve_answer(
 
 def _to_endpoints(points: Sequence[CurvePoint]) -> str:
     """Return points in the columns of MLPerf Endpoints, whose speed is that of the P90 token."""
-    rows = [
+    endpoint_rows = [
         [
             point.concurrency,
             point.output_tokens_per_s,
@@ -60,4 +60,4 @@ def _to_endpoints(points: Sequence[CurvePoint]) -> str:
         ]
         for point in points
     ]
-    return to_csv(ENDPOINTS, rows)
+    return to_csv(ENDPOINTS, endpoint_rows)

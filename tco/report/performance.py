@@ -80,48 +80,51 @@ class Pools(NamedTuple):
     alone: WholeEngines | None = None
 
 
-def _pools_of(result: Result) -> Pools:
+def _pools_of(scenario_result: Result) -> Pools:
     # nothing of an answer that has none
-    serving = result.serving
+    serving = scenario_result.serving
     if not isinstance(serving, ServingResult) or serving.meeting is None:
         return Pools()
     return Pools(float(serving.prefill_share), serving.standalone_engines)
 
 
-def _pool_tables(result: Result) -> list[Table]:
+def _pool_tables(scenario_result: Result) -> list[Table]:
     """Tabulate the instances of both pools, in a fleet and in one domain by itself."""
-    share, engines = _pools_of(result)
+    share, engines = _pools_of(scenario_result)
     if share is None:
         return []
-    plan, rate = result.report.plan, result.metrics["output_tokens_per_s_per_chip"]
-    rows = [
+    plan, rate = (
+        scenario_result.report.plan,
+        scenario_result.metrics["output_tokens_per_s_per_chip"],
+    )
+    pool_rows = [
         ["prefill", f"{share * 100:.0f} %", f"{plan['prefill']['chips']:g}"],
         ["decode", f"{(1 - share) * 100:.0f} %", f"{plan['decode']['chips']:g}"],
     ]
     columns = ["instances", "share of a fleet's chips", "chips per instance"]
     if engines is None or not rate:
-        return [Table(columns, rows)]
-    rows[0] += [f"{engines.prefill_engines}", f"{engines.prefill_chips}"]
-    rows[1] += [f"{engines.decode_engines}", f"{engines.decode_chips}"]
+        return [Table(columns, pool_rows)]
+    pool_rows[0] += [f"{engines.prefill_engines}", f"{engines.prefill_chips}"]
+    pool_rows[1] += [f"{engines.decode_engines}", f"{engines.decode_chips}"]
     columns += [f"in one domain of {engines.chips}", "chips per instance there"]
     own_rate = engines.output_tokens_per_s_per_chip
     below = [
         f"One domain by itself reaches {fixed_digits(own_rate)} output tokens/s per chip, "
         f"{own_rate / rate * 100:.0f} % of a fleet's rate."
     ]
-    return [Table(columns, rows, below=below)]
+    return [Table(columns, pool_rows, below=below)]
 
 
-def _cut_tables(result: Result) -> list[Table]:
+def _cut_tables(scenario_result: Result) -> list[Table]:
     """Tabulate the decode rate by what crosses the racks of a domain."""
-    if not result.serving or not result.serving.cuts:
+    if not scenario_result.serving or not scenario_result.serving.cuts:
         return []
-    rows = [
-        [CUTS[name], fixed_digits(rate) if rate else "none fits"]
-        for name, rate in result.serving.cuts.items()
+    cut_rows = [
+        [CUTS[cut_name], fixed_digits(rate) if rate else "none fits"]
+        for cut_name, rate in scenario_result.serving.cuts.items()
     ]
     columns = ["what crosses the racks of a domain", "output tokens/s per decoding chip"]
-    return [Table(columns, rows)]
+    return [Table(columns, cut_rows)]
 
 
 class OperatorShare(NamedTuple):
@@ -139,11 +142,11 @@ class OperatorShare(NamedTuple):
         return f"{self.line.time * 1e3:,.{decimals}f}"
 
 
-def operators_of(result: Result) -> list[OperatorShare]:
+def operators_of(scenario_result: Result) -> list[OperatorShare]:
     """Return the operators of every phase with their share of it, the longest first."""
     return [
-        OperatorShare(name, line, line.time / float(phase.time))
-        for name, phase in result.report.phases.items()
+        OperatorShare(phase_name, line, line.time / float(phase.time))
+        for phase_name, phase in scenario_result.report.phases.items()
         for line in sorted(phase.lines, key=lambda line: -line.time)
     ]
 
@@ -229,7 +232,7 @@ PERF = Document(
     "perf",
     "scenario",
     "system",
-    Member("kind", read=lambda result: result.texts["workload.kind"]),
+    Member("kind", read=lambda scenario_result: scenario_result.texts["workload.kind"]),
     Member("plan", dict, "report.plan"),
     Member("metrics", {str: float | None}),
     Member(
@@ -239,7 +242,7 @@ PERF = Document(
     ),
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
-    Member("validated", VALIDATED, lambda result: result),
+    Member("validated", VALIDATED, lambda scenario_result: scenario_result),
     WAITING,
     Member("memory_bytes", {str: float}, "report.memory"),
     Member("search", {str: float}, "report.search"),
@@ -247,88 +250,105 @@ PERF = Document(
     Member(
         "across_domains",
         Maybe({str: float}),
-        lambda result: (result.serving.cuts if result.serving else {}) or None,
+        lambda scenario_result: (
+            (scenario_result.serving.cuts if scenario_result.serving else {}) or None
+        ),
     ),
     Record(Pools).read_via(_pools_of),
     Member("runner_up", dict | None, "report.runner_up"),
     Member("margin", float | None, "report.margin"),
-    Member("structure", dict | None, lambda result: structure_document(result.structure)),
+    Member(
+        "structure",
+        dict | None,
+        lambda scenario_result: structure_document(scenario_result.structure),
+    ),
     Member("notes", [str]),
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is
     OPERATOR.read_via("0"),
     Record("scenario", "system").read_via("1"),
-    Member("plan", read=lambda row: plan_option_text(row[1].report.plan)),
+    Member("plan", read=lambda operator_row: plan_option_text(operator_row[1].report.plan)),
     figures(*REACHED).read_via("1.metrics"),
 )
 
 
-def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
+def performance_answer(catalogue: Catalogue, scenario_result: Result) -> Answer:
     """Answer with the best plan, its rates, and its time by operator.
 
     Args:
         catalogue: Catalogue that the result rests on.
-        result: Result of an evaluation.
+        scenario_result: Result of an evaluation.
 
     """
     return PERF.answer(
         catalogue,
-        result,
-        lambda: _performance_tables(result),
-        (ROW, [(operator, result) for operator in operators_of(result)]),
-        result.notes,
-        of=result.context,
+        scenario_result,
+        lambda: _performance_tables(scenario_result),
+        (ROW, [(operator, scenario_result) for operator in operators_of(scenario_result)]),
+        scenario_result.notes,
+        of=scenario_result.context,
     )
 
 
 def plan_text(plan: JsonObject) -> str:
     """Print a plan in one line."""
     texts = []
-    for name, value in plan.items():
-        words = PLAN_WORDS.get(name, name.replace("_", " "))
-        if isinstance(value, bool):
-            texts.append(f"{words} {'yes' if value else 'no'}")
-        elif isinstance(value, float):
-            texts.append(f"{words} {value:,.0f}" if value >= WHOLE else f"{words} {value:.1f}")
-        elif not isinstance(value, dict):
-            texts.append(f"{words} {value:,}" if isinstance(value, int) else f"{words} {value}")
+    for plan_field, plan_value in plan.items():
+        words = PLAN_WORDS.get(plan_field, plan_field.replace("_", " "))
+        if isinstance(plan_value, bool):
+            texts.append(f"{words} {'yes' if plan_value else 'no'}")
+        elif isinstance(plan_value, float):
+            texts.append(
+                f"{words} {plan_value:,.0f}" if plan_value >= WHOLE else f"{words} {plan_value:.1f}"
+            )
+        elif not isinstance(plan_value, dict):
+            texts.append(
+                f"{words} {plan_value:,}"
+                if isinstance(plan_value, int)
+                else f"{words} {plan_value}"
+            )
     return ", ".join(texts)
 
 
-def _performance_tables(result: Result) -> list[Table]:
+def _performance_tables(scenario_result: Result) -> list[Table]:
     """Tabulate the figures, the axes of the plan, and the operators of each phase."""
-    report = result.report
-    above = [workload_words(result)]
+    report = scenario_result.report
+    above = [workload_words(scenario_result)]
     if report.plan:
         above.append(f"Plan: {plan_text(report.plan)}.")
-    evidence = sentence(result.standing.text)
+    evidence = sentence(scenario_result.standing.text)
     above += [f"All figures are predictions of the base case. {evidence}."]
-    above += available_words(result)
+    above += available_words(scenario_result)
     tables = [
         FIGURE.table(
-            performance_bound_rows(result), result.title, above, _sentences_below(result)
+            performance_bound_rows(scenario_result),
+            scenario_result.title,
+            above,
+            _sentences_below(scenario_result),
         )._replace(align="lrllrrr"),
-        *_pool_tables(result),
-        *_cut_tables(result),
+        *_pool_tables(scenario_result),
+        *_cut_tables(scenario_result),
     ]
-    if result.axes:
+    if scenario_result.axes:
         tables.append(
-            AXIS.table(result.axes, "Exchanges between the chips of an instance", (), [HOPS])
+            AXIS.table(
+                scenario_result.axes, "Exchanges between the chips of an instance", (), [HOPS]
+            )
         )
-    row = Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
-    operators = operators_of(result)
-    for name, phase in report.phases.items():
+    operator_record = Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
+    operators = operators_of(scenario_result)
+    for phase_name, phase in report.phases.items():
         time = fixed_digits(float(phase.time) * 1e3)
-        of_phase = [operator for operator in operators if operator.phase == name]
-        title = f"{sentence(name)}: {time} ms by operator"
+        of_phase = [operator for operator in operators if operator.phase == phase_name]
+        title = f"{sentence(phase_name)}: {time} ms by operator"
         legend = [] if tables[-1].below == [OPERATOR_LEGEND] else [OPERATOR_LEGEND]
-        tables.append(row.table(of_phase, title, (), legend))
+        tables.append(operator_record.table(of_phase, title, (), legend))
     return tables
 
 
-def _sentences_below(result: Result) -> list[str]:
+def _sentences_below(scenario_result: Result) -> list[str]:
     """Return sentences below the figures: search, runner-up, pools, cuts, memory and structure."""
-    report, search = result.report, result.report.search
+    report, search = scenario_result.report, scenario_result.report.search
     # no two makings of an answer take the same
     seconds = "" if making.get() else f", found in {search['seconds']:.2f} s"
     below = [
@@ -338,16 +358,18 @@ def _sentences_below(result: Result) -> list[str]:
     ]
     if report.runner_up:
         differences = {
-            name: value
-            for name, value in report.runner_up.items()
-            if report.plan.get(name) != value
+            plan_field: plan_value
+            for plan_field, plan_value in report.runner_up.items()
+            if report.plan.get(plan_field) != plan_value
         }
         margin = (report.margin or 0.0) * 100
         below.append(f"Runner-up, {margin:.3g} % behind: {plan_text(differences)}")
     if report.memory:
-        used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in report.memory.items() if size)
+        used = ", ".join(
+            f"{memory_use} {size / 1e9:.1f}" for memory_use, size in report.memory.items() if size
+        )
         total = sum(report.memory.values()) / 1e9
         below.append(f"Memory of the fullest chip, GB: {used}; {total:.1f} in all.")
-    if result.metrics["mfu"] is not None:
+    if scenario_result.metrics["mfu"] is not None:
         below.append(MFU)
-    return [*below, *structure_text(result.structure)]
+    return [*below, *structure_text(scenario_result.structure)]

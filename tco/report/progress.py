@@ -31,21 +31,23 @@ class Bar:
     def tell(self, progress: Progress) -> None:
         """Tell how far it is; what was done before it began counts for no rate."""
         now, done = time.monotonic(), progress.found + progress.made
-        text = f"{done:,} of {progress.cases:,} cases"
+        progress_text = f"{done:,} of {progress.cases:,} cases"
         if progress.made and self.first is None:
             self.first = now, progress.made
         elif self.first is not None and now > self.first[0]:
             rate = (progress.made - self.first[1]) / (now - self.first[0])
-            text += f", {rate:,.0f} a second, {_lasting((progress.cases - done) / rate)} left"
+            progress_text += (
+                f", {rate:,.0f} a second, {_lasting((progress.cases - done) / rate)} left"
+            )
         if self.moves:
-            name_step(f"{done / max(progress.cases, 1):.0%} {text}")
+            name_step(f"{done / max(progress.cases, 1):.0%} {progress_text}")
         elif not self.quiet and now - self.told >= EVERY:
             self.told = now
-            tell(text)
+            tell(progress_text)
 
 
 def _lasting(seconds: float) -> str:
-    for size, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+    for size, unit_name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {name}"
+            return f"{seconds / size:.0f} {unit_name}"
     return f"{seconds:.0f} s"

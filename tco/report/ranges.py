@@ -16,14 +16,14 @@ MILLION = 1e6
 DIGITS = 2  # of a range
 
 
-def figures(*names: str) -> Record:
+def figures(*member_names: str) -> Record:
     """Return a record of numbers, each of which may be missing."""
-    return Record(*(Member(name, float | None) for name in names))
+    return Record(*(Member(member_name, float | None) for member_name in member_names))
 
 
-def percentiles(*names: str) -> Maybe:
+def percentiles(*percentile_names: str) -> Maybe:
     """Return the shape of figures of a metric's draws, with the reason where one has no end."""
-    return Maybe(Record(figures(*names), Member("reason", optional=True)))
+    return Maybe(Record(figures(*percentile_names), Member("reason", optional=True)))
 
 
 RANGE = percentiles("p10", "p50", "p90")
@@ -41,14 +41,14 @@ SURENESS = Record(
 )
 
 
-def range_end_label(metric: str, value: float | None, size: float = 1.0) -> str:
+def range_end_label(metric: str, end_value: float | None, size: float = 1.0) -> str:
     """Print an end of a range, in units of `size`.
 
     An end among draws that miss the target is none of a rate, and of a cost or of a ratio without
     end.
     """
-    if value is not None:
-        return significant(value / size, DIGITS)
+    if end_value is not None:
+        return significant(end_value / size, DIGITS)
     return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
 
 
@@ -64,23 +64,23 @@ def range_rows(sureness: Sequence[Sureness]) -> list[tuple[str, ...]]:
 
     Of training the range is that of its cost.
     """
-    rows: list[tuple[str, ...]] = []
+    table_rows: list[tuple[str, ...]] = []
     for metric, label, size in (
         (RATIO, "P10 to P90", 1.0),
         (TRAINING_COST, "P10 to P90 of a trillion training tokens, million USD", MILLION),
     ):
         cells = [percentile_range_text(sure, metric, size) for sure in sureness]
         if any(cell != "-" for cell in cells):
-            rows.append((label, *cells))
+            table_rows.append((label, *cells))
     if any(sure.probability_error is not None for sure in sureness):
-        rows.append(("P(better than baseline)", *map(_chance_with_error, sureness)))
+        table_rows.append(("P(better than baseline)", *map(_chance_with_error, sureness)))
     ties = [sure.ties for sure in sureness]
     if any(ties):
-        rows.append(("ties: both miss the target", *map(rounded_percent, ties)))
+        table_rows.append(("ties: both miss the target", *map(rounded_percent, ties)))
     shares = [sure.share_of_draws_that_meet_the_target for sure in sureness]
     if any(share is not None for share in shares):
-        rows.append(("meets the target, share of draws", *map(rounded_percent, shares)))
-    return rows
+        table_rows.append(("meets the target, share of draws", *map(rounded_percent, shares)))
+    return table_rows
 
 
 def percentile_range_text(sure: Sureness, metric: str, size: float) -> str:
@@ -99,12 +99,14 @@ def _chance_with_error(sure: Sureness) -> str:
     return f"{chance} ± {sure.probability_error * 100:.1f}"
 
 
-def range_lines(names: Sequence[str], sureness: Sequence[Sureness]) -> list[str]:
+def range_lines(scenario_names: Sequence[str], sureness: Sequence[Sureness]) -> list[str]:
     """Return lines on the drivers of each answer and on the sampling."""
     lines = []
-    for name, sure in zip(names, sureness, strict=bool(sureness)):
+    for scenario_name, sure in zip(scenario_names, sureness, strict=bool(sureness)):
         if sure.drivers:
-            lines.append(f"Top drivers of {name}: {'; '.join(map(_driver_words, sure.drivers))}.")
+            lines.append(
+                f"Top drivers of {scenario_name}: {'; '.join(map(_driver_words, sure.drivers))}."
+            )
     return [*lines, *drawn_words(sureness)]
 
 
@@ -134,10 +136,12 @@ def drawn_words(sureness: Sequence[Sureness]) -> list[str]:
 
 
 def turn_words(
-    turns_at: float, value: float, unit: str, catalogue_value: tuple[float, str] | None
+    turns_at: float, input_value: float, unit: str, catalogue_value: tuple[float, str] | None
 ) -> str:
     """Say on which side of which value of an input the order turns, in the catalogue's unit."""
-    number, unit = catalogue_value if catalogue_value and catalogue_value[0] else (value, unit)
-    scale = number / value if value else 1.0
-    side = "below" if turns_at < value else "above"
+    number, unit = (
+        catalogue_value if catalogue_value and catalogue_value[0] else (input_value, unit)
+    )
+    scale = number / input_value if input_value else 1.0
+    side = "below" if turns_at < input_value else "above"
     return f"{side} about {significant(turns_at * scale, DIGITS)} {unit}".rstrip()

@@ -38,12 +38,16 @@ DIGITS = 3
 
 def ranking_answer(ranking: Ranking) -> Answer:
     """Answer with the systems in the order of their cost, or the reason why one has no rank."""
-    results = [row.result for row in ranking.rows]
+    scenario_results = [ranked_row.result for ranked_row in ranking.rows]
     content = {
         "ranked_by": ranking.metric,
         "baseline": HEADLINE_SYSTEM,
-        "inputs": values_by_scenario(results),
-        "set": {path: text for result in results for path, text in set_of(result).items()},
+        "inputs": values_by_scenario(scenario_results),
+        "set": {
+            path: setting_text
+            for scenario_result in scenario_results
+            for path, setting_text in set_of(scenario_result).items()
+        },
         "rows": ranking.rows,
     }
     return RANKING.answer(
@@ -54,9 +58,9 @@ def ranking_answer(ranking: Ranking) -> Answer:
 def ranking_table(ranking: Ranking) -> Table:
     """Tabulate a line for each system, below those with a cost those without."""
     heading, size = COST[ranking.metric]
-    rows = [_ranked_cells(row, ranking.metric, size) for row in ranking.rows]
-    results = [row.result for row in ranking.rows]
-    title = f"{len(rows)} systems by cost: {workload_title(results)}"
+    table_rows = [_ranked_cells(ranked_row, ranking.metric, size) for ranked_row in ranking.rows]
+    scenario_results = [ranked_row.result for ranked_row in ranking.rows]
+    title = f"{len(table_rows)} systems by cost: {workload_title(scenario_results)}"
     below = [
         "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank "
         "is: tco compare SYSTEM SYSTEM."
@@ -71,30 +75,47 @@ def ranking_table(ranking: Ranking) -> Table:
         "chip out",
         "measured",
     )
-    return Table(columns, rows, title, premises_without_halls(results), below, align="rlrrrrllr")
-
-
-def _ranked_cells(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
-    """Return the cells of a system; of one without a cost the reason in place of it."""
-    result = row.result
-    if row.rank is None:
-        reason = (row.reason or "").partition(";")[0]
-        return (f"-  {result.system}: {reason}", *("" for _ in range(8)))
-    median, base = (
-        marked(result, metric, significant(None if cost is None else float(cost) / size, DIGITS))
-        for cost in (row.median_usd_per_million_output_tokens, result.metrics[metric])
+    return Table(
+        columns,
+        table_rows,
+        title,
+        premises_without_halls(scenario_results),
+        below,
+        align="rlrrrrllr",
     )
-    standing = result.standing
+
+
+def _ranked_cells(ranked_row: Ranked, metric: str, size: float) -> tuple[str, ...]:
+    """Return the cells of a system; of one without a cost the reason in place of it."""
+    scenario_result = ranked_row.result
+    if ranked_row.rank is None:
+        reason = (ranked_row.reason or "").partition(";")[0]
+        return (f"-  {scenario_result.system}: {reason}", *("" for _ in range(8)))
+    median, base = (
+        marked(
+            scenario_result,
+            metric,
+            significant(None if cost is None else float(cost) / size, DIGITS),
+        )
+        for cost in (
+            ranked_row.median_usd_per_million_output_tokens,
+            scenario_result.metrics[metric],
+        )
+    )
+    standing = scenario_result.standing
     measured = f"{standing.validated_rows:,}"
     if standing.anchored_rows and not standing.validated_rows:
         measured = f"({standing.anchored_rows:,})"
     return (
-        str(row.rank),
-        result.system,
+        str(ranked_row.rank),
+        scenario_result.system,
         median,
         base,
-        *(significant(result.metrics[name], DIGITS) or "-" for name in BESIDE),
-        result.hall_cooling or "",
-        row.released or "",
+        *(
+            significant(scenario_result.metrics[metric_name], DIGITS) or "-"
+            for metric_name in BESIDE
+        ),
+        scenario_result.hall_cooling or "",
+        ranked_row.released or "",
         measured,
     )

@@ -85,19 +85,19 @@ class Member(NamedTuple):
         """Return the value in `source` as a table shows it."""
         if callable(self.show):
             return self.show(source)
-        value = self.of(source)
-        if isinstance(self.show, str) and value is not None:
-            return self.show.format(value)
-        if isinstance(value, str):
-            return value
-        return significant(value, self.show if isinstance(self.show, int) else 0)
+        member_value = self.of(source)
+        if isinstance(self.show, str) and member_value is not None:
+            return self.show.format(member_value)
+        if isinstance(member_value, str):
+            return member_value
+        return significant(member_value, self.show if isinstance(self.show, int) else 0)
 
-    def json_lacks(self, value: Any) -> bool:
-        """Return whether an object is without this key at `value`."""
+    def json_lacks(self, member_value: Any) -> bool:
+        """Return whether an object is without this key at `member_value`."""
         if not self.optional:
             return False
         nullable = isinstance(self.shape, Maybe) or NoneType in _union_types(self.shape)
-        return value is LEFT_OUT or (value is None and not nullable)
+        return member_value is LEFT_OUT or (member_value is None and not nullable)
 
 
 class Record:
@@ -123,10 +123,10 @@ class Record:
                 members |= {member.key: member for member in record.members}
         self.members = tuple(members.values())
 
-    def only(self, *keys: str) -> Record:
+    def only(self, *member_keys: str) -> Record:
         """Return the record of the members with these keys, in this order."""
         by_key = {member.key: member for member in self.members}
-        return Record(*(by_key[key] for key in keys))
+        return Record(*(by_key[member_key] for member_key in member_keys))
 
     def read_via(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
         """Return the record of an object from which `read` reads this record's source.
@@ -154,11 +154,11 @@ class Record:
 
     def json(self, source: Any) -> JsonObject:
         """Return the members of `source` as a JSON object."""
-        values = ((member, member.of(source)) for member in self.members)
+        member_values = ((member, member.of(source)) for member in self.members)
         return {
-            member.key: json_value(value, member.shape)
-            for member, value in values
-            if not member.json_lacks(value)
+            member.key: json_value(member_value, member.shape)
+            for member, member_value in member_values
+            if not member.json_lacks(member_value)
         }
 
     def cells(self, source: Any) -> list[Any]:
@@ -184,10 +184,10 @@ class Record:
 
         """
         labelled = [member for member in self.members if member.label is not None]
-        rows = [[member.text(source) for member in labelled] for source in sources]
+        table_rows = [[member.text(source) for member in labelled] for source in sources]
         align = "".join("r" if _is_numeric_shape(member.shape) else "l" for member in labelled)
         columns = [member.label or "" for member in labelled]
-        return Table(columns, [*rows, *last], title, above, below, align)
+        return Table(columns, [*table_rows, *last], title, above, below, align)
 
     def schema(self) -> JsonObject:
         """Return the JSON Schema."""
@@ -221,7 +221,7 @@ class Document(Record):
         catalogue: Catalogue,
         source: Any,
         tables: Callable[[], Sequence[Table]],
-        rows: tuple[Record, Iterable[Any]],
+        csv_rows: tuple[Record, Iterable[Any]],
         notes: Sequence[str] = (),
         texts: Mapping[str, Callable[[], str]] | None = None,
         of: Callable[[Any], JsonMapping] | JsonMapping | None = None,
@@ -232,7 +232,7 @@ class Document(Record):
             catalogue: Catalogue of the answer.
             source: Object that the document reads.
             tables: Function that makes the tables.
-            rows: Record of the CSV columns, and the source objects of its rows.
+            csv_rows: Record of the CSV columns, and the source objects of its rows.
             notes: Lines for the error stream.
             texts: Functions that make further formats, by name.
             of: Context of all rows, or a function from a row's source to its context. Context that
@@ -240,17 +240,24 @@ class Document(Record):
                 share a file.
 
         """
-        row, sources = rows[0], list(rows[1])
+        row_record, sources = csv_rows[0], list(csv_rows[1])
         contexts = [of(row_source) if callable(of) else of or {} for row_source in sources]
-        context_keys = [key for key in (contexts[0] if contexts else {}) if key not in row.header]
+        context_keys = [
+            context_key
+            for context_key in (contexts[0] if contexts else {})
+            if context_key not in row_record.header
+        ]
         cells = [
-            [*row.cells(row_source), *(_csv_value(context[key]) for key in context_keys)]
+            [
+                *row_record.cells(row_source),
+                *(_csv_value(context[context_key]) for context_key in context_keys),
+            ]
             for row_source, context in zip(sources, contexts, strict=True)
         ]
         return Answer(
             lambda: document(self.command, catalogue, self.json(source)),
             tables,
-            (*row.header, *context_keys),
+            (*row_record.header, *context_keys),
             cells,
             notes,
             texts or {},
@@ -306,68 +313,70 @@ def to_json(content: JsonObject) -> str:
         ValueError: A number is not finite, which is a defect of the program.
 
     """
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    return text.translate(JSON_ESCAPES) + "\n"
+    json_text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return json_text.translate(JSON_ESCAPES) + "\n"
 
 
-def json_number_or_none(value: Any) -> float | int | None:
+def json_number_or_none(raw_number: Any) -> float | int | None:
     """Return a value as a JSON number, whole where it is whole.
 
     Args:
-        value: A number, None, or a value that is no finite number; these give None.
+        raw_number: A number, None, or a value that is no finite number; these give None.
 
     """
-    if value is None:
+    if raw_number is None:
         return None
-    number = float(value)
+    number = float(raw_number)
     if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _read_field(source: Any, name: str) -> Any:
+def _read_field(source: Any, field_name: str) -> Any:
     if source is None:
         return None
     if isinstance(source, Mapping):
-        return source.get(name)
-    return source[int(name)] if name.isdigit() else getattr(source, name)
+        return source.get(field_name)
+    return source[int(field_name)] if field_name.isdigit() else getattr(source, field_name)
 
 
 def _read_from(source: Any, read: Callable[[Any], Any] | str) -> Any:
     return reduce(_read_field, read.split("."), source) if isinstance(read, str) else read(source)
 
 
-def json_value(value: Any, shape: Any) -> Any:
+def json_value(raw_value: Any, shape: Any) -> Any:
     """Return a value as JSON has it.
 
     Under a shape without null, a number that is not finite stays and is refused as a defect.
     """
-    if value is None:
+    if raw_value is None:
         return None
     if isinstance(shape, Maybe):
-        return json_value(value, shape.shape)
+        return json_value(raw_value, shape.shape)
     if isinstance(shape, Record):
-        return shape.json(value)
+        return shape.json(raw_value)
     if isinstance(shape, list):
-        return [json_value(entry, shape[0]) for entry in value]
+        return [json_value(entry, shape[0]) for entry in raw_value]
     if isinstance(shape, dict):
         (inner_shape,) = shape.values()
-        return {key: json_value(entry, inner_shape) for key, entry in value.items()}
+        return {
+            member_key: json_value(entry, inner_shape) for member_key, entry in raw_value.items()
+        }
     if _is_result_class(shape):
-        return record_of(shape).json(value)
+        return record_of(shape).json(raw_value)
     types = _union_types(shape)
-    if float not in types or isinstance(value, (str, bool)):
-        return value
-    number = json_number_or_none(value)
-    return value if number is None and NoneType not in types else number
+    if float not in types or isinstance(raw_value, (str, bool)):
+        return raw_value
+    number = json_number_or_none(raw_value)
+    return raw_value if number is None and NoneType not in types else number
 
 
-def _csv_value(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return ";".join(map(str, value))
-    if value is LEFT_OUT:
+def _csv_value(cell_value: Any) -> Any:
+    if isinstance(cell_value, (list, tuple)):
+        return ";".join(map(str, cell_value))
+    if cell_value is LEFT_OUT:
         return None
-    return int(value) if isinstance(value, bool) else value
+    return int(cell_value) if isinstance(cell_value, bool) else cell_value
 
 
 def _union_types(shape: Any) -> tuple[Any, ...]:
@@ -395,8 +404,8 @@ def record_of(result_class: type) -> Record:
     hints = get_type_hints(result_class, include_extras=True)
     return Record(
         *(
-            _member_of(name, hint, column)
-            for name, hint in hints.items()
+            _member_of(field_name, hint, column)
+            for field_name, hint in hints.items()
             if not (column := _column_of(hint)).hidden
         )
     )
@@ -407,9 +416,9 @@ def _column_of(hint: Any) -> Column:
     return next((entry for entry in metadata if isinstance(entry, Column)), PLAIN_COLUMN)
 
 
-def _member_of(name: str, hint: Any, column: Column) -> Member:
+def _member_of(field_name: str, hint: Any, column: Column) -> Member:
     presentation = (column.label, column.show, column.unit, column.csv, column.optional)
-    return Member(column.key or name, _shape_of(hint), name, *presentation)
+    return Member(column.key or field_name, _shape_of(hint), field_name, *presentation)
 
 
 def _shape_of(hint: Any) -> Any:
@@ -445,8 +454,8 @@ def _json_schema_of(shape: Any) -> JsonObject:
         return record_of(shape).schema()
     if get_origin(shape) is Literal:
         return {"enum": list(get_args(shape))}
-    names = sorted({JSON_TYPES[kind] for kind in _union_types(shape)})
-    return {"type": names if len(names) > 1 else names[0]}
+    type_names = sorted({JSON_TYPES[kind] for kind in _union_types(shape)})
+    return {"type": type_names if len(type_names) > 1 else type_names[0]}
 
 
 # answers that anchors, measured runs of the user's own, have moved
@@ -463,15 +472,15 @@ ANCHORED = Record(
 ANCHORED_COMMANDS = ("compare", "perf", "price", "uncertainty")
 
 
-def published_schema(name: str) -> JsonObject:
+def published_schema(schema_name: str) -> JsonObject:
     """Return the JSON Schema of the documents with this schema name."""
     head = {
-        "schema": {"const": name},
+        "schema": {"const": schema_name},
         "tco_version": {"type": "string"},
         "data_hash": {"type": "string", "pattern": "^([0-9a-f]+|withheld)$"},
     }
     schemas = []
-    for command_document in DOCUMENTS[name]:
+    for command_document in DOCUMENTS[schema_name]:
         schema = command_document.schema()
         if command_document.command in ANCHORED_COMMANDS:
             schema["properties"]["anchored"] = ANCHORED.schema()
@@ -480,6 +489,6 @@ def published_schema(name: str) -> JsonObject:
         schemas.append(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": name,
+        "title": schema_name,
         **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas}),
     }

@@ -41,14 +41,17 @@ def redact_differences(original: Any, counterpart: Any) -> Any:
     """
     if isinstance(original, dict) and isinstance(counterpart, dict):
         return {
-            key: redact_differences(value, counterpart.get(key)) for key, value in original.items()
+            document_key: redact_differences(original_value, counterpart.get(document_key))
+            for document_key, original_value in original.items()
         }
     if hasattr(original, "_fields"):
         return original._replace(
             **{
-                name: MEMBERS[name](getattr(original, name), getattr(counterpart, name, ()))
-                for name in original._fields
-                if name in MEMBERS
+                field_name: MEMBERS[field_name](
+                    getattr(original, field_name), getattr(counterpart, field_name, ())
+                )
+                for field_name in original._fields
+                if field_name in MEMBERS
             }
         )
     if isinstance(original, (list, tuple)) and isinstance(counterpart, (list, tuple)):
@@ -61,17 +64,17 @@ def redact_differences(original: Any, counterpart: Any) -> Any:
     return alike_text(original, counterpart) if isinstance(original, str) else blank(original)
 
 
-def blank(value: Any) -> Any:
+def blank(withheld_value: Any) -> Any:
     """Return the shape of a withheld value that has no counterpart.
 
     A dictionary keeps its keys and a list becomes empty. A text becomes `WITHHELD`, any other
     value None.
     """
-    if isinstance(value, dict):
-        return {key: blank(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(withheld_value, dict):
+        return {document_key: blank(inner) for document_key, inner in withheld_value.items()}
+    if isinstance(withheld_value, (list, tuple)):
         return []
-    return WITHHELD if isinstance(value, str) else None
+    return WITHHELD if isinstance(withheld_value, str) else None
 
 
 def alike_text(original_text: str, counterpart: Any) -> str:
@@ -112,13 +115,19 @@ def _lines_alike(original_lines: Sequence[str], counterpart_lines: Sequence[str]
 
 def _entry_identity(entry: Any) -> Any:
     if isinstance(entry, dict):
-        return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
+        return tuple(
+            (identity_key, entry[identity_key])
+            for identity_key in NAMES
+            if isinstance(entry.get(identity_key), (str, int))
+        )
     if hasattr(entry, "_fields"):
         return getattr(entry, "id", ())
     return entry if isinstance(entry, str) else ()
 
 
-def _paired(originals: list[Any], counterparts: list[Any], name: Any) -> list[tuple[Any, Any]]:
+def _paired(
+    originals: list[Any], counterparts: list[Any], identity_of: Any
+) -> list[tuple[Any, Any]]:
     """Return each entry with its like of the other making: by name, and by order among those of one
     name.
     """
@@ -126,20 +135,22 @@ def _paired(originals: list[Any], counterparts: list[Any], name: Any) -> list[tu
         isinstance(entry, str) for entry in (*originals, *counterparts)
     ):
         return list(zip(originals, counterparts, strict=True))
-    likes = dict(zip(_numbered(map(name, counterparts)), counterparts, strict=True))
+    likes = dict(zip(_numbered(map(identity_of, counterparts)), counterparts, strict=True))
     return [
-        (entry, likes.get(key))
-        for key, entry in zip(_numbered(map(name, originals)), originals, strict=True)
+        (entry, likes.get(numbered_name))
+        for numbered_name, entry in zip(
+            _numbered(map(identity_of, originals)), originals, strict=True
+        )
     ]
 
 
-def _numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
+def _numbered(entry_names: Iterable[Any]) -> list[tuple[str, int]]:
     """Return names made distinct: each with how many of its like came before."""
     met: Counter[str] = Counter()
     numbered_names = []
-    for name in map(str, names):
-        numbered_names.append((name, met[name]))
-        met[name] += 1
+    for entry_name in map(str, entry_names):
+        numbered_names.append((entry_name, met[entry_name]))
+        met[entry_name] += 1
     return numbered_names
 
 
@@ -149,13 +160,19 @@ def alike_rows(
     """Return the rows of a table or a CSV without the cells that differ; the first cell names a
     row.
     """
-    pairs = _paired(list(original_rows), list(counterpart_rows), lambda row: row[0] if row else "")
+    pairs = _paired(
+        list(original_rows),
+        list(counterpart_rows),
+        lambda table_row: table_row[0] if table_row else "",
+    )
     return [
         [
             redact_differences(cell, counterpart_cell)
-            for cell, counterpart_cell in zip(row, like or [None] * len(row), strict=False)
+            for cell, counterpart_cell in zip(
+                original_row, like or [None] * len(original_row), strict=False
+            )
         ]
-        for row, like in pairs
+        for original_row, like in pairs
     ]
 
 

@@ -81,16 +81,16 @@ class FlippingPair(NamedTuple):
 
 
 def _shown_input(input_record: Input) -> ShownInput:
-    value, unit = input_record.shown or (input_record.value, input_record.unit)
+    shown_value, unit = input_record.shown or (input_record.value, input_record.unit)
     low, high = (
         convert(end or 0.0, input_record.unit, unit)
         for end in (input_record.low, input_record.high)
     )
-    return ShownInput(value, low, high, unit)
+    return ShownInput(shown_value, low, high, unit)
 
 
-def _in_shown_unit(input_record: Input, value: float) -> float:
-    return convert(value, input_record.unit, _shown_input(input_record).unit)
+def _in_shown_unit(input_record: Input, input_value: float) -> float:
+    return convert(input_value, input_record.unit, _shown_input(input_record).unit)
 
 
 def _flipping_pairs(study: Sensitivity) -> list[FlippingPair] | None:
@@ -100,8 +100,10 @@ def _flipping_pairs(study: Sensitivity) -> list[FlippingPair] | None:
     pairs = []
     for pair in study.pairs:
         ends = [
-            PairEnd(path, _in_shown_unit(inputs[path], value), _shown_input(inputs[path]).unit)
-            for path, value in zip(pair.paths, pair.values, strict=True)
+            PairEnd(
+                path, _in_shown_unit(inputs[path], input_value), _shown_input(inputs[path]).unit
+            )
+            for path, input_value in zip(pair.paths, pair.values, strict=True)
         ]
         pairs.append(FlippingPair(ends, pair.ratio))
     return pairs
@@ -136,17 +138,17 @@ KIND = Member("kind", read="swing.given.kind")
 NARROWS = Member("narrows_by", float | None)
 INPUT = Record(
     PATH,
-    Record(ShownInput).read_via(lambda row: _shown_input(row.swing.given)),
+    Record(ShownInput).read_via(lambda swing_row: _shown_input(swing_row.swing.given)),
     Record(Swing).read_via("swing"),
     KIND,
     Member("source", read="swing.given.source"),
     Member(
         "flips_at",
         float | None,
-        lambda row: (
+        lambda swing_row: (
             None
-            if row.swing.flips_at is None
-            else _in_shown_unit(row.swing.given, row.swing.flips_at)
+            if swing_row.swing.flips_at is None
+            else _in_shown_unit(swing_row.swing.given, swing_row.swing.flips_at)
         ),
     ),
     NARROWS,
@@ -156,13 +158,13 @@ INDICES = Record(
     Member("total", float, optional=True),
     Member("first_order_error", float, "first_error", optional=True),
     Member("total_error", float, optional=True),
-).read_via(lambda row: row.study.drivers.get(row.swing.given.path))
+).read_via(lambda swing_row: swing_row.study.drivers.get(swing_row.swing.given.path))
 ROW = Record(INPUT, Member("flips_with", read="partners"), INDICES)
 WORTH = Record(
     PATH,
     KIND,
     Member("swing", float | None, "swing.swing"),
-    Member("share", float | None, lambda row: row.study.share(row.swing)),
+    Member("share", float | None, lambda swing_row: swing_row.study.share(swing_row.swing)),
     NARROWS,
 )
 SENSITIVITY = Document(
@@ -183,7 +185,7 @@ SENSITIVITY = Document(
     Member(
         "groups",
         {str: [Record(Member("name", read="0"), Member("share", float, "1"))]},
-        lambda study: {group: study.groups(name).items() for group, name in GROUPS.items()},
+        lambda study: {group: study.groups(group_of).items() for group, group_of in GROUPS.items()},
     ),
     Member("notes", [str], _missed_notes),
 )
@@ -220,12 +222,12 @@ def sensitivity_table(study: Sensitivity) -> Table:
     farthest = max((abs(end - centre) for end in ends), default=0.0)
     columns = ["input", "P5", "P95", "at P5", "at P95", "P5 ░  P95 █"]
     columns += ["alone", "in all"] if study.drivers else []
-    rows = []
+    table_rows = []
     for swing in moving[:SHOWN]:
         shown = _shown_input(swing.given)
-        name = short_name(swing.given.path)
-        row = [
-            weak(swing.given.kind) + headed(name, input_unit(swing.given.path, shown.unit)),
+        input_name = short_name(swing.given.path)
+        swing_cells = [
+            weak(swing.given.kind) + headed(input_name, input_unit(swing.given.path, shown.unit)),
             fixed_digits(shown.low),
             fixed_digits(shown.high),
             _end_cell(swing.at_low, swing.meets_low),
@@ -234,20 +236,22 @@ def sensitivity_table(study: Sensitivity) -> Table:
         ]
         if study.drivers:
             indices = study.drivers.get(swing.given.path)
-            row += [_percent(indices.first), _percent(indices.total)] if indices else ["", ""]
-        rows.append(row)
+            swing_cells += (
+                [_percent(indices.first), _percent(indices.total)] if indices else ["", ""]
+            )
+        table_rows.append(swing_cells)
     metric = METRICS[study.metric]
     title = f"{study.sides[0].result.title}: what drives {metric.label}"
     unit = f" {metric.unit}" if metric.unit else ""
-    value = "The base case misses the workload's target"
+    base_text = "The base case misses the workload's target"
     if study.centre is not None:
-        value = f"Base case: {fixed_digits(study.centre)}{unit}"
+        base_text = f"Base case: {fixed_digits(study.centre)}{unit}"
     above = [
-        f"{value}. Each row moves one input alone, to its P5 and to its P95. at P5, at P95: "
+        f"{base_text}. Each row moves one input alone, to its P5 and to its P95. at P5, at P95: "
         f"{metric.label}{unit and ','}{unit}, there.",
         f"The plan is {plan_treatment(study)} at each end, its batch solved for the target.",
     ]
-    return Table(columns, rows, title, above, _remarks(study, moving), align="lrrrrlrr")
+    return Table(columns, table_rows, title, above, _remarks(study, moving), align="lrrrrlrr")
 
 
 def _moving_swings(study: Sensitivity) -> list[Swing]:
@@ -280,29 +284,37 @@ def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
 def _share_table(study: Sensitivity) -> list[Table]:
     """Tabulate the shares of the squared swings by part, by kind and by source."""
     groups = [
-        [(name, share) for name, share in study.groups(key).items() if share >= LEAST][:GROUPED]
-        for key in GROUPS.values()
+        [
+            (group_name, share)
+            for group_name, share in study.groups(group_of).items()
+            if share >= LEAST
+        ][:GROUPED]
+        for group_of in GROUPS.values()
     ]
     if not any(groups):
         return []
-    rows = [
-        [cell for name, share in pairs for cell in (name, _percent(share) if name else "")]
+    share_rows = [
+        [
+            cell
+            for group_name, share in pairs
+            for cell in (group_name, _percent(share) if group_name else "")
+        ]
         for pairs in zip_longest(*groups, fillvalue=("", 0.0))
     ]
-    columns = [cell for name in GROUPS for cell in (f"by {name}", "share")]
+    columns = [cell for grouping_name in GROUPS for cell in (f"by {grouping_name}", "share")]
     title = "Where the variation comes from: share of the squared swings"
-    return [Table(columns, rows, title, align="lrlrlr")]
+    return [Table(columns, share_rows, title, align="lrlrlr")]
 
 
 def _worth_table(study: Sensitivity) -> list[Table]:
     """Tabulate the estimates with the highest value of information."""
-    rows = []
+    worth_rows = []
     for swing in study.worth:
         share = study.narrows(swing)
         words = "decides whether any plan meets the target" if share is None else _percent(share)
-        rows.append([short_name(swing.given.path), words])
+        worth_rows.append([short_name(swing.given.path), words])
     columns = ["estimate worth a measurement first", "the answer's range would narrow by"]
-    return [Table(columns, rows, align="lr")] if rows else []
+    return [Table(columns, worth_rows, align="lr")] if worth_rows else []
 
 
 def _flip_tables(study: Sensitivity) -> list[Table]:
@@ -310,30 +322,30 @@ def _flip_tables(study: Sensitivity) -> list[Table]:
     pairs = _flipping_pairs(study)
     if pairs is None:
         return []
-    rows = []
+    flip_rows = []
     for swing in study.flips:
         source = swing.given
         turn = turn_words(swing.flips_at or 0.0, source.value, source.unit, source.shown)
-        rows.append([short_name(source.path), turn, "", ""])
+        flip_rows.append([short_name(source.path), turn, "", ""])
     for pair in pairs[:NAMED]:
         cells = [(short_name(end.path), _pair_end_text(end)) for end in pair.inputs]
-        rows.append([cell for end in cells for cell in end])
-    if not rows:
+        flip_rows.append([cell for end in cells for cell in end])
+    if not flip_rows:
         sentence = "No input turns the order of the two systems within its range, alone or in a"
         return [Table((), [], above=[f"{sentence} pair."])]
     below = ["One input a row turns the order alone, two turn it together."]
     if len(pairs) > NAMED:
         below.append(f"Not shown: {len(pairs) - NAMED} more pairs (--format csv).")
     columns = ["turns the order", "from", "together with", "from"]
-    return [Table(columns, rows, below=below, align="lrlr")]
+    return [Table(columns, flip_rows, below=below, align="lrlr")]
 
 
 def _pair_end_text(end: PairEnd) -> str:
     return f"{fixed_digits(end.value)} {input_unit(end.path, end.unit)}".rstrip()
 
 
-def _end_cell(value: float | None, meets: bool) -> str:
-    return ("-" if value is None else fixed_digits(value)) + ("" if meets else f" {MISSED}")
+def _end_cell(end_value: float | None, meets: bool) -> str:
+    return ("-" if end_value is None else fixed_digits(end_value)) + ("" if meets else f" {MISSED}")
 
 
 def input_range_text(input_record: Input) -> str:
@@ -348,9 +360,9 @@ def _percent(share: float) -> str:
     return f"{share * 100:.0f} %" if abs(share) >= 0.1 else f"{share * 100:.1f} %"
 
 
-def tornado_end_label(value: float | None, meets: bool) -> str:
+def tornado_end_label(end_value: float | None, meets: bool) -> str:
     """Print the metric at an end, marked where the target is not met."""
-    return ("-" if value is None else significant(value)) + ("" if meets else f" {MISSED}")
+    return ("-" if end_value is None else significant(end_value)) + ("" if meets else f" {MISSED}")
 
 
 def _tornado_bar(swing: Swing, centre: float, farthest: float) -> str:

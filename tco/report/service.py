@@ -13,8 +13,8 @@ from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
 
 
-def _measured(name: str, metrics: dict[str, float]) -> float | None:
-    return metrics.get(name)
+def _measured(metric_name: str, metrics: dict[str, float]) -> float | None:
+    return metrics.get(metric_name)
 
 
 BEYOND_HBM = (
@@ -57,10 +57,10 @@ PLAN_COLUMNS = {
 }
 FIGURES = Record(
     *(
-        Member(name, float | None, partial(_measured, name))
-        if name in OF_WAITS
-        else Member(name, float)
-        for name in METRICS
+        Member(metric_name, float | None, partial(_measured, metric_name))
+        if metric_name in OF_WAITS
+        else Member(metric_name, float)
+        for metric_name in METRICS
     )
 )
 SERVED = Record(
@@ -123,17 +123,18 @@ def service_answer(
 def _service_table(services: Sequence[Service]) -> Table:
     """Tabulate what is bought, its cost and its load, with a column for each service."""
     first = services[0]
-    rows: list[Sequence[str]] = []
+    service_rows: list[Sequence[str]] = []
     for heading, group in GROUPS.items():
-        rows.append((heading, *("" for _ in services)))
-        for name, (label, form, size) in group.items():
+        service_rows.append((heading, *("" for _ in services)))
+        for metric_name, (label, form, size) in group.items():
             cells = (
-                _service_figure_text(service.metrics.get(name), form, size) for service in services
+                _service_figure_text(service.metrics.get(metric_name), form, size)
+                for service in services
             )
-            rows.append((f"  {label}", *cells))
+            service_rows.append((f"  {label}", *cells))
         if heading == "Cost of all that is bought" and len(services) > 1:
             regrets = (f"{(1 / service.share_of_best - 1) * 100:.0f}" for service in services)
-            rows.append(("  above the cheapest system, %", *regrets))
+            service_rows.append(("  above the cheapest system, %", *regrets))
     promises = "; ".join(
         f"{PROMISED[promise.metric]} at most {promise.limit:g} s for "
         f"{promise.quantile * 100:g} % of the requests"
@@ -147,19 +148,19 @@ def _service_table(services: Sequence[Service]) -> Table:
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
         f"Power is {first.power_basis}.",
     ]
-    names = [service.result.scenario for service in services]
-    return Table(("", *names), rows, title, above, below)
+    scenario_names = [service.result.scenario for service in services]
+    return Table(("", *scenario_names), service_rows, title, above, below)
 
 
 def _waits_table(services: Sequence[Service]) -> Table:
     """Tabulate the waits of each service by percentile, ms, beside their promises."""
-    rows = []
+    wait_rows = []
     for service in services:
         limits = {promise.metric: promise for promise in service.promises}
-        for name, words in PROMISED.items():
-            keys = [f"{name}_p{percent}_s" for percent in PERCENTILES]
-            promise = limits.get(name)
-            rows.append(
+        for wait_name, words in PROMISED.items():
+            wait_metrics = [f"{wait_name}_p{percent}_s" for percent in PERCENTILES]
+            promise = limits.get(wait_name)
+            wait_rows.append(
                 (
                     words,
                     service.result.scenario,
@@ -167,16 +168,16 @@ def _waits_table(services: Sequence[Service]) -> Table:
                     if promise is None
                     else f"P{promise.quantile * 100:g} <= {promise.limit:g} s",
                     *(
-                        _service_figure_text(service.metrics.get(key), "{:,.0f}", 1e-3)
-                        for key in keys
+                        _service_figure_text(service.metrics.get(wait_metric), "{:,.0f}", 1e-3)
+                        for wait_metric in wait_metrics
                     ),
-                    _service_figure_text(service.errors.get(keys[-1]), "{:,.1f}", 1e-3),
+                    _service_figure_text(service.errors.get(wait_metrics[-1]), "{:,.1f}", 1e-3),
                 )
             )
     percentiles = (f"P{percent}, ms" for percent in PERCENTILES)
     columns = ("wait", "system", "promise", *percentiles, "P99 +-, ms")
     below = ["P90: 9 of 10 requests wait no longer. +-: one standard error of the simulation."]
-    return Table(columns, rows, "Waits that users see", below=below, align="lll")
+    return Table(columns, wait_rows, "Waits that users see", below=below, align="lll")
 
 
 def _plans_table(services: Sequence[Service]) -> Table:
@@ -186,7 +187,7 @@ def _plans_table(services: Sequence[Service]) -> Table:
         for column in PLAN_COLUMNS
         if any(column in axes for service in services for axes in service.plan.values())
     ]
-    rows = [
+    plan_rows = [
         (
             "prefill and decode" if phase == "both" else phase,
             service.result.scenario,
@@ -200,17 +201,18 @@ def _plans_table(services: Sequence[Service]) -> Table:
         "are split. Batch: most sequences at once per instance."
     ]
     headings = ("work", "system", *(PLAN_COLUMNS[column] for column in columns))
-    return Table(headings, rows, "Instances of the model", below=below, align="ll")
+    return Table(headings, plan_rows, "Instances of the model", below=below, align="ll")
 
 
-def _service_figure_text(value: float | None, form: str, size: float) -> str:
-    return "-" if value is None else form.format(value / size)
+def _service_figure_text(metric_value: float | None, form: str, size: float) -> str:
+    return "-" if metric_value is None else form.format(metric_value / size)
 
 
 def _purchase_text(service: Service) -> str:
     """Print the racks to buy, and how many of their chips are in use."""
     chips, chips_bought, racks = (
-        significant(service.metrics[name]) for name in ("chips", "chips_bought", "racks")
+        significant(service.metrics[metric_name])
+        for metric_name in ("chips", "chips_bought", "racks")
     )
     racks_word = "rack" if racks == "1" else "racks"
     return (
@@ -221,7 +223,10 @@ def _purchase_text(service: Service) -> str:
 
 def _service_range_text(service: Service) -> str:
     """Print the range of the cost of tokens over draws of prices and software."""
-    percentiles = {name: significant(cost, 3) for name, cost in (service.range or {}).items()}
+    percentiles = {
+        percentile_name: significant(cost, 3)
+        for percentile_name, cost in (service.range or {}).items()
+    }
     cost = f"{service.result.scenario}, USD per million output tokens over the draws"
     if "p90" in percentiles:
         ends = f"P10 to P90 {percentiles['p10']} to {percentiles['p90']}"

@@ -71,13 +71,16 @@ def _sweep_rows(sweep: Sweep, summary: Summary) -> tuple[Record, list[Any]]:
         return record_of(Span), summary.spans
     record = Record(
         *(
-            Member(name, str if unit is None else float, str(column))
-            for column, (name, unit) in enumerate(sweep.job.columns)
+            Member(column_name, str if unit is None else float, str(column))
+            for column, (column_name, unit) in enumerate(sweep.job.columns)
         )
     )
     return record, [
-        [json_value(cell, member.shape) for cell, member in zip(row, record.members, strict=True)]
-        for row in summary.shown.itertuples(index=False)
+        [
+            json_value(cell, member.shape)
+            for cell, member in zip(frame_row, record.members, strict=True)
+        ]
+        for frame_row in summary.shown.itertuples(index=False)
     ]
 
 
@@ -107,15 +110,20 @@ def _sweep_table(finished: FinishedSweep) -> Table:
     title = str(study.document.get("title", study.name))
     if summary.shown is None and not summary.spans:
         return Table((), (), title, above, below)
-    record, rows = _sweep_rows(sweep, summary)
+    record, case_rows = _sweep_rows(sweep, summary)
     cells = [
-        [cell if isinstance(cell, str) else significant(cell) or "-" for cell in record.cells(row)]
-        for row in rows
+        [
+            cell if isinstance(cell, str) else significant(cell) or "-"
+            for cell in record.cells(case_row)
+        ]
+        for case_row in case_rows
     ]
     if summary.shown is None:
         columns = ["scenario", "metric", "cases", "lowest", "median", "highest"]
         return Table(columns, cells, title, above, below, "ll")
     units = dict(sweep.job.columns)
-    columns = [f"{name}, {unit}" if unit else name for name, unit in units.items()]
+    columns = [
+        f"{column_name}, {unit}" if unit else column_name for column_name, unit in units.items()
+    ]
     align = "".join("l" if unit is None else "r" for unit in units.values())
     return Table(columns, cells, title, above, below, align)

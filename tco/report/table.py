@@ -39,11 +39,11 @@ class Table(NamedTuple):
         return "left" if self.align[column : column + 1] == "l" else "right"
 
 
-def is_heading(row: Sequence[str]) -> bool:
+def is_heading(table_row: Sequence[str]) -> bool:
     """Say whether a row is the heading of those below it: it has a name and nothing else, and may
     be wider than its column.
     """
-    return len(row) > 1 and bool(row[0]) and not any(row[1:])
+    return len(table_row) > 1 and bool(table_row[0]) and not any(table_row[1:])
 
 
 def significant(value: Any, digits: int = 4) -> str:
@@ -88,18 +88,18 @@ def fixed_digits(value: float | None, digits: int = 3) -> str:
     return f"{rounded:,.{max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)}f}"
 
 
-def input_text(path: str, value: float | None, digits: int = 6) -> str:
+def input_text(path: str, input_value: float | None, digits: int = 6) -> str:
     """Return the value of an input as text: a date as its month, else a number.
 
     Args:
         path: Path of the input, or its attribute alone.
-        value: The value; None for an empty text.
+        input_value: The value; None for an empty text.
         digits: Significant digits of a number.
 
     """
-    if value is not None and is_date(path):
-        return month_text(value)
-    return significant(value, digits)
+    if input_value is not None and is_date(path):
+        return month_text(input_value)
+    return significant(input_value, digits)
 
 
 def input_unit(path: str, unit: str) -> str:
@@ -118,10 +118,10 @@ def scaled_unit(unit: str, largest: float) -> tuple[str, float]:
         Such as `("GB/s", 1e9)` for 2e10 byte/s; the unit itself and 1 for others.
 
     """
-    name = SCALED_UNITS.get(unit)
-    for prefix, size in UNIT_PREFIXES if name else ():
+    scaled_name = SCALED_UNITS.get(unit)
+    for prefix, size in UNIT_PREFIXES if scaled_name else ():
         if abs(largest) >= size:
-            return f"{prefix}{name}", size
+            return f"{prefix}{scaled_name}", size
     return unit, 1.0
 
 
@@ -160,7 +160,7 @@ def to_markdown(table: Table) -> str:
         for position in range(len(table.columns))
     ]
     grid = (
-        [line(table.columns), line(rule), *(line(row) for row in table.rows)]
+        [line(table.columns), line(rule), *(line(table_row) for table_row in table.rows)]
         if table.columns
         else []
     )
@@ -171,20 +171,20 @@ def to_markdown(table: Table) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def to_csv(header: Sequence[str], csv_rows: Sequence[Sequence[Any]]) -> str:
     """Return CSV with LF line ends and numbers at full precision.
 
     A text that a spreadsheet would run as a formula gets an apostrophe in front.
 
     Args:
         header: Names of the columns.
-        rows: Cells by row; None, inf and nan become empty cells.
+        csv_rows: Cells by row; None, inf and nan become empty cells.
 
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([csv_cell(cell) for cell in row] for row in rows)
+    writer.writerows([csv_cell(cell) for cell in csv_row] for csv_row in csv_rows)
     return stream.getvalue()
 
 
@@ -196,5 +196,5 @@ def csv_cell(cell: Any) -> str:
         if not math.isfinite(cell):
             return ""
         return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
-    text = printable_line(str(cell))
-    return "'" + text if text.lstrip().startswith(FORMULA_STARTS) else text
+    cell_text = printable_line(str(cell))
+    return "'" + cell_text if cell_text.lstrip().startswith(FORMULA_STARTS) else cell_text

@@ -35,11 +35,13 @@ def to_text(table: Table, width: int | None) -> str:
     room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
     lines = [
         line
-        for text in (*([table.title] if table.title else []), *table.above)
-        for line in folded(printable_line(text), room)
+        for heading_text in (*([table.title] if table.title else []), *table.above)
+        for line in folded(printable_line(heading_text), room)
     ]
     lines += grid(table, room, gap) if table.columns else []
-    lines += [line for text in table.below for line in folded(printable_line(text), room)]
+    lines += [
+        line for below_text in table.below for line in folded(printable_line(below_text), room)
+    ]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -47,8 +49,10 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     """Return the rows of a table, in as many blocks of columns as the width asks for, the first
     column before each.
     """
-    cells = [[printable_line(cell) for cell in row] for row in (table.columns, *table.rows)]
-    columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
+    cells = [
+        [printable_line(cell) for cell in table_row] for table_row in (table.columns, *table.rows)
+    ]
+    columns = list(zip(*(cell_row for cell_row in cells if not is_heading(cell_row)), strict=True))
     least = [
         max(
             _narrowest(column[0]),
@@ -66,16 +70,21 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
             sides,
             width - gap * (len(block) - 1),
         )
-        rows = [
+        line_groups = [
             list(
-                folded(row[0], width)
-                if is_heading(row)
-                else _row_lines([row[column_index] for column_index in block], rooms, sides, gap)
+                folded(cell_row[0], width)
+                if is_heading(cell_row)
+                else _row_lines(
+                    [cell_row[column_index] for column_index in block], rooms, sides, gap
+                )
             )
-            for row in cells
+            for cell_row in cells
         ]
-        rows.insert(1, ["─" * (sum(rooms) + gap * (len(rooms) - 1))])
-        lines += [*([""] if lines else []), *(line for row in rows for line in row)]
+        line_groups.insert(1, ["─" * (sum(rooms) + gap * (len(rooms) - 1))])
+        lines += [
+            *([""] if lines else []),
+            *(line for line_group in line_groups for line in line_group),
+        ]
     return lines
 
 

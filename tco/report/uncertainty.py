@@ -43,10 +43,14 @@ def statistics_by_metric(uncertainty: Uncertainty) -> dict[str, JsonObject | Non
     A metric without draws has None, and one that has a figure without a value has the reason.
     """
     draws = uncertainty.sample.metrics
-    names = [name for name in METRICS if name in draws]
-    statistics = dict(fork_map(lambda name: _metric_statistics(name, draws[name]), names))
+    metric_names = [metric_name for metric_name in METRICS if metric_name in draws]
+    statistics = dict(
+        fork_map(
+            lambda metric_name: _metric_statistics(metric_name, draws[metric_name]), metric_names
+        )
+    )
     return dict.fromkeys(METRICS) | {
-        name: statistics[position] for position, name in enumerate(names)
+        metric_name: statistics[position] for position, metric_name in enumerate(metric_names)
     }
 
 
@@ -87,7 +91,7 @@ def _draw_notes(uncertainty: Uncertainty) -> list[str]:
 
 def _metric_errors(uncertainty: Uncertainty) -> dict[str, JsonObject | None]:
     draws = uncertainty.sample.metrics
-    return {metric: error_of_spread(metric, values) for metric, values in draws.items()}
+    return {metric: error_of_spread(metric, metric_draws) for metric, metric_draws in draws.items()}
 
 
 ERRORS = Record(
@@ -105,7 +109,7 @@ ERRORS = Record(
 )
 DRAWN = Record(
     "path",
-    *(Member(name, float) for name in ("low", "value", "high")),
+    *(Member(bound_name, float) for bound_name in ("low", "value", "high")),
     "unit",
     Member("distribution", read="shape"),
     Member(
@@ -133,7 +137,8 @@ UNCERTAINTY = Document(
     Member("point", {str: float | None}, "asked.result.metrics"),
     figures(*SHARES).read_via(
         lambda uncertainty: {
-            key: share(getattr(uncertainty.sample, name)) for key, name in SHARES.items()
+            share_key: share(getattr(uncertainty.sample, sample_field))
+            for share_key, sample_field in SHARES.items()
         }
     ),
     Member("monte_carlo_error", ERRORS, lambda uncertainty: uncertainty),
@@ -144,7 +149,7 @@ UNCERTAINTY = Document(
 # of a CSV: a metric with its unit, then its figures
 ROW = Record(
     Member("metric", read="0"),
-    Member("unit", read=lambda row: METRICS[row[0]].unit),
+    Member("unit", read=lambda metric_row: METRICS[metric_row[0]].unit),
     figures(*FIGURES).read_via("1"),
 )
 
@@ -178,25 +183,30 @@ def _uncertainty_tables(
     uncertainty: Uncertainty, statistics: Mapping[str, JsonObject | None]
 ) -> list[Table]:
     """Tabulate the percentiles of each metric, and a histogram of what matters most."""
-    result, rows = uncertainty.asked.result, []
+    scenario_result, table_rows = uncertainty.asked.result, []
     for metric, label, unit, size in SHOWN:
-        values = statistics[metric]
-        if values is None or values["sd"] == 0:
+        metric_figures = statistics[metric]
+        if metric_figures is None or metric_figures["sd"] == 0:
             continue
-        point = result.metrics[metric]
+        point = scenario_result.metrics[metric]
         cells = [
             range_end_label(metric, None)
-            if values[name] is None
-            else fixed_digits(values[name] / size, DIGITS)
-            for name in COLUMNS
+            if metric_figures[figure_name] is None
+            else fixed_digits(metric_figures[figure_name] / size, DIGITS)
+            for figure_name in COLUMNS
         ]
         cells.append(fixed_digits(None if point is None else point / size, DIGITS) or "-")
-        rows.append((headed(label, unit), *cells))
+        table_rows.append((headed(label, unit), *cells))
     title = (
-        f"{result.title}: {len(uncertainty.sample.meets):,} draws of {len(uncertainty.drawn)} "
+        f"{scenario_result.title}: {len(uncertainty.sample.meets):,} draws of "
+        f"{len(uncertainty.drawn)} "
         f"inputs, seed {uncertainty.seed}"
     )
-    above = [workload_line([result]), *premise_lines([result]), *_chance_sentences(uncertainty)]
+    above = [
+        workload_line([scenario_result]),
+        *premise_lines([scenario_result]),
+        *_chance_sentences(uncertainty),
+    ]
     plan = "that of the base case" if uncertainty.hold else "chosen again"
     below = [
         "P5 to P95: percentiles of the draws. base case: every input at its value.",
@@ -209,8 +219,8 @@ def _uncertainty_tables(
         )
     if uncertainty.baseline is None:
         below.append("For the chance to beat another rack, add --baseline NAME.")
-    columns = ("", "median", *(name.upper() for name in COLUMNS[1:]), "base case")
-    return [Table(columns, rows, title, above, below), *_histograms(uncertainty)]
+    columns = ("", "median", *(figure_name.upper() for figure_name in COLUMNS[1:]), "base case")
+    return [Table(columns, table_rows, title, above, below), *_histograms(uncertainty)]
 
 
 def _chance_sentences(uncertainty: Uncertainty) -> list[str]:
@@ -240,33 +250,35 @@ def percent_with_error(draws: AnyArray | None) -> str:
 
 def pictured(uncertainty: Uncertainty) -> tuple[str, str, str, float]:
     """Return the metric that matters most, its label, the shown unit and its size."""
-    metric = next(name for name in PICTURED if name in uncertainty.sample.metrics)
+    metric = next(
+        metric_name for metric_name in PICTURED if metric_name in uncertainty.sample.metrics
+    )
     if metric in RATIOS and uncertainty.baseline is uncertainty.asked:
         metric = COST
-    return next(row for row in SHOWN if row[0] == metric)
+    return next(shown_metric for shown_metric in SHOWN if shown_metric[0] == metric)
 
 
 def _histograms(uncertainty: Uncertainty) -> list[Table]:
     """Tabulate a histogram of the draws between P1 and P99; none of a metric that does not move."""
     metric, label, unit, size = pictured(uncertainty)
     draws = uncertainty.sample.metrics[metric]
-    values = draws[np.isfinite(draws) & (draws > 0)] / size
-    if len(values) < BINS:
+    shown_draws = draws[np.isfinite(draws) & (draws > 0)] / size
+    if len(shown_draws) < BINS:
         return []
-    low, high = np.percentile(values, [1, 99])
+    low, high = np.percentile(shown_draws, [1, 99])
     if not 0 < low < high:
         return []
-    counts, edges = np.histogram(values, np.geomspace(low, high, BINS + 1))
+    counts, edges = np.histogram(shown_draws, np.geomspace(low, high, BINS + 1))
     ends = [fixed_digits(edge, DIGITS) for edge in edges]
-    rows: Sequence[Sequence[str]] = [
+    bin_rows: Sequence[Sequence[str]] = [
         (
             f"{start} to {end}",
-            f"{count / len(values) * 100:.1f} %",
+            f"{count / len(shown_draws) * 100:.1f} %",
             _histogram_bar(count / counts.max()),
         )
         for start, end, count in zip(ends[:-1], ends[1:], counts, strict=True)
     ]
-    return [Table((headed(label, unit), "of draws", ""), rows, align="lrl")]
+    return [Table((headed(label, unit), "of draws", ""), bin_rows, align="lrl")]
 
 
 def _histogram_bar(length: float) -> str:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 12
 ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
-SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
+SCORE = Record(Member("n", int), *(Member(error_name, float | None) for error_name in ERRORS))
 CURVES = Record(
     Member("n", int),
-    *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")),
+    *(Member(error_name, float | None) for error_name in ("p90_ape", "spearman", "spearman_p10")),
 )
 UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
 CARD = Record(
@@ -65,24 +65,31 @@ def validation_answer(
     The rows are the measurements where `with_rows`, else the scores of all groups.
     """
     content: JsonObject = {"file": str(path), "kind": validation.kind, "card": validation.card}
-    rows: tuple[Record, Sequence[Any]] = (ROW, _score_rows(validation.card))
+    csv_rows: tuple[Record, Sequence[Any]] = (ROW, _score_rows(validation.card))
     if with_rows:
         # nothing where nothing was predicted
         plain = validation.rows.astype(object).where(validation.rows.notna(), None)
-        rows = (
-            Record(*(Member(str(name), float | str | None) for name in validation.rows.columns)),
+        csv_rows = (
+            Record(
+                *(
+                    Member(str(column_name), float | str | None)
+                    for column_name in validation.rows.columns
+                )
+            ),
             plain.to_dict("records"),
         )
         # by names
         content["rows"] = [
-            row | {"unstated": row["unstated"].split()} if "unstated" in row else row
-            for row in rows[1]
+            scored_row | {"unstated": scored_row["unstated"].split()}
+            if "unstated" in scored_row
+            else scored_row
+            for scored_row in csv_rows[1]
         ]
     return VALIDATION.answer(
         catalogue,
         content,
         lambda: _validation_tables(path.name, validation.kind, validation.card),
-        rows,
+        csv_rows,
     )
 
 
@@ -111,8 +118,8 @@ def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
     ]
 
 
-def _one_decimal_percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:.1f}"
+def _one_decimal_percent(error_share: float | None) -> str:
+    return "-" if error_share is None else f"{error_share * 100:.1f}"
 
 
 def _score_cells(label: str, score: JsonObject, count: str = "n") -> list[str]:
@@ -121,18 +128,18 @@ def _score_cells(label: str, score: JsonObject, count: str = "n") -> list[str]:
     return [
         label,
         f"{int(score[count]):,}",
-        *(_one_decimal_percent(score.get(name)) for name in ERRORS[:4]),
+        *(_one_decimal_percent(score.get(error_name)) for error_name in ERRORS[:4]),
         "-" if rank is None else f"{rank:.3f}",
     ]
 
 
-def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
+def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Table]:
     """Return the overall score, what was skipped and why, and the errors by group, the largest
     groups first.
     """
-    columns = ("", "rows", *(f"{name}, %" for name in SCORES), "rank correlation")
-    rows = [_score_cells("all scored rows", card, "scored")]
-    rows += [
+    columns = ("", "rows", *(f"{score_name}, %" for score_name in SCORES), "rank correlation")
+    score_rows = [_score_cells("all scored rows", card, "scored")]
+    score_rows += [
         _score_cells(f"{UNSEEN.get(what, what)} unseen in the fit", score)
         for what, score in card["left_out"].items()
         if what != "nothing"
@@ -141,7 +148,7 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
         ("within one curve (number of curves)", card["curves"]),
         ("offline", card["offline"]),
     ):
-        rows += [_score_cells(label, score)] if score["n"] else []
+        score_rows += [_score_cells(label, score)] if score["n"] else []
     ranges = card["ranges"]
     unstated = (
         [
@@ -156,8 +163,8 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
     tables = [
         Table(
             columns,
-            rows,
-            f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored",
+            score_rows,
+            f"{file_name}: {card['scored']:,} of {card['n']:,} {kind} scored",
             [],
             [SCORE_LEGEND, *unstated],
         )
@@ -177,7 +184,7 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
             tables.append(
                 Table(
                     (group, *columns[1:]),
-                    [_score_cells(key, score) for key, score in largest],
+                    [_score_cells(group_key, score) for group_key, score in largest],
                     "",
                     [],
                     more,
@@ -215,16 +222,16 @@ RUN = Record(
     Member("ratio", float),
 )
 MEMBERS = Record(  # a run in the document
-    *(Member(name, float) for name in ("speed", "measured", "alike", "speed_alike")),
+    *(Member(member_name, float) for member_name in ("speed", "measured", "alike", "speed_alike")),
     Member("best", float | None),
-    *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
+    *(Member(member_name, float) for member_name in ("ratio", "ratio_alike", "speed_ratio")),
 )
 RUN_ROW = Record(NAMED.read_via("0"), RUN.read_via("1"))
 ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
 
 
 def envelopes_answer(
-    catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]
+    catalogue: Catalogue, path: Path, input_values: Values, settings: Mapping[str, str]
 ) -> Answer:
     """Return the best plans against the published runs of each envelope.
 
@@ -234,15 +241,15 @@ def envelopes_answer(
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
-    envelopes, summary = against_runs(table, catalogue, values, settings)
+    envelopes, summary = against_runs(table, catalogue, input_values, settings)
     envelope_documents = [
         NAMED.json(envelope) | run_statistics | {"runs": list(map(MEMBERS.json, envelope.runs))}
         for envelope, run_statistics in envelopes
     ]
     content = {"file": str(path), "summary": summary, "envelopes": envelope_documents}
-    rows = [(envelope, run) for envelope, _ in envelopes for run in envelope.runs]
+    run_rows = [(envelope, run) for envelope, _ in envelopes for run in envelope.runs]
     return ENVELOPES.answer(
-        catalogue, content, lambda: [_envelope_table(envelopes, summary)], (RUN_ROW, rows)
+        catalogue, content, lambda: [_envelope_table(envelopes, summary)], (RUN_ROW, run_rows)
     )
 
 
@@ -251,14 +258,18 @@ def _envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], summary: J
 
     def figures(run_statistics: JsonObject) -> list[str]:
         figure_values = [
-            (run_statistics[part] if part else run_statistics)[name] for part, _, name in SHOWN
+            (run_statistics[part] if part else run_statistics)[figure_name]
+            for part, _, figure_name in SHOWN
         ]
         return [
             str(run_statistics["n"]),
-            *("-" if value is None else f"{value:.2f}" for value in figure_values),
+            *(
+                "-" if figure_value is None else f"{figure_value:.2f}"
+                for figure_value in figure_values
+            ),
         ]
 
-    rows = [
+    envelope_rows = [
         [
             f"{envelope.chip}, {envelope.model}",
             envelope.formats,
@@ -275,7 +286,11 @@ def _envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], summary: J
         *(title for _, title, _ in SHOWN),
     )
     return Table(
-        columns, [*rows, ["all", "", "", *figures(summary)]], "", [], _envelope_notes(summary)
+        columns,
+        [*envelope_rows, ["all", "", "", *figures(summary)]],
+        "",
+        [],
+        _envelope_notes(summary),
     )
 
 
@@ -310,9 +325,13 @@ def _envelope_notes(summary: JsonObject) -> list[str]:
 EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
 
 
-def _share_member(key: str, name: str, label: str) -> Member:
+def _share_member(member_key: str, coverage_field: str, label: str) -> Member:
     return Member(
-        key, float, name, label, lambda coverage: f"{getattr(coverage, name) * 100:.0f} %"
+        member_key,
+        float,
+        coverage_field,
+        label,
+        lambda coverage: f"{getattr(coverage, coverage_field) * 100:.0f} %",
     )
 
 
@@ -360,12 +379,12 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
         f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no "
         "causes of their own.",
     ]
-    rows = [*chips, summary]
+    chip_rows = [*chips, summary]
     return BACK_TEST.answer(
         catalogue,
         content,
-        lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)],
-        (TESTED, rows),
+        lambda: [TESTED.table(chip_rows, f"{path.name}: are the ranges right?", (), below)],
+        (TESTED, chip_rows),
     )
 
 
@@ -398,8 +417,11 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     }
     ratio_document |= {
         "of_the_fit": next(
-            {name: float(row[name]) for name in ("pairs", "right", "ratio_error")}
-            for row in accuracy(catalogue, "orders")
+            {
+                figure_name: float(accuracy_row[figure_name])
+                for figure_name in ("pairs", "right", "ratio_error")
+            }
+            for accuracy_row in accuracy(catalogue, "orders")
         )
     }
     content = {
@@ -410,7 +432,7 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
         "left_out": "accelerator",
         "ratios": ratio_document,
     }
-    rows = [*back_test_result.chips.items(), ("all", back_test_result.every)]
+    chip_rows = [*back_test_result.chips.items(), ("all", back_test_result.every)]
     below = [
         f"Ratio off by {back_test_result.median_off * 100:.0f} % at the median; order right in "
         f"{back_test_result.order * 100:.1f} % of pairs a tenth apart or more.",
@@ -420,8 +442,8 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     return RATIOS.answer(
         catalogue,
         content,
-        lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)],
-        (OF_CHIP, rows),
+        lambda: [OF_CHIP.table(chip_rows, f"{path.name}: are the ratios right?", (), below)],
+        (OF_CHIP, chip_rows),
     )
 
 
@@ -436,22 +458,22 @@ def scatter(validation: Validation) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    rows = validation.rows[validation.rows.skipped == ""]
+    scored_rows = validation.rows[validation.rows.skipped == ""]
     figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for name, part in rows.groupby("target"):
+    for target_name, part in scored_rows.groupby("target"):
         axes.scatter(
             part.measured,
             part.predicted,
             s=6,
             alpha=0.35,
             linewidths=0,
-            label=f"{name} ({len(part):,})",
+            label=f"{target_name} ({len(part):,})",
             rasterized=True,
         )
-    values = np.concatenate([rows.measured, rows.predicted])
-    low, high = float(values.min()), float(values.max())
+    scored_values = np.concatenate([scored_rows.measured, scored_rows.predicted])
+    low, high = float(scored_values.min()), float(scored_values.max())
     axes.plot([low, high], [low, high], color="black", linewidth=0.8)
     for factor in (0.5, 2.0):
         axes.plot(
@@ -462,7 +484,7 @@ def scatter(validation: Validation) -> bytes:
         yscale="log",
         xlabel="measured",
         ylabel="predicted",
-        title=f"{validation.kind}: {len(rows):,} rows",
+        title=f"{validation.kind}: {len(scored_rows):,} rows",
     )
     axes.legend(fontsize=7, loc="upper left", markerscale=2)
     stream = io.BytesIO()
@@ -470,11 +492,12 @@ def scatter(validation: Validation) -> bytes:
     return stream.getvalue()
 
 
-def write_report(validation: Validation, name: str, folder: Path) -> None:
+def write_report(validation: Validation, file_name: str, folder: Path) -> None:
     """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
     picture = scatter(validation)
     page = "\n".join(
-        to_markdown(table) for table in _validation_tables(name, validation.kind, validation.card)
+        to_markdown(table)
+        for table in _validation_tables(file_name, validation.kind, validation.card)
     )
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder to write the report to")
@@ -509,12 +532,12 @@ def write_accuracy(folder: Path, calibrations: Mapping[str, Calibration], date: 
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder")
     rows_by_file: dict[str, list[Sequence[Any]]] = {
-        name: [
-            [kind, key, *_round_figures(error_figures, figures), date]
+        file_stem: [
+            [kind, group_key, *_round_figures(error_figures, figures), date]
             for kind, fit in calibrations.items()
-            for key, error_figures in getattr(fit, of).items()
+            for group_key, error_figures in getattr(fit, of).items()
         ]
-        for name, of, figures in (
+        for file_stem, of, figures in (
             ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
             ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
         )
@@ -527,33 +550,33 @@ def write_accuracy(folder: Path, calibrations: Mapping[str, Calibration], date: 
         # the parameters of every refit, so that each left-out figure can be computed again
         # without a fit
         "left_out": [
-            [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
+            [kind, one.left_out, one.member, path, float(f"{parameter_value:.9g}")]
             for kind, fit in calibrations.items()
             for one in fit.refits
-            for path, value in one.values.items()
+            for path, parameter_value in one.values.items()
         ],
     }
-    for name, rows in rows_by_file.items():
-        path, columns = folder / f"{name}.csv", FILES[name]
+    for file_stem, file_rows in rows_by_file.items():
+        path, columns = folder / f"{file_stem}.csv", FILES[file_stem]
         other_kind_rows = (
             [
-                list(row.values())
-                for _, row in read_csv(path, columns)
-                if row["kind"] not in calibrations
+                list(accuracy_row.values())
+                for _, accuracy_row in read_csv(path, columns)
+                if accuracy_row["kind"] not in calibrations
             ]
             if path.is_file()
             else []
         )
         ordered: list[Sequence[Any]] = sorted(
-            [*other_kind_rows, *rows], key=lambda row: str(row[0])
+            [*other_kind_rows, *file_rows], key=lambda accuracy_row: str(accuracy_row[0])
         )
         write_atomically(path, to_csv(columns, ordered))
 
 
-def _round_figures(error_figures: JsonMapping, names: Sequence[str]) -> tuple[Any, ...]:
+def _round_figures(error_figures: JsonMapping, figure_names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(
-        round(error_figures[name], 4)
-        if isinstance(error_figures[name], float)
-        else error_figures[name]
-        for name in names
+        round(error_figures[figure_name], 4)
+        if isinstance(error_figures[figure_name], float)
+        else error_figures[figure_name]
+        for figure_name in figure_names
     )

@@ -44,9 +44,12 @@ def listed_names(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> str:
+def tie_words(pick_names: Sequence[str], late: Mapping[str, str] | None = None) -> str:
     """Return a pick, or several as a tie, with when those come that come late."""
-    dated = [f"{name} (from {late[name]})" if late and name in late else name for name in names]
+    dated = [
+        f"{pick_name} (from {late[pick_name]})" if late and pick_name in late else pick_name
+        for pick_name in pick_names
+    ]
     return f"tie of {listed_names(dated)}" if len(dated) > 1 else dated[0]
 
 
@@ -68,9 +71,9 @@ def regime_sentence(regime: Regime) -> str:
     if regime.late and regime.available:
         parts.append(f"until then {tie_words(regime.available)}")
     for end in ENDS:
-        if names := otherwise(regime).get(end):
+        if end_picks := otherwise(regime).get(end):
             lost = rounded_percent(1 - regime.by_software_keeps[end])
-            parts.append(f"with {SOFTWARE_WORDS[end]} {tie_words(names)} (regret {lost})")
+            parts.append(f"with {SOFTWARE_WORDS[end]} {tie_words(end_picks)} (regret {lost})")
     return "; ".join(parts)
 
 
@@ -89,11 +92,11 @@ def _regret_words(regime: Regime) -> str:
     return f"{mean} % on average{worst}"
 
 
-def _by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> str:
+def _by_speed(regimes: Sequence[Regime], picks_by_regime: Mapping[int, Sequence[str]]) -> str:
     """Return picks with the speeds of their regimes, by the place of a regime."""
     spans: dict[str, list[str]] = {}
     for regime_index, regime in enumerate(regimes):
-        if picks := names.get(regime_index):
+        if picks := picks_by_regime.get(regime_index):
             spans.setdefault(tie_words(picks), []).append(
                 format_speed_range(regime) if regime.speeds else ""
             )
@@ -108,13 +111,13 @@ def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
     """Return the picks with software at an end of its reach, where they are others."""
     lines = []
     for end in ENDS:
-        names = {
+        picks_by_regime = {
             regime_index: picks
             for regime_index, regime in enumerate(regimes)
             if (picks := otherwise(regime).get(end))
         }
-        if names:
-            lines.append(f"With {SOFTWARE_WORDS[end]}: {_by_speed(regimes, names)}.")
+        if picks_by_regime:
+            lines.append(f"With {SOFTWARE_WORDS[end]}: {_by_speed(regimes, picks_by_regime)}.")
     return lines
 
 
@@ -123,10 +126,12 @@ def later_words(later: Later | None) -> list[str]:
     """Return the picks at the date when all compared can be had, where they differ."""
     if later is None or not later.differs:
         return []
-    names = {regime_index: regime.picks for regime_index, regime in enumerate(later.regimes)}
+    picks_by_regime = {
+        regime_index: regime.picks for regime_index, regime in enumerate(later.regimes)
+    }
     return [
         f"In {later.date} all are in volume; at that month's prices buy "
-        f"{_by_speed(later.regimes, names)}."
+        f"{_by_speed(later.regimes, picks_by_regime)}."
     ]
 
 
@@ -152,37 +157,39 @@ def price_words(
 
 def _turn_condition(turn: PriceTurn) -> str:
     """Return on which side of which price the pick is another."""
-    value, unit = turn.shown if turn.shown and turn.shown[0] else (turn.value, turn.unit)
-    scale = value / turn.value
+    shown_price, unit = turn.shown if turn.shown and turn.shown[0] else (turn.value, turn.unit)
+    scale = shown_price / turn.value
     side = "below" if turn.turns_at < turn.value else "above"
     return (
         f"{short_name(turn.path)} were {side} {significant(turn.turns_at * scale, DIGITS)} "
         f"{unit} "
-        f"(now {significant(value, DIGITS)})"
+        f"(now {significant(shown_price, DIGITS)})"
     )
 
 
 # ---------------------------------------------------------------- whose cost
-def basis_words(results: Sequence[Result]) -> list[str]:
+def basis_words(scenario_results: Sequence[Result]) -> list[str]:
     """Return on what basis each rack is priced, and who can buy it at that price."""
     groups: dict[str, list[str]] = {}
-    for result in results:
-        if (text := _basis_of(result)) is not None:
-            groups.setdefault(text, []).append(result.scenario)
-    parts = [f"{', '.join(names)} {text}" for text, names in groups.items()]
+    for scenario_result in scenario_results:
+        if (basis_text := _basis_of(scenario_result)) is not None:
+            groups.setdefault(basis_text, []).append(scenario_result.scenario)
+    parts = [
+        f"{', '.join(scenario_names)} {basis_text}" for basis_text, scenario_names in groups.items()
+    ]
     return [f"Basis: {'; '.join(parts)}."] if parts else []
 
 
-def _basis_of(result: Result) -> str | None:
+def _basis_of(scenario_result: Result) -> str | None:
     """Return on what basis a rack is priced, in words."""
-    if result.basis is None:
+    if scenario_result.basis is None:
         return None
-    if result.basis == OWN_COST:
-        owner = result.texts.get("terms.owner") or "its owner"
+    if scenario_result.basis == OWN_COST:
+        owner = scenario_result.texts.get("terms.owner") or "its owner"
         return f"built at {owner}'s own cost, for {owner} alone"
-    if result.rent is None:
+    if scenario_result.rent is None:
         return "at vendor's price, for any buyer"
-    kind, publisher = result.rent
+    kind, publisher = scenario_result.rent
     return f"rented by {RENTS[kind]} ({publisher})"
 
 
@@ -206,61 +213,83 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
 
 
 # ---------------------------------------------------------------- what is not rated
-def verdict_words(confidence: Confidence, results: Sequence[Result]) -> list[str]:
+def verdict_words(confidence: Confidence, scenario_results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
     costs = [
-        (result.scenario, result.metrics[metric], amount)
-        for result in results
+        (scenario_result.scenario, scenario_result.metrics[metric], amount)
+        for scenario_result in scenario_results
         for metric, amount in WORK.items()
     ]
-    if len(results) == 1 and (rated := [cost for cost in costs if cost[1] is not None]):
-        ((name, cost, amount),) = rated
-        return [f"{name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
+    if len(scenario_results) == 1 and (rated := [cost for cost in costs if cost[1] is not None]):
+        ((scenario_name, cost, amount),) = rated
+        return [f"{scenario_name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
     if confidence.regimes:
-        return [*map(format_regime, confidence.regimes), *unrated_words(confidence, results)]
+        return [
+            *map(format_regime, confidence.regimes),
+            *unrated_words(confidence, scenario_results),
+        ]
     rated_names = [
-        name for name, cost, _ in costs if cost is not None and name not in confidence.unrated
+        scenario_name
+        for scenario_name, cost, _ in costs
+        if cost is not None and scenario_name not in confidence.unrated
     ]
     if len(rated_names) == 1:
-        return [*_only_words(rated_names[0], results), *unrated_words(confidence, results)]
+        return [
+            *_only_words(rated_names[0], scenario_results),
+            *unrated_words(confidence, scenario_results),
+        ]
     return [
         "No verdict: "
-        + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results)
+        + "; ".join(
+            f"{scenario_result.scenario} {why_unrated(scenario_result)}"
+            for scenario_result in scenario_results
+        )
         + "."
     ]
 
 
-def _only_words(name: str, results: Sequence[Result]) -> list[str]:
-    unpriced = all(result.costless for result in results if result.scenario != name)
+def _only_words(scenario_name: str, scenario_results: Sequence[Result]) -> list[str]:
+    unpriced = all(
+        scenario_result.costless
+        for scenario_result in scenario_results
+        if scenario_result.scenario != scenario_name
+    )
     verb = "can be priced" if unpriced else "is rated"
-    buyers = {result.perspective for result in results}
+    buyers = {scenario_result.perspective for scenario_result in scenario_results}
     whose = f" for this perspective ({buyers.pop()})" if len(buyers) == 1 and unpriced else ""
-    return [f"Only {name} {verb}{whose}; nothing to compare."]
+    return [f"Only {scenario_name} {verb}{whose}; nothing to compare."]
 
 
-def unrated_words(confidence: Confidence, results: Sequence[Result]) -> list[str]:
+def unrated_words(confidence: Confidence, scenario_results: Sequence[Result]) -> list[str]:
     """Return which racks are not rated and why, those of one reason together."""
     groups: dict[str, list[str]] = {}
-    for result in results:
-        if (why := confidence.unrated.get(result.scenario)) is not None:
-            groups.setdefault(_costless_reason(result) or why, []).append(result.scenario)
+    for scenario_result in scenario_results:
+        if (why := confidence.unrated.get(scenario_result.scenario)) is not None:
+            groups.setdefault(_costless_reason(scenario_result) or why, []).append(
+                scenario_result.scenario
+            )
     lines = []
-    for why, names in groups.items():
+    for why, scenario_names in groups.items():
         verb = (
-            "" if why.startswith(COSTLESS) else f"{'is' if len(names) == 1 else 'are'} not rated: "
+            ""
+            if why.startswith(COSTLESS)
+            else f"{'is' if len(scenario_names) == 1 else 'are'} not rated: "
         )
-        lines.append(f"{', '.join(names)} {verb}{why}")
+        lines.append(f"{', '.join(scenario_names)} {verb}{why}")
     return lines
 
 
 COSTLESS = ("cannot be priced", "does not fit")  # how notes begin that say why a rack has no cost
 
 
-def _costless_reason(result: Result) -> str:
-    return next((note for note in result.notes if note.startswith(COSTLESS)), result.costless)
+def _costless_reason(scenario_result: Result) -> str:
+    return next(
+        (note for note in scenario_result.notes if note.startswith(COSTLESS)),
+        scenario_result.costless,
+    )
 
 
-def target_speed(results: Sequence[Result]) -> float | None:
+def target_speed(scenario_results: Sequence[Result]) -> float | None:
     """Return the speed that the workload asks for, where all ask for the same."""
-    speeds = {speed_of(result) for result in results}
+    speeds = {speed_of(scenario_result) for scenario_result in scenario_results}
     return speeds.pop() if len(speeds) == 1 else None

@@ -35,20 +35,29 @@ def workloads_answer(catalogue: Catalogue, cells: Sequence[Cell]) -> Answer:
 
 def _workloads_table(cells: Sequence[Cell]) -> Table:
     """Tabulate a row for each workload and speed, the choice marked."""
-    names = dict.fromkeys(cell.scenario for cell in cells)
+    scenario_names = dict.fromkeys(cell.scenario for cell in cells)
     texts: dict[tuple[str, float | None], dict[str, str]] = {}
     for cell in cells:
-        row = texts.setdefault((cell.workload, cell.tokens_per_s_per_user), {})
-        row[cell.scenario] = _share_text(cell)
-    rows = [
-        (workload, "-" if speed is None else f"{speed:g}", *(row[name] for name in names))
-        for (workload, speed), row in texts.items()
+        share_texts = texts.setdefault((cell.workload, cell.tokens_per_s_per_user), {})
+        share_texts[cell.scenario] = _share_text(cell)
+    share_rows = [
+        (
+            workload,
+            "-" if speed is None else f"{speed:g}",
+            *(share_texts[scenario_name] for scenario_name in scenario_names),
+        )
+        for (workload, speed), share_texts in texts.items()
     ]
     below = [
         "Share of the best cost that each keeps on average, * the pick or all of a tie; each "
         "workload has draws of its own."
     ]
-    return Table(("workload", "tokens/s", *names), rows, "Which rack for which work", below=below)
+    return Table(
+        ("workload", "tokens/s", *scenario_names),
+        share_rows,
+        "Which rack for which work",
+        below=below,
+    )
 
 
 def _share_text(cell: Cell) -> str:

@@ -95,14 +95,20 @@ def _r_squared_adjusted(y: FloatArray, input_deviates: Sequence[FloatArray]) -> 
     return float(np.clip(share, 0, 1))
 
 
-def first_order(values: FloatArray, input_deviates: Mapping[str, FloatArray]) -> dict[str, float]:
+def first_order(
+    metric_draws: FloatArray, input_deviates: Mapping[str, FloatArray]
+) -> dict[str, float]:
     """Return the share of each input in the variance of the logarithm of some values, of those
     there are; nothing where they are too few.
     """
-    is_finite = np.isfinite(values)
-    if is_finite.sum() < FEW or (values[is_finite] <= 0).any() or np.ptp(values[is_finite]) == 0:
+    is_finite = np.isfinite(metric_draws)
+    if (
+        is_finite.sum() < FEW
+        or (metric_draws[is_finite] <= 0).any()
+        or np.ptp(metric_draws[is_finite]) == 0
+    ):
         return {}
-    y = np.log(values[is_finite])
+    y = np.log(metric_draws[is_finite])
     return {
         path: _r_squared_adjusted(y, [deviates[is_finite]])
         for path, deviates in input_deviates.items()
@@ -122,7 +128,7 @@ def narrowing(share: float) -> float:
     return float(1 - (1 - share) ** 0.5)
 
 
-def rank_share(values: FloatArray, input_deviates: Sequence[FloatArray]) -> float | None:
+def rank_share(metric_draws: FloatArray, input_deviates: Sequence[FloatArray]) -> float | None:
     """Return the share of inputs in the variance of ranks of values.
 
     The share is of the variance that goes away once all inputs of `input_deviates` are known. An
@@ -130,15 +136,17 @@ def rank_share(values: FloatArray, input_deviates: Sequence[FloatArray]) -> floa
     value has a rank too; nan has none. Equal values have the rank in the middle of their places.
 
     Args:
-        values: Values of shape (draws,).
+        metric_draws: Values of shape (draws,).
         input_deviates: Standard normal deviates of each input, of shape (draws,).
 
     Returns:
         Share from 0 to 1; None for fewer than `FEW` ranked values or for values that are all equal.
 
     """
-    is_ranked = ~np.isnan(values)
-    _, which, tie_counts = np.unique(values[is_ranked], return_inverse=True, return_counts=True)
+    is_ranked = ~np.isnan(metric_draws)
+    _, which, tie_counts = np.unique(
+        metric_draws[is_ranked], return_inverse=True, return_counts=True
+    )
     if is_ranked.sum() < FEW or len(tie_counts) < 2:
         return None
     return _r_squared_adjusted(
@@ -228,16 +236,16 @@ def flips_of(
         moved_deviates = {
             path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth
         }
-        for row, (path, far) in enumerate(smooth):
-            moved_deviates[path][row] = np.linspace(
+        for input_index, (path, far) in enumerate(smooth):
+            moved_deviates[path][input_index] = np.linspace(
                 ranges[path].home, three_point_deviates(ranges[path])[far], FINE
             )
         looked = together(
             {path: deviates.ravel() for path, deviates in moved_deviates.items()}
         ).reshape(len(smooth), FINE)
         flip_deviates += [
-            (path, _crossing_deviate(moved_deviates[path][row], looked[row]))
-            for row, (path, _) in enumerate(smooth)
+            (path, _crossing_deviate(moved_deviates[path][input_index], looked[input_index]))
+            for input_index, (path, _) in enumerate(smooth)
         ]
     nearest = sorted(
         flip_deviates, key=lambda flip_deviate: -abs(flip_deviate[1] - ranges[flip_deviate[0]].home)
@@ -304,9 +312,12 @@ def pairs_that_flip(
         far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
         if not ((input_ratios[[0, -1]] > 1) != (centre > 1)).any():
             gains[path] = float(gain.max())
-    names = sorted(gains, key=lambda path: (-gains[path], path))
+    gaining_paths = sorted(gains, key=lambda path: (-gains[path], path))
     pairs = _near_enough(
-        ranges, names, np.array([gains[path] for path in names]), side * float(np.log(centre))
+        ranges,
+        gaining_paths,
+        np.array([gains[path] for path in gaining_paths]),
+        side * float(np.log(centre)),
     )
     if not pairs:
         return []
@@ -340,15 +351,15 @@ def pairs_that_flip(
 
 
 def _near_enough(
-    ranges: Mapping[str, Range], names: list[str], gains: FloatArray, needed: float
+    ranges: Mapping[str, Range], gaining_paths: list[str], gains: FloatArray, needed: float
 ) -> list[tuple[str, str]]:
     """Return the pairs whose gains come near to what is needed, those that gain most first."""
-    first_indices, second_indices = np.triu_indices(len(names), 1)
+    first_indices, second_indices = np.triu_indices(len(gaining_paths), 1)
     both = gains[first_indices] + gains[second_indices]
     order = np.argsort(-both, kind="stable")
     order = order[both[order] >= NEAR * needed]
     pairs = (
-        (names[first_indices[pair_index]], names[second_indices[pair_index]])
+        (gaining_paths[first_indices[pair_index]], gaining_paths[second_indices[pair_index]])
         for pair_index in order
     )
     return [pair for pair in pairs if ranges[pair[0]].leader != ranges[pair[1]].leader][:MOST]

@@ -62,7 +62,8 @@ def sample_with_moves(
     for path, (drawn, unit) in dice.settings(ranges).items():
         first = np.concatenate([[ranges[path].value], drawn[:fixed_draws]])
         parts = [
-            np.full(1 + fixed_draws, values[path]) if path in values else first for values in fixed
+            np.full(1 + fixed_draws, fixed_values[path]) if path in fixed_values else first
+            for fixed_values in fixed
         ]
         points[path] = np.concatenate([drawn, moves[path], *parts]), unit
     evaluated = function.draws(points, speeds=speeds)
@@ -86,10 +87,10 @@ def metric_or_nan(draws: Draws, metric: str) -> FloatArray:
         Array of shape (draws,), in the unit of the metric.
 
     """
-    values = draws.metrics[metric]
-    if values is None:
+    metric_draws = draws.metrics[metric]
+    if metric_draws is None:
         return np.full(len(draws.meets), np.nan)
-    return np.where(draws.meets, values, np.nan) if metric in PERFORMANCE else values
+    return np.where(draws.meets, metric_draws, np.nan) if metric in PERFORMANCE else metric_draws
 
 
 def finite_or_none(value: float | None) -> float | None:
@@ -157,9 +158,9 @@ class ScenarioQuantity:
         """Return the metric of draws at the speed."""
         return metric_or_nan(draws if self.speed is None else draws.at[self.speed], self.metric)
 
-    def metric_or_ratio(self, values: Sequence[FloatArray]) -> FloatArray:
+    def metric_or_ratio(self, side_metrics: Sequence[FloatArray]) -> FloatArray:
         """Return the scenario's values, or their ratio to the baseline's if there is one."""
-        return ratios(values[1], values[0]) if values[1:] else values[0]
+        return ratios(side_metrics[1], side_metrics[0]) if side_metrics[1:] else side_metrics[0]
 
     def draws(self) -> FloatArray:
         """Return the metric or the ratio in all draws."""
@@ -172,14 +173,16 @@ class ScenarioQuantity:
 
         An input that a side does not rest on leaves that side as it is.
         """
-        values: dict[str, list[FloatArray]] = {path: [] for path in self.ranges}
+        metrics_by_path: dict[str, list[FloatArray]] = {path: [] for path in self.ranges}
         for side in self.sides:
             values_moved = self.metric_at_speed(self.sampled(side).single_moves)
             ends = dict(zip(side.ranges, values_moved[1:].reshape(-1, 2), strict=True))
-            for path, side_values in values.items():
+            for path, side_values in metrics_by_path.items():
                 low, high = ends.get(path, values_moved[[0, 0]])
                 side_values.append(np.array([low, values_moved[0], high]))
-        return {path: self.metric_or_ratio(side_values) for path, side_values in values.items()}
+        return {
+            path: self.metric_or_ratio(side_values) for path, side_values in metrics_by_path.items()
+        }
 
     def together(self, deviates: Mapping[str, FloatArray]) -> FloatArray:
         """Evaluate the metric or the ratio where some inputs move together.
@@ -188,11 +191,11 @@ class ScenarioQuantity:
             deviates: Standard normal deviates of each input that moves, all of one length.
 
         """
-        values, count = [], len(next(iter(deviates.values())))
+        side_metrics, count = [], len(next(iter(deviates.values())))
         for side in self.sides:
             centre = self.sampled(side).single_moves
             if deviates.keys().isdisjoint(side.ranges):
-                values.append(np.full(count, self.metric_at_speed(centre)[0]))
+                side_metrics.append(np.full(count, self.metric_at_speed(centre)[0]))
                 continue
             # every input is given, those that stay too: what was found of all of them in the draws
             # holds here
@@ -205,8 +208,8 @@ class ScenarioQuantity:
                 )
                 for path, belief in side.ranges.items()
             }
-            values.append(self.metric_at_speed(side.draws(points, speeds=tuple(centre.at))))
-        return self.metric_or_ratio(values)
+            side_metrics.append(self.metric_at_speed(side.draws(points, speeds=tuple(centre.at))))
+        return self.metric_or_ratio(side_metrics)
 
 
 def ratios(baseline: FloatArray, costs: FloatArray) -> FloatArray:

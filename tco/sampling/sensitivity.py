@@ -91,7 +91,7 @@ class Sensitivity(Shown):
         """Return a row for each input, with the metric at both ends of its range."""
         import pandas as pd
 
-        rows = [
+        swing_rows = [
             (
                 swing.given.path,
                 swing.given.low,
@@ -105,7 +105,7 @@ class Sensitivity(Shown):
             for swing in self.swings
         ]
         frame = pd.DataFrame(
-            rows,
+            swing_rows,
             columns=[
                 "path",
                 "low",
@@ -160,15 +160,15 @@ class Sensitivity(Shown):
         """The inputs that flip the order alone, the strongest first."""
         return [swing for swing in self.swings if swing.flips_at is not None]
 
-    def groups(self, name: Callable[[Input], str]) -> dict[str, float]:
+    def groups(self, group_of: Callable[[Input], str]) -> dict[str, float]:
         """Return the share of the squares of all swings by some name of an input, the largest
         first.
         """
         shares_by_group: dict[str, float] = {}
         for swing in self.swings:
             if swing.swing:
-                shares_by_group[name(swing.given)] = (
-                    shares_by_group.get(name(swing.given), 0.0) + swing.swing**2 / self.variance
+                shares_by_group[group_of(swing.given)] = (
+                    shares_by_group.get(group_of(swing.given), 0.0) + swing.swing**2 / self.variance
                 )
         return dict(sorted(shares_by_group.items(), key=lambda item: -item[1]))
 
@@ -343,11 +343,11 @@ def _sobol_indices_by_input(
         for part in design(count, len(moving), seed)
     )
 
-    def metric_of_rows(rows: FloatArray) -> FloatArray:
+    def metric_of_rows(design_rows: FloatArray) -> FloatArray:
         side_metrics = []
         for side, function in zip(sides, quantity.sides, strict=True):
             input_values = {
-                moving_input.path: (rows[:, input_index], moving_input.unit)
+                moving_input.path: (design_rows[:, input_index], moving_input.unit)
                 for input_index, moving_input in enumerate(moving)
                 if moving_input.path in side.result.inputs
             }

@@ -162,14 +162,14 @@ def uncertainty(
         )
     if not 0 <= seed < 2**64:
         raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
-    names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
-    evaluations = evaluate_each(names, data, dict(set or {}))
+    scenario_names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
+    evaluations = evaluate_each(scenario_names, data, dict(set or {}))
     if baseline is not None:
-        results = [evaluation.result for evaluation in evaluations]
-        compared = compare_results(results, results[-1].scenario).results
+        scenario_results = [evaluation.result for evaluation in evaluations]
+        compared = compare_results(scenario_results, scenario_results[-1].scenario).results
         evaluations = [
-            evaluation._replace(result=result)
-            for evaluation, result in zip(evaluations, compared, strict=True)
+            evaluation._replace(result=scenario_result)
+            for evaluation, scenario_result in zip(evaluations, compared, strict=True)
         ]
     functions = []
     for evaluation in evaluations:
@@ -212,9 +212,9 @@ class Experiment(NamedTuple):
         """Return the metrics of the first few draws."""
         first_sample = self._replace(samples=FEW).block(0)
         return tuple(
-            float(value)
+            float(draw_value)
             for metric_draws in first_sample.metrics.values()
-            for value in np.broadcast_to(metric_draws, FEW)
+            for draw_value in np.broadcast_to(metric_draws, FEW)
         )
 
     def block(self, number: int) -> Sample:
@@ -285,11 +285,12 @@ def sample_of(scenario_draws: Draws, baseline: Draws | None) -> Sample:
 
     """
     sample_metrics = {
-        name: np.where(scenario_draws.meets, metric_draws, np.nan)
-        if name in PERFORMANCE
+        metric_name: np.where(scenario_draws.meets, metric_draws, np.nan)
+        if metric_name in PERFORMANCE
         else metric_draws
-        for name in METRICS
-        if (metric_draws := scenario_draws.metrics[name]) is not None and name not in RATIOS
+        for metric_name in METRICS
+        if (metric_draws := scenario_draws.metrics[metric_name]) is not None
+        and metric_name not in RATIOS
     }
     if (
         baseline is None
@@ -301,13 +302,13 @@ def sample_of(scenario_draws: Draws, baseline: Draws | None) -> Sample:
         [np.where(side_draws.meets, cost, np.nan) for cost in costs_of_work(side_draws.metrics)]
         for side_draws in (scenario_draws, baseline)
     )
-    for name, reference, cost in zip(
+    for ratio_name, reference, cost in zip(
         ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
         theirs,
         own_costs,
         strict=True,
     ):
-        sample_metrics[name] = ratios(reference, cost)
+        sample_metrics[ratio_name] = ratios(reference, cost)
     ties = np.isnan(sample_metrics["perf_per_tco_vs_baseline"])
     return Sample(sample_metrics, scenario_draws.meets, scenario_draws.meets & baseline.meets, ties)
 
@@ -316,17 +317,17 @@ def _joint(parts: list[Sample]) -> Sample:
     """Return pieces as one, and leave none of their metrics, whose memory serves again."""
     if len(parts) == 1:
         return parts[0]
-    names = dict.fromkeys(name for part in parts for name in part.metrics)
+    metric_names = dict.fromkeys(metric_name for part in parts for metric_name in part.metrics)
     empty = [np.full(len(part.meets), np.nan) for part in parts]
     joint_metrics = {
-        name: np.concatenate(
-            [part.metrics.pop(name, nan) for part, nan in zip(parts, empty, strict=True)]
+        metric_name: np.concatenate(
+            [part.metrics.pop(metric_name, nan) for part, nan in zip(parts, empty, strict=True)]
         )
-        for name in names
+        for metric_name in metric_names
     }
     both, ties = (
-        [draw_flags for part in parts if (draw_flags := getattr(part, name)) is not None]
-        for name in ("both", "ties")
+        [draw_flags for part in parts if (draw_flags := getattr(part, flag_name)) is not None]
+        for flag_name in ("both", "ties")
     )
     return Sample(
         joint_metrics,
@@ -377,8 +378,10 @@ def draw_statistics(metric: str, metric_draws: AnyArray) -> dict[str, float | No
         ),
     ]
     return {
-        name: finite_or_none(value)
-        for name, value in zip((*PERCENTILES, "mean", "sd"), statistic_values, strict=True)
+        statistic_name: finite_or_none(statistic_value)
+        for statistic_name, statistic_value in zip(
+            (*PERCENTILES, "mean", "sd"), statistic_values, strict=True
+        )
     }
 
 
@@ -491,6 +494,8 @@ def error_of_spread(metric: str, metric_draws: AnyArray) -> dict[str, float | No
         else np.nan
     )
     return {
-        name: finite_or_none(value)
-        for name, value in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)
+        statistic_name: finite_or_none(statistic_value)
+        for statistic_name, statistic_value in zip(
+            (*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True
+        )
     }

@@ -88,8 +88,8 @@ def _half_width(practice_input: Input) -> float:
 
 
 def _practice_at(catalogue: Catalogue, path: str) -> Input:
-    owner, _, name = path.removeprefix("performance.").rpartition(".")
-    return catalogue.practice(owner, name)._replace(path=path)
+    owner, _, practice_name = path.removeprefix("performance.").rpartition(".")
+    return catalogue.practice(owner, practice_name)._replace(path=path)
 
 
 def _stated_levels(
@@ -137,7 +137,7 @@ def _deployed_levels(
 
 def _posterior(
     levels: Sequence[RandomEffect],
-    rows: Sequence[Sequence[RandomEffect]],
+    levels_by_run: Sequence[Sequence[RandomEffect]],
     beyond: FloatArray,
     scatter: float,
 ) -> Moved:
@@ -145,12 +145,16 @@ def _posterior(
 
     `scatter` is the standard deviation of single runs.
     """
-    effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
-    has = np.zeros((len(rows), len(effects)))
-    for number, row in enumerate(rows):
-        for level in row:
+    effects = list(
+        dict.fromkeys(
+            level.effect for run_levels in (levels, *levels_by_run) for level in run_levels
+        )
+    )
+    has = np.zeros((len(levels_by_run), len(effects)))
+    for number, run_levels in enumerate(levels_by_run):
+        for level in run_levels:
             has[number, effects.index(level.effect)] = level.deviation
-    gain = has.T @ np.linalg.inv(has @ has.T + scatter**2 * np.eye(len(rows)))
+    gain = has.T @ np.linalg.inv(has @ has.T + scatter**2 * np.eye(len(levels_by_run)))
     mean, covariance = gain @ beyond, np.eye(len(effects)) - gain @ has
     level_loadings = np.zeros((len(levels), len(effects)))
     for number, level in enumerate(levels):
@@ -200,8 +204,8 @@ def anchored(
     levels_of = _stated_levels if stated else _deployed_levels
     target_run = Anchor("", system.chip, engine, model, formats, 0.0)
     levels, scatter = levels_of(catalogue, target_run, system.id)
-    rows = [levels_of(catalogue, run, "")[0] for run in runs]
-    posterior = _posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
+    levels_by_run = [levels_of(catalogue, run, "")[0] for run in runs]
+    posterior = _posterior(levels, levels_by_run, np.array([run.beyond for run in runs]), scatter)
     spread = sum(posterior.variances)
     # effects that runs tell of together are known better
     joint = math.sqrt(posterior.variance_of_sum / spread) if spread else 0.0
@@ -230,13 +234,13 @@ def _moved_input(practice_input: Input, mean: float, deviation: float, file: str
     efficiency that is its inverse.
     """
     if practice_input.path.endswith(EFFICIENCY):
-        low, value, high = (
+        low, input_value, high = (
             practice_input.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
         )
     else:
-        low, value, high = (math.expm1(mean + side * P95 * deviation) for side in (-1, 0, 1))
+        low, input_value, high = (math.expm1(mean + side * P95 * deviation) for side in (-1, 0, 1))
     return practice_input._replace(
-        value=value,
+        value=input_value,
         low=low,
         high=high,
         kind="measured",
@@ -278,9 +282,9 @@ def account_of(catalogue: Catalogue) -> JsonObject:
             }
         )
     systems = {
-        key[1]: shift
-        for key, shift in catalogue.cache.items()
-        if isinstance(key, tuple) and key[0] == MOVED
+        cache_key[1]: shift
+        for cache_key, shift in catalogue.cache.items()
+        if isinstance(cache_key, tuple) and cache_key[0] == MOVED
     }
     return {
         "rows": len(catalogue.anchors),

@@ -110,7 +110,9 @@ def pert(mode: AnyArray, shares: AnyArray) -> AnyArray:
     below = np.concatenate(
         [np.zeros((len(mode), 1)), np.cumsum(density[:, 1:] + density[:, :-1], axis=1)], axis=1
     )
-    return np.array([np.interp(shares * row[-1], row, x) for row in below])
+    return np.array(
+        [np.interp(shares * density_sums[-1], density_sums, x) for density_sums in below]
+    )
 
 
 def _xlogy(share: AnyArray, x: AnyArray) -> AnyArray:
@@ -122,23 +124,32 @@ def _feasible_distribution(belief: str, low: float) -> str:
     return TRIANGULAR if belief == LOGNORMAL and low <= 0 else belief
 
 
-def _values_at(belief: str, low: float, value: float, high: float, deviates: AnyArray) -> AnyArray:
+def _values_at(
+    belief: str, low: float, central_value: float, high: float, deviates: AnyArray
+) -> AnyArray:
     """Return the values of a range at some places."""
     shape = _feasible_distribution(belief, low)
     if shape == STEPS:
         return np.asarray(
-            np.where(deviates < -STEP, low, np.where(deviates > STEP, high, value)), dtype=float
+            np.where(deviates < -STEP, low, np.where(deviates > STEP, high, central_value)),
+            dtype=float,
         )
     if shape == LOGNORMAL:
-        quantile_values = _bent(math.log(value / low) / P95, math.log(high / value) / P95, deviates)
+        quantile_values = _bent(
+            math.log(central_value / low) / P95, math.log(high / central_value) / P95, deviates
+        )
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
             np.exp(quantile_values, out=quantile_values)
-        quantile_values *= value
+        quantile_values *= central_value
         return quantile_values
     if shape == NORMAL:
-        return np.asarray(value + _bent((value - low) / P95, (high - value) / P95, deviates))
+        return np.asarray(
+            central_value
+            + _bent((central_value - low) / P95, (high - central_value) / P95, deviates)
+        )
     return _interpolate_quantiles(
-        low + (high - low) * _quantile_table(shape).row((value - low) / (high - low)), deviates
+        low + (high - low) * _quantile_table(shape).row((central_value - low) / (high - low)),
+        deviates,
     )
 
 
@@ -148,25 +159,25 @@ def _bent(below: float, above: float, deviates: AnyArray) -> AnyArray:
     )
 
 
-def _interpolate_quantiles(row: AnyArray, deviates: AnyArray) -> AnyArray:
+def _interpolate_quantiles(quantile_row: AnyArray, deviates: AnyArray) -> AnyArray:
     """Return the values of a row at some places, in proportion between two columns; the columns are
     evenly apart, so none is searched.
     """
-    last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
+    last, slopes = len(quantile_row) - 1, np.append(np.diff(quantile_row), 0.0)
     interpolated_values = np.asarray(deviates * (FINE / P95))
     interpolated_values += REACH * FINE
     interpolated_values.clip(0, last, out=interpolated_values)
     first = interpolated_values.astype(np.intp)
     interpolated_values *= slopes.take(first)
-    interpolated_values += (row - slopes * np.arange(last + 1)).take(first)
+    interpolated_values += (quantile_row - slopes * np.arange(last + 1)).take(first)
     return interpolated_values
 
 
-def _place_of_value(belief: str, low: float, value: float, high: float) -> float:
+def _place_of_value(belief: str, low: float, central_value: float, high: float) -> float:
     shape = _feasible_distribution(belief, low)
     if shape not in (PERT, TRIANGULAR):
         return 0.0
-    likely = (value - low) / (high - low)
+    likely = (central_value - low) / (high - low)
     return float(np.interp(likely, _quantile_table(shape).row(likely), PLACES))
 
 
@@ -205,20 +216,20 @@ class Range(NamedTuple):
         return range_values.clip(self.minimum, self.maximum, out=range_values)
 
 
-def beliefs_of(result: Result) -> dict[str, Range]:
+def beliefs_of(scenario_result: Result) -> dict[str, Range]:
     """Return the ranges of the uncertain inputs of a result, by path.
 
     Args:
-        result: The result with its inputs.
+        scenario_result: The result with its inputs.
 
     Returns:
         Ranges in the order of the paths. An input without a low or a high, or with a low that is
         not below the high, is left out.
 
     """
-    structure_readings = result.structure.readings if result.structure else {}
+    structure_readings = scenario_result.structure.readings if scenario_result.structure else {}
     ranges = {}
-    for path, result_input in sorted(result.inputs.items()):
+    for path, result_input in sorted(scenario_result.inputs.items()):
         if (
             result_input.low is None
             or result_input.high is None
@@ -273,15 +284,15 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
         Correlation by cause. The first row of a cause whose pattern matches the path holds.
 
     """
-    rows = catalogue.once(
+    cause_rows = catalogue.once(
         "causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS))
     )
     cause_loadings: dict[str, float] = catalogue.once(
         ("loadings", path),
         lambda: {
-            row["cause"]: float(row["loading"])
-            for _, row in reversed(rows)
-            if fnmatchcase(path, row["pattern"])
+            cause_row["cause"]: float(cause_row["loading"])
+            for _, cause_row in reversed(cause_rows)
+            if fnmatchcase(path, cause_row["pattern"])
         },
     )
     return cause_loadings
@@ -302,19 +313,21 @@ class Dice:
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, AnyArray] = {}
 
-    def throw(self, name: str) -> AnyArray:
+    def throw(self, stream_name: str) -> AnyArray:
         """Return the standard normal deviates of a name by Box and Muller, each followed by its
         opposite: antithetic draws.
         """
-        deviates = self.thrown.get(name)
+        deviates = self.thrown.get(stream_name)
         if deviates is None:
-            key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            stream_key = splitmix64(
+                splitmix64(self.seed.copy()) + np.uint64(crc32(stream_name.encode()))
+            )
             radius, angle = (
                 uniform(splitmix64(self.pairs + key_offset))
-                for key_offset in (key + GOLDEN, key + GOLDEN + GOLDEN)
+                for key_offset in (stream_key + GOLDEN, stream_key + GOLDEN + GOLDEN)
             )
             drawn = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)
-            deviates = self.thrown[name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
+            deviates = self.thrown[stream_name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
         return deviates
 
     def correlated_deviates(self, input_range: Range) -> AnyArray:

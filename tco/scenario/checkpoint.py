@@ -32,8 +32,8 @@ def take_checkpoint(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> No
     """
     if inputs.kind == "stated":
         return
-    name = inputs.text("workload.model")
-    model = load_model(inputs.catalogue, name)
+    model_name = inputs.text("workload.model")
+    model = load_model(inputs.catalogue, model_name)
     if model.reading:
         inputs.notes.append(f"model {model.id}: {model.reading}")
     if model.unread:

@@ -96,9 +96,9 @@ USUAL = {  # texts that are taken so where nothing says otherwise
 def texts_of(group: str, document: JsonMapping) -> dict[str, str]:
     """Return the inputs of a document that are no numbers, by path."""
     return {
-        path: str(document[key])
-        for path, key in TEXTS.items()
-        if path.startswith(group + ".") and key in document
+        path: str(document[text_key])
+        for path, text_key in TEXTS.items()
+        if path.startswith(group + ".") and text_key in document
     }
 
 
@@ -134,9 +134,9 @@ def _checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
             if (path := folder / "checkpoint_formats.csv").is_file()
         ]
         return [
-            Checkpoint(*(row[name] for name in Checkpoint._fields))
+            Checkpoint(*(checkpoint_row[field_name] for field_name in Checkpoint._fields))
             for path in paths
-            for _, row in read_csv(path, COLUMNS)
+            for _, checkpoint_row in read_csv(path, COLUMNS)
         ]
 
     checkpoints: list[Checkpoint] = catalogue.once("checkpoint formats", read)
@@ -156,9 +156,10 @@ def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoin
 
     """
     return next(
-        row
-        for row in _checkpoints(catalogue)
-        if fnmatchcase(model, row.model) and fnmatchcase(precision.lower(), row.precision)
+        checkpoint_row
+        for checkpoint_row in _checkpoints(catalogue)
+        if fnmatchcase(model, checkpoint_row.model)
+        and fnmatchcase(precision.lower(), checkpoint_row.precision)
     )
 
 
@@ -166,43 +167,58 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
     """Return the formats of the parts of a model that has one checkpoint whatever precision is
     asked; none of other models.
     """
-    for row in _checkpoints(catalogue):
-        if row.precision == EVERY and row.model != EVERY and fnmatchcase(model, row.model):
-            return {ATTENTION: row.attention, EXPERTS: row.experts}
+    for checkpoint_row in _checkpoints(catalogue):
+        if (
+            checkpoint_row.precision == EVERY
+            and checkpoint_row.model != EVERY
+            and fnmatchcase(model, checkpoint_row.model)
+        ):
+            return {ATTENTION: checkpoint_row.attention, EXPERTS: checkpoint_row.experts}
     return {}
 
 
-def native(values: Readable, chip: str) -> dict[str, str]:
+def native(input_values: Readable, chip: str) -> dict[str, str]:
     """Return the narrowest formats that a chip computes itself: four bits where they are quicker
     than eight or spare bytes, attention in eight.
     """
     part = f"parts.{chip}"
 
-    def is_native(name: str) -> bool:
+    def is_native(format_name: str) -> bool:
         try:
-            return computed_on(values, chip, name, DENSE).is_native
+            return computed_on(input_values, chip, format_name, DENSE).is_native
         except DataError:  # the chip has none of its peaks
             return False
 
-    def takes(name: str) -> bool:  # the blocks of a format as they are
-        return values.structure(f"{part}.{FORMATS[name].takes or 'takes_mx'}") > 0
+    def takes(format_name: str) -> bool:  # the blocks of a format as they are
+        return input_values.structure(f"{part}.{FORMATS[format_name].takes or 'takes_mx'}") > 0
 
-    wide = next(name for name in ("fp8", "bf16") if name == "bf16" or is_native(name))
-    quicker = values.structure(f"{part}.peak_fp4") > values.structure(f"{part}.peak_fp8")
+    wide = next(
+        format_name
+        for format_name in ("fp8", "bf16")
+        if format_name == "bf16" or is_native(format_name)
+    )
+    quicker = input_values.structure(f"{part}.peak_fp4") > input_values.structure(
+        f"{part}.peak_fp8"
+    )
     four = ("nvfp4", "mxfp4") if quicker else ()
     narrow = next(
-        (name for name in (*four, "w4a8", "mxfp8") if is_native(name) and takes(name)), wide
+        (
+            format_name
+            for format_name in (*four, "w4a8", "mxfp8")
+            if is_native(format_name) and takes(format_name)
+        ),
+        wide,
     )
     return {DENSE: narrow, EXPERTS: narrow, ATTENTION: wide, "workload.cache_format": wide}
 
 
-def formats_named(text: str) -> bool:
+def formats_named(formats_text: str) -> bool:
     """Say whether each chip's own formats are asked for; anything but `given` or `native` raises
     `DataError`.
     """
-    if text not in (GIVEN, NATIVE):
-        raise unknown("formats", text, (GIVEN, NATIVE), "workload.formats")
-    return text == NATIVE
+    if formats_text not in (GIVEN, NATIVE):
+        raise unknown("formats", formats_text, (GIVEN, NATIVE), "workload.formats")
+    return formats_text == NATIVE
 
 
 # begins a list of parts, of which the one stands with which a chip-hour costs least

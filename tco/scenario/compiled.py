@@ -66,11 +66,11 @@ def recorded(
 
     """
     with recorded_by(program):
-        values = inputs.values(program.read)
+        input_values = inputs.values(program.read)
         target_values: JsonObject = {}
         begin = len(program.steps)
         if not workload_kind(inputs).axis:  # runs no model
-            workload = workload_kind(inputs).walk(inputs, values, plan)
+            workload = workload_kind(inputs).walk(inputs, input_values, plan)
         elif plan is None:
             workload, target_values = (
                 workload_kind(inputs).without_plan("the structure holds no plan"),
@@ -87,13 +87,13 @@ def recorded(
                         )
                     )
                 workload, target_values = plan_choice_compiled.traced(
-                    *server_of(inputs, values, plan.stated), values, plan
+                    *server_of(inputs, input_values, plan.stated), input_values, plan
                 )
         else:
             from tco.performance.training.result import train
 
             with scope("training"):
-                job, reached, formats = job_on(inputs, values)
+                job, reached, formats = job_on(inputs, input_values)
                 workload = train(job, reached, formats, plan)
                 target_values = {
                     "step": workload.rates["step_s"],
@@ -101,12 +101,18 @@ def recorded(
                     "memory": reached.memory,
                 }
         program.workload_steps.update(range(begin, len(program.steps)))
-        metrics = run(inputs, values, None, workload).metrics
-    named = {f"{METRIC}{name}": value for name, value in metrics.items()} | target_values
+        metrics = run(inputs, input_values, None, workload).metrics
+    named = {
+        f"{METRIC}{metric_name}": metric_value for metric_name, metric_value in metrics.items()
+    } | target_values
     step_indices = {
-        name: program.step_index(value) for name, value in named.items() if value is not None
+        output_name: program.step_index(output_value)
+        for output_name, output_value in named.items()
+        if output_value is not None
     }
-    return step_indices, (values.looked | values.derived_units.keys()) - values.inputs.keys()
+    return step_indices, (
+        input_values.looked | input_values.derived_units.keys()
+    ) - input_values.inputs.keys()
 
 
 def every_plan(inputs: ResolvedScenario) -> ServingPlan:
@@ -129,13 +135,13 @@ def every_plan(inputs: ResolvedScenario) -> ServingPlan:
     from tco.performance.serving import plan_choice, plans
     from tco.performance.serving.plans import depths_of, request_of
 
-    values = inputs.values()
-    machine, model = server_of(inputs, values)
-    request = request_of(values)
-    depths = depths_of(machine, model, request, values)
+    input_values = inputs.values()
+    machine, model = server_of(inputs, input_values)
+    request = request_of(input_values)
+    depths = depths_of(machine, model, request, input_values)
     if machine.deployer is not None and machine.deployer.name != FLEET:
-        return _plans_of_operator(inputs, machine, model, request, values)
-    if request.offline or values.exists("workload.concurrency"):
+        return _plans_of_operator(inputs, machine, model, request, input_values)
+    if request.offline or input_values.exists("workload.concurrency"):
         axes = plans.filling(plan_choice.offered_axes(machine, model, 0), machine.links)
         decode_plans = plans.decoding_at(axes, 1.0, depths)
         return ServingPlan(
@@ -156,21 +162,21 @@ def _plans_of_operator(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
-    values: Values,
+    input_values: Values,
 ) -> ServingPlan:
     """Return all plans of the class that an operator runs; of a benchmark those of the class that
     its best plan is of.
     """
     from tco.performance.serving.classes import plans_of_class
 
-    name = machine.deployer.name if machine.deployer is not None else FLEET
+    class_name = machine.deployer.name if machine.deployer is not None else FLEET
     structure_plan = None if inputs.structure is None else inputs.structure.plan
-    if name == BENCHMARK:
-        name = SERVER if structure_plan is None or structure_plan.readers is None else APART
-    class_plans = plans_of_class(machine, model, request, values, name)
+    if class_name == BENCHMARK:
+        class_name = SERVER if structure_plan is None or structure_plan.readers is None else APART
+    class_plans = plans_of_class(machine, model, request, input_values, class_name)
     if class_plans is None:
         raise DataError(
-            f"{OPERATED_BY}={name}: no pools of a published size divide the chips of "
+            f"{OPERATED_BY}={class_name}: no pools of a published size divide the chips of "
             f"{inputs.system.id}"
         )
     return class_plans
@@ -210,20 +216,24 @@ class Lot:
         self.rows: dict[Any, tuple[dict[int, FloatArray], Any]] = {}
         self.begin: dict[Any, Any] = {}
 
-    def kernel(self, drawn: frozenset[str], rows: Mapping[int, FloatArray]) -> ArithmeticKernel:
+    def kernel(
+        self, drawn: frozenset[str], plan_rows: Mapping[int, FloatArray]
+    ) -> ArithmeticKernel:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
         the program.
         """
-        key = drawn, *((axis, axis_rows.tobytes()) for axis, axis_rows in rows.items())
-        if key not in self.kernels:
-            self.kernels[key] = ArithmeticKernel(self.program, (*drawn, BATCH_PATH), rows)
-        self.kernels[key].grow()
-        return self.kernels[key]
+        kernel_key = drawn, *((axis, axis_rows.tobytes()) for axis, axis_rows in plan_rows.items())
+        if kernel_key not in self.kernels:
+            self.kernels[kernel_key] = ArithmeticKernel(
+                self.program, (*drawn, BATCH_PATH), plan_rows
+            )
+        self.kernels[kernel_key].grow()
+        return self.kernels[kernel_key]
 
     def promising(
         self,
         paths: frozenset[str],
-        names: Mapping[str, int],
+        step_indices: Mapping[str, int],
         pilots: Mapping[str, FloatArray],
         speeds: Sequence[float],
     ) -> tuple[dict[int, FloatArray], Any]:
@@ -232,20 +242,22 @@ class Lot:
 
         drawn = hash(b"".join([pilot_values.tobytes() for pilot_values in pilots.values()]))
         targets = tuple(
-            step_index for name, step_index in names.items() if not name.startswith(METRIC)
+            step_index
+            for output_name, step_index in step_indices.items()
+            if not output_name.startswith(METRIC)
         )
-        key = paths, drawn, tuple(speeds), targets
-        if key not in self.rows:
+        choice_key = paths, drawn, tuple(speeds), targets
+        if choice_key not in self.rows:
             kernel = self.kernel(paths, {})
             plans: ServingPlan = self.plans  # type: ignore[assignment]
-            result_positions = kernel_indices(kernel, names)
-            self.rows[key] = promising(kernel, result_positions, pilots, plans, speeds)
-        return self.rows[key]
+            result_positions = kernel_indices(kernel, step_indices)
+            self.rows[choice_key] = promising(kernel, result_positions, pilots, plans, speeds)
+        return self.rows[choice_key]
 
     def hints(
         self,
         kernel: ArithmeticKernel,
-        names: Mapping[str, int],
+        step_indices: Mapping[str, int],
         plans: ServingPlan,
         speeds: tuple[float | None, ...],
     ) -> Any:
@@ -255,15 +267,15 @@ class Lot:
         """
         from tco.performance.serving.plan_choice_compiled import hinted
 
-        key = id(kernel), names.get("token"), speeds
-        if key not in self.begin:
+        hint_key = id(kernel), step_indices.get("token"), speeds
+        if hint_key not in self.begin:
             centre = {
                 path: np.array([self.program.leaves[self.program.inputs[path][0]]])
                 for path in kernel.inputs
                 if path != BATCH_PATH
             }
-            self.begin[key] = hinted(kernel, names, centre, plans, speeds)
-        return self.begin[key]
+            self.begin[hint_key] = hinted(kernel, step_indices, centre, plans, speeds)
+        return self.begin[hint_key]
 
     def run(
         self,
@@ -275,13 +287,13 @@ class Lot:
         keep_memory()
         first = parts[0].names[0]
         kernel = self.kernel(frozenset(drawn), {})
-        values = kernel.values(drawn)
+        step_values = kernel.values(drawn)
         if "step" not in first:  # rates that are stated have no target they could miss
             meets: Any = "no plan" not in first
             return [
                 DrawResults(
                     self.metrics(
-                        kernel, [(part.names[0], part.draws) for part in parts], values, count
+                        kernel, [(part.names[0], part.draws) for part in parts], step_values, count
                     ),
                     meets,
                     np.nan,
@@ -290,13 +302,13 @@ class Lot:
         meets, partitions = np.zeros(count, dtype=bool), []
         for part in parts:
             part_values = {
-                position: value[part.draws] if np.ndim(value) else value
-                for position, value in values.items()
+                position: step_value[part.draws] if np.ndim(step_value) else step_value
+                for position, step_value in step_values.items()
             }
             output_positions = [
-                kernel.made[names[name]]
-                for name in ("step", "held", "memory")
-                for names in part.names
+                kernel.made[step_indices[output_name]]
+                for output_name in ("step", "held", "memory")
+                for step_indices in part.names
             ]
             plan_outputs = np.stack(
                 [
@@ -313,23 +325,23 @@ class Lot:
             partitions += [
                 (part.names[plan_row], part.draws[plan == plan_row]) for plan_row in np.unique(plan)
             ]
-        return [DrawResults(self.metrics(kernel, partitions, values, count), meets, np.nan)]
+        return [DrawResults(self.metrics(kernel, partitions, step_values, count), meets, np.nan)]
 
     def metrics(
         self,
         kernel: ArithmeticKernel,
         partitions: list[tuple[dict[str, int], FloatArray]],
-        values: Mapping[int, Any],
+        step_values: Mapping[int, Any],
         count: int,
     ) -> dict[str, FloatArray]:
         """Return the metrics of some draws each, nan in others, from what is known of all."""
         metric_positions = [
             {
-                name.removeprefix(METRIC): kernel.made[step_index]
-                for name, step_index in names.items()
-                if name.startswith(METRIC)
+                output_name.removeprefix(METRIC): kernel.made[step_index]
+                for output_name, step_index in step_indices.items()
+                if output_name.startswith(METRIC)
             }
-            for names, _ in partitions
+            for step_indices, _ in partitions
         ]
         # where failures leave no hour in which anything makes progress, nothing has a price
         with np.errstate(divide="ignore"):
@@ -339,7 +351,7 @@ class Lot:
                     ([*positions.values()], draws)
                     for positions, (_, draws) in zip(metric_positions, partitions, strict=True)
                 ],
-                values,
+                step_values,
                 count,
             )
         metric_arrays: dict[str, FloatArray] = {}
@@ -348,8 +360,10 @@ class Lot:
         ):
             scatter_into(metric_arrays, dict(zip(positions, outputs, strict=True)), draws, count)
         return {
-            name: np.where(endless, np.nan, array) if (endless := np.isinf(array)).any() else array
-            for name, array in metric_arrays.items()
+            metric_name: np.where(endless, np.nan, array)
+            if (endless := np.isinf(array)).any()
+            else array
+            for metric_name, array in metric_arrays.items()
         }
 
 
@@ -367,15 +381,15 @@ def scatter_into(
         count: Number of all draws.
 
     """
-    for name, draw_numbers in part.items():
+    for metric_name, draw_numbers in part.items():
         if len(draws) == count:
-            arrays_by_name[name] = (
+            arrays_by_name[metric_name] = (
                 draw_numbers if np.shape(draw_numbers) == (count,) else np.full(count, draw_numbers)
             )
         else:
-            if name not in arrays_by_name:
-                arrays_by_name[name] = np.full(count, np.nan)
-            arrays_by_name[name][draws] = draw_numbers
+            if metric_name not in arrays_by_name:
+                arrays_by_name[metric_name] = np.full(count, np.nan)
+            arrays_by_name[metric_name][draws] = draw_numbers
 
 
 def structure_in(answer: Result) -> Structure:
@@ -385,9 +399,11 @@ def structure_in(answer: Result) -> Structure:
     return answer.structure
 
 
-def kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
+def kernel_indices(kernel: ArithmeticKernel, step_indices: Mapping[str, int]) -> dict[str, int]:
     """Return the places of a program's results in a kernel, by name."""
-    return {name: kernel.made[step_index] for name, step_index in names.items()}
+    return {
+        output_name: kernel.made[step_index] for output_name, step_index in step_indices.items()
+    }
 
 
 class ScenarioPrograms:
@@ -448,14 +464,16 @@ class ScenarioPrograms:
         """Return the program of a structure, with the places of its results; `inputs` gives those
         of a structure, some drawn ones at one value.
         """
-        key: tuple[Any, ...] = structure_key(structure, plans)
-        if key not in self.known:
-            self.known[key] = self.trace(inputs(structure, ()), structure, plans)
-        if unset_paths := drawn & self.known[key][2]:
-            key = *key, unset_paths
-            if key not in self.known:
-                self.known[key] = self.trace(inputs(structure, unset_paths), structure, plans)
-        return self.known[key][:2]
+        program_key: tuple[Any, ...] = structure_key(structure, plans)
+        if program_key not in self.known:
+            self.known[program_key] = self.trace(inputs(structure, ()), structure, plans)
+        if unset_paths := drawn & self.known[program_key][2]:
+            program_key = *program_key, unset_paths
+            if program_key not in self.known:
+                self.known[program_key] = self.trace(
+                    inputs(structure, unset_paths), structure, plans
+                )
+        return self.known[program_key][:2]
 
     def trace(
         self, inputs: ResolvedScenario, structure: Structure, plans: Any
@@ -473,7 +491,11 @@ class ScenarioPrograms:
             Lot(candidate_plans[0] if isinstance(candidate_plans[0], ServingPlan) else None),
         )
         recordings = [recorded(lot.program, inputs, plan) for plan in candidate_plans]
-        return lot, [names for names, _ in recordings], set().union(*(cut for _, cut in recordings))
+        return (
+            lot,
+            [step_indices for step_indices, _ in recordings],
+            set().union(*(cut for _, cut in recordings)),
+        )
 
 
 def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:

@@ -62,7 +62,7 @@ class Scenario(NamedTuple):
         )
 
 
-def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
+def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
     """Read a scenario of the catalogue by name or by path.
 
     The id of a system or a chip stands for the headline's workload on that system.
@@ -70,19 +70,21 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
 
     Args:
         catalogue: Holds the scenarios, systems and documents.
-        name: Name of a scenario, path of a TOML file, or id of a system or chip.
+        scenario_name: Name of a scenario, path of a TOML file, or id of a system or chip.
 
     Raises:
         DataError: The name or a key is unknown, the file cannot be read, or a key is missing or
             holds another kind of value.
 
     """
-    path = _scenario_path(catalogue, name)
+    path = _scenario_path(catalogue, scenario_name)
     if path.suffix != ".toml" and not exists(path):
-        system, _, variants = str(name).partition("@")
+        system, _, variants = str(scenario_name).partition("@")
         if system not in known_systems(catalogue):
-            raise _unknown_scenario(catalogue, str(name))
-        return headline_scenario(str(name), system, variants_of(variants, str(name)))
+            raise _unknown_scenario(catalogue, str(scenario_name))
+        return headline_scenario(
+            str(scenario_name), system, variants_of(variants, str(scenario_name))
+        )
     is_shipped = path in (
         catalogue.scenarios.get(path.stem),
         catalogue.published.get(path.name),
@@ -102,28 +104,30 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     )
 
 
-def _scenario_path(catalogue: Catalogue, name: str | Path) -> Path:
-    """Return the file of a scenario; the path `name` itself for one that is not shipped."""
-    path = Path(name)
-    if str(name) in catalogue.scenarios:
-        return catalogue.scenarios[str(name)]
+def _scenario_path(catalogue: Catalogue, scenario_name: str | Path) -> Path:
+    """Return the file of a scenario; the path itself for one that is not shipped."""
+    path = Path(scenario_name)
+    if str(scenario_name) in catalogue.scenarios:
+        return catalogue.scenarios[str(scenario_name)]
     if path.parent.name == "published" and path.name in catalogue.published:
         return catalogue.published[path.name]
     return path
 
 
-def _unknown_scenario(catalogue: Catalogue, name: str) -> DataError:
+def _unknown_scenario(catalogue: Catalogue, scenario_name: str) -> DataError:
     """Return the error on an unknown scenario, with the nearest names."""
     racks = list(dict.fromkeys([*catalogue.scenarios, *catalogue.ids("systems")]))
     # a rack is meant before a publication or a chip where the name is part of a rack's
-    if any(name.lower() in rack for rack in racks):
-        return unknown("scenario", name, racks)
-    chip = nearest_name(name, set(known_systems(catalogue)) - set(racks))
+    if any(scenario_name.lower() in rack for rack in racks):
+        return unknown("scenario", scenario_name, racks)
+    chip = nearest_name(scenario_name, set(known_systems(catalogue)) - set(racks))
     with_chip = [rack for rack in racks if chip and rack.startswith(f"{chip}-")]
-    if with_chip and nearest_name(name, racks) is None:
-        return DataError(f"unknown scenario {name!r}; racks with {chip}: {', '.join(with_chip)}")
+    if with_chip and nearest_name(scenario_name, racks) is None:
+        return DataError(
+            f"unknown scenario {scenario_name!r}; racks with {chip}: {', '.join(with_chip)}"
+        )
     published = [f"published/{file_name}" for file_name in catalogue.published]
-    return unknown("scenario", name, [*racks, *published, *known_systems(catalogue)])
+    return unknown("scenario", scenario_name, [*racks, *published, *known_systems(catalogue)])
 
 
 def _expect_scenario(catalogue: Catalogue, path: Path, document: JsonObject) -> None:
@@ -133,22 +137,23 @@ def _expect_scenario(catalogue: Catalogue, path: Path, document: JsonObject) -> 
         DataError: A key is unknown or missing, or holds another kind of value.
 
     """
-    for key in document:
-        if key not in SCENARIO_KEYS:
-            raise unknown("key", key, SCENARIO_KEYS, str(path))
-    for key in ("system", *DOCUMENTS):
-        if not isinstance(document.get(key), str):
+    for document_key in document:
+        if document_key not in SCENARIO_KEYS:
+            raise unknown("key", document_key, SCENARIO_KEYS, str(path))
+    for document_key in ("system", *DOCUMENTS):
+        if not isinstance(document.get(document_key), str):
             raise DataError(
-                f"{path}: the key {key!r} is missing; it names one of "
-                f"{', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}"
+                f"{path}: the key {document_key!r} is missing; it names one of "
+                f"{', '.join(catalogue.ids(DOCUMENTS.get(document_key, 'systems')))}"
             )
-    for key in ("variant", "set"):
-        table = document.get(key, {})
+    for document_key in ("variant", "set"):
+        table = document.get(document_key, {})
         if not isinstance(table, dict) or not all(
-            isinstance(value, str) for value in table.values()
+            isinstance(table_value, str) for table_value in table.values()
         ):
             raise DataError(
-                f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"'
+                f"{path}: [{document_key}] takes texts, such as "
+                '"site.electricity_price" = "0.09 USD/kWh"'
             )
     if ANCHOR in document and not (catalogue.anchors or making.get()):
         raise DataError(
@@ -159,19 +164,21 @@ def _expect_scenario(catalogue: Catalogue, path: Path, document: JsonObject) -> 
         raise DataError(f"{path}: rebates takes a list of ids")
 
 
-def headline_scenario(name: str, system: str, variant: dict[str, str]) -> Scenario:
+def headline_scenario(scenario_name: str, system: str, variant: dict[str, str]) -> Scenario:
     """Return the headline's workload, site and terms on a system."""
-    return Scenario(name, system, system, dict(HEADLINE_DOCUMENTS), None, variant, {}, "--set")
+    return Scenario(
+        scenario_name, system, system, dict(HEADLINE_DOCUMENTS), None, variant, {}, "--set"
+    )
 
 
-def variants_of(text: str, where: str) -> dict[str, str]:
+def variants_of(variant_text: str, where: str) -> dict[str, str]:
     """Return the variants that `key=value,...` names; a malformed one raises `DataError`."""
     variants = {}
-    for assignment in filter(None, text.split(",")):
-        key, sign, value = assignment.partition("=")
-        if not (sign and key and value):
+    for assignment in filter(None, variant_text.split(",")):
+        variant_key, sign, variant_value = assignment.partition("=")
+        if not (sign and variant_key and variant_value):
             raise DataError(
                 f"{where}: {assignment!r} after @, expected KEY=VALUE, such as switch=gen2"
             )
-        variants[key] = value
+        variants[variant_key] = variant_value
     return variants

@@ -121,17 +121,17 @@ def evaluate(
         else structure.variant_of(loaded_scenario.system, variant)
     )
     inputs = resolve_scenario(catalogue, loaded_scenario, dict(set or {}), dict(chosen), structure)
-    values = inputs.values()
+    input_values = inputs.values()
     began = time.perf_counter()
     chain = (
-        chain_of(inputs, values, plan_for(inputs.kind, plan))
+        chain_of(inputs, input_values, plan_for(inputs.kind, plan))
         if workload
-        else run(inputs, values, None, unasked(inputs))
+        else run(inputs, input_values, None, unasked(inputs))
     )
-    return assemble_result(inputs, values, chain, time.perf_counter() - began, trace, refuse)
+    return assemble_result(inputs, input_values, chain, time.perf_counter() - began, trace, refuse)
 
 
-def chain_of(inputs: ResolvedScenario, values: Values, plan: Any) -> Chain:
+def chain_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> Chain:
     """Walk the chain on a plan, that of the structure, or the best of a search, which many values
     asked together have none of.
     """
@@ -139,19 +139,19 @@ def chain_of(inputs: ResolvedScenario, values: Values, plan: Any) -> Chain:
     kind = workload_kind(inputs)
     if plan is None and structure is not None and kind.axis:
         if structure.plan is None:
-            return run(inputs, values, None, kind.without_plan("the structure holds no plan"))
+            return run(inputs, input_values, None, kind.without_plan("the structure holds no plan"))
         plan = structure.plan
     if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
         raise DataError(
             "a plan is searched for one value of every input: give the structure to evaluate many "
             "on, or use `evaluate_draws`"
         )
-    return run(inputs, values, plan)
+    return run(inputs, input_values, plan)
 
 
 def assemble_result(
     inputs: ResolvedScenario,
-    values: Values,
+    input_values: Values,
     chain: Chain,
     seconds: float,
     trace: bool,
@@ -163,7 +163,7 @@ def assemble_result(
 
     Args:
         inputs: Resolved scenario of the chain.
-        values: Values of the inputs by path, as the chain read them.
+        input_values: Values of the inputs by path, as the chain read them.
         chain: Evaluated chain.
         seconds: Time that the evaluation took, s.
         trace: True adds the traced metrics to the result.
@@ -175,9 +175,9 @@ def assemble_result(
     """
     catalogue, scenario = inputs.catalogue, inputs.scenario
     has_arrays = bool(inputs.shape)  # shares, bounds and ages are told of one number
-    _keep_for_studies(inputs, values)
+    _keep_for_studies(inputs, input_values)
     walked = chain
-    standing_notes, chain, ages = _fit_to_site(inputs, values, walked, refuse)
+    standing_notes, chain, ages = _fit_to_site(inputs, input_values, walked, refuse)
     chosen = [*inputs.notes, *agreement_notes(inputs)]
     notes = [
         *chosen,
@@ -186,47 +186,51 @@ def assemble_result(
         *(
             [
                 *notes_of_network(inputs, chain.cost, chain.serving.plan),
-                *notes_of_checkpoints(inputs, values),
+                *notes_of_checkpoints(inputs, input_values),
             ]
             if chain.cost
             else []
         ),
         *(
-            notes_of_rent(inputs, values, chain.bill)
+            notes_of_rent(inputs, input_values, chain.bill)
             if chain.bill and chain.cost and inputs.perspective.rents
             else []
         ),
-        *excess_notes(inputs, values, chain.rebates),
+        *excess_notes(inputs, input_values, chain.rebates),
         *standing_notes,
-        *([] if has_arrays else not_there(values.inputs, inputs.date)),
+        *([] if has_arrays else not_there(input_values.inputs, inputs.date)),
         *(
             f"{path} is set, but nothing in this scenario rests on it"
-            for path in inputs.unused(values)
+            for path in inputs.unused(input_values)
         ),
     ]
     if len(catalogue.folders) > 1:
         from tco.catalog.overlay import own_note
 
-        notes += own_note(catalogue, values.inputs)
-    notes += _range_notes(catalogue, values)
+        notes += own_note(catalogue, input_values.inputs)
+    notes += _range_notes(catalogue, input_values)
     kind = workload_kind(inputs)
     if chain.serving.reason:
         notes.append(f"{kind.rate}: {chain.serving.reason}")
     single = {
-        name: value
-        for name in METRICS
-        if (value := chain.metrics.get(name)) is not None and not has_arrays
+        metric_name: metric_value
+        for metric_name in METRICS
+        if (metric_value := chain.metrics.get(metric_name)) is not None and not has_arrays
     }
-    endless = [name for name, value in single.items() if not math.isfinite(value)]
+    endless = [
+        metric_name
+        for metric_name, metric_value in single.items()
+        if not math.isfinite(metric_value)
+    ]
     notes += (
         [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"]
         if endless
         else []
     )
     impossible = [
-        f"{name} {value:g}"
-        for name, value in single.items()
-        if math.isfinite(value) and not is_possible(name, value)
+        f"{metric_name} {metric_value:g}"
+        for metric_name, metric_value in single.items()
+        if math.isfinite(metric_value) and not is_possible(metric_name, metric_value)
     ]
     notes += (
         [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"]
@@ -239,14 +243,16 @@ def assemble_result(
             "in which anything makes progress"
         )
     perspective, chip = inputs.text("terms.perspective"), chain.system.chip
-    structure = structure_of(inputs, values, walked)
+    structure = structure_of(inputs, input_values, walked)
     report = chain.serving.report(seconds, has_arrays)
-    result = Result(
+    scenario_result = Result(
         scenario=scenario.name,
         title=scenario.title,
         system=chain.system.id,
         perspective=perspective,
-        metrics={name: _plain_metric(chain.metrics.get(name)) for name in METRICS},
+        metrics={
+            metric_name: _plain_metric(chain.metrics.get(metric_name)) for metric_name in METRICS
+        },
         notes=[*notes, *chain.serving.notes],
         chosen=chosen,
         lines=chain.cost.lines if chain.cost else [],
@@ -254,12 +260,14 @@ def assemble_result(
         rebates=chain.rebates,
         serving=chain.serving,
         shares=dict(
-            _told_of(inputs, "shares", chain.cost, partial(_shares_of_cost, chain.cost, values))
+            _told_of(
+                inputs, "shares", chain.cost, partial(_shares_of_cost, chain.cost, input_values)
+            )
         )
         if chain.cost and not has_arrays
         else {},
         bounds={phase: phase_report.shares for phase, phase_report in report.phases.items()},
-        inputs=values.inputs,
+        inputs=input_values.inputs,
         texts=inputs.texts_used,
         standing=catalogue.once(
             ("standing", kind.measured, chip, chain.serving.path),
@@ -278,7 +286,7 @@ def assemble_result(
         structure=structure,
     )
     nodes = cache(partial(nodes_of, inputs, chain))
-    result.origin = Origin(
+    scenario_result.origin = Origin(
         inputs.scenario.documents,
         inputs.settings,
         chain.system.variant,
@@ -289,24 +297,24 @@ def assemble_result(
         ),
     )
     if trace:
-        result.nodes = nodes()
-    return result
+        scenario_result.nodes = nodes()
+    return scenario_result
 
 
-def _keep_for_studies(inputs: ResolvedScenario, values: Values) -> None:
+def _keep_for_studies(inputs: ResolvedScenario, input_values: Values) -> None:
     """Keep inputs that no metric rests on with the result: those of the money by month, and the
     power of a site that is to be filled.
     """
-    for path in values.given:
+    for path in input_values.given:
         if path.startswith("money."):
-            values.input(path)
-    if SITE_POWER in values.given or SITE_POWER in inputs.found:
+            input_values.input(path)
+    if SITE_POWER in input_values.given or SITE_POWER in inputs.found:
         for path in (SITE_POWER, "site.rack_kw_max"):
-            values.input(path)
+            input_values.input(path)
 
 
 def _fit_to_site(
-    inputs: ResolvedScenario, values: Values, chain: Chain, refuse: bool
+    inputs: ResolvedScenario, input_values: Values, chain: Chain, refuse: bool
 ) -> tuple[list[str], Chain, Ages]:
     """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
     without cost if they do not fit or have no price.
@@ -320,44 +328,46 @@ def _fit_to_site(
     try:
         if chain.unpriced or chain.cost is None or chain.bill is None:
             raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
-        aged = partial(ages_of, inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
+        aged = partial(
+            ages_of, inputs.catalogue, chain.cost.lines, input_values.inputs, inputs.date
+        )
         ages = Ages() if inputs.shape else _told_of(inputs, "ages", chain.cost, aged)
         return rack_placement_notes(inputs, chain.bill), chain, ages
     except UnavailableError as error:
         if refuse:
             raise
         left = {
-            name: value
-            for name, value in chain.metrics.items()
-            if not any(word in name for word in OF_THE_SITE)
+            metric_name: metric_value
+            for metric_name, metric_value in chain.metrics.items()
+            if not any(word in metric_name for word in OF_THE_SITE)
         }
         why = "does not fit" if isinstance(error, MisfitError) else "cannot be priced"
         return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
 
 
-def _told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], T]) -> T:
-    """Return `make()`, cached under `name` for as long as `cost` is unchanged.
+def _told_of(inputs: ResolvedScenario, report_name: str, cost: Cost, make: Callable[[], T]) -> T:
+    """Return `make()`, cached under `report_name` for as long as `cost` is unchanged.
 
     A cost that a stage has kept is therefore described once.
     """
     system_cache = inputs.system.known
-    cached_pair = system_cache.get(name)
+    cached_pair = system_cache.get(report_name)
     if cached_pair is None or cached_pair[0] is not cost:
-        cached_pair = system_cache[name] = cost, make()
+        cached_pair = system_cache[report_name] = cost, make()
     cached_value: T = cached_pair[1]
     return cached_value
 
 
-def _shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
+def _shares_of_cost(cost: Cost, input_values: Values) -> dict[str, dict[str, float]]:
     return shares_by_kind(cost.lines) | {
-        "directness": shares_by_directness(cost.lines, values.inputs)
+        "directness": shares_by_directness(cost.lines, input_values.inputs)
     }
 
 
-def _plain_metric(value: Any) -> Any:
-    if value is None or (isinstance(value, np.ndarray) and value.ndim):
-        return value
-    return float(value) if math.isfinite(value) else None
+def _plain_metric(metric_value: Any) -> Any:
+    if metric_value is None or (isinstance(metric_value, np.ndarray) and metric_value.ndim):
+        return metric_value
+    return float(metric_value) if math.isfinite(metric_value) else None
 
 
 def _formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
@@ -381,22 +391,26 @@ def nodes_of(inputs: ResolvedScenario, chain: Chain) -> dict[str, Node]:
             chain.serving.plan,
             None if searched else chain.serving,
         )
-    return {name: value.node for name, value in traced.metrics.items() if hasattr(value, "node")}
+    return {
+        metric_name: metric_value.node
+        for metric_name, metric_value in traced.metrics.items()
+        if hasattr(metric_value, "node")
+    }
 
 
 def run(
     inputs: ResolvedScenario,
-    values: Values,
+    input_values: Values,
     plan: Any = None,
     rated_workload: ServingResult | TrainingResult | None = None,
 ) -> Chain:
     """Return the whole chain of a scenario, computed once.
 
-    `values` decide the reading: numbers, arrays or traced values.
+    `input_values` decide the reading: numbers, arrays or traced values.
 
     Args:
         inputs: Resolved scenario.
-        values: Values of the inputs by path.
+        input_values: Values of the inputs by path.
         plan: Plan or fixed axes; None searches the plan.
         rated_workload: Performance of a workload that needs no search; None rates the workload.
 
@@ -409,24 +423,24 @@ def run(
     """
     system = inputs.system
     if system.bare:
-        workload = rated_workload or rate_workload(inputs, values, plan)
+        workload = rated_workload or rate_workload(inputs, input_values, plan)
         return Chain(
-            system, None, None, [], None, workload, collect(values, system, None, workload)
+            system, None, None, [], None, workload, collect(input_values, system, None, workload)
         )
     clos_parts(inputs)  # before any stage: each rests on which they are
     bill, network, rebates, cost, unpriced = stage(
-        "owned", inputs, values, lambda: owned(inputs, values)
+        "owned", inputs, input_values, lambda: owned(inputs, input_values)
     )
-    workload = rated_workload or rate_workload(inputs, values, plan)
-    metrics = collect(values, system, cost, workload)
+    workload = rated_workload or rate_workload(inputs, input_values, plan)
+    metrics = collect(input_values, system, cost, workload)
     if cost is not None:
-        _add_carbon(inputs, values, cost, metrics)
-        _add_waiting(inputs, values, cost, metrics)
+        _add_carbon(inputs, input_values, cost, metrics)
+        _add_waiting(inputs, input_values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
 
 
 def rate_workload(
-    inputs: ResolvedScenario, values: Values, plan: Any
+    inputs: ResolvedScenario, input_values: Values, plan: Any
 ) -> ServingResult | TrainingResult:
     """Return serving or training performance on a plan, searched or given.
 
@@ -436,51 +450,59 @@ def rate_workload(
     def walk() -> ServingResult | TrainingResult:
         with scope(inputs.kind):
             workload_result: ServingResult | TrainingResult = workload_kind(inputs).walk(
-                inputs, values, plan
+                inputs, input_values, plan
             )
         return workload_result
 
-    return copy(stage("worked", inputs, values, walk, plan))
+    return copy(stage("worked", inputs, input_values, walk, plan))
 
 
-def usual_baseline(names: Sequence[str]) -> str:
+def usual_baseline(scenario_names: Sequence[str]) -> str:
     """Return the default baseline among scenarios.
 
     Args:
-        names: Names of the scenarios, at least one.
+        scenario_names: Names of the scenarios, at least one.
 
     Returns:
-        The headline system if among `names`, else the first name.
+        The headline system if among `scenario_names`, else the first name.
 
     """
-    return HEADLINE_SYSTEM if HEADLINE_SYSTEM in names else names[0]
+    return HEADLINE_SYSTEM if HEADLINE_SYSTEM in scenario_names else scenario_names[0]
 
 
-def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -> str:
+def fill_ratio_to_baseline(scenario_results: list[Result], baseline: str | None = None) -> str:
     """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and
     return the baseline's name.
     """
-    names = [result.scenario for result in results]
-    rated = [result.scenario for result in results if joined.priced_by(result.metrics)]
-    chosen = baseline or usual_baseline(rated or names)
-    if chosen not in names:
+    scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
+    rated = [
+        scenario_result.scenario
+        for scenario_result in scenario_results
+        if joined.priced_by(scenario_result.metrics)
+    ]
+    chosen = baseline or usual_baseline(rated or scenario_names)
+    if chosen not in scenario_names:
         raise DataError(
-            f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})"
+            f"--baseline {chosen}: not among the compared scenarios ({', '.join(scenario_names)})"
         )
-    baseline_result = next(result for result in results if result.scenario == chosen)
+    baseline_result = next(
+        scenario_result
+        for scenario_result in scenario_results
+        if scenario_result.scenario == chosen
+    )
     base = costs_of_work(baseline_result.metrics)
-    for result in results:
-        if (why := why_incomparable(result, baseline_result)) is not None:
-            result.notes.append(f"performance per cost says nothing here: {why}")
+    for scenario_result in scenario_results:
+        if (why := why_incomparable(scenario_result, baseline_result)) is not None:
+            scenario_result.notes.append(f"performance per cost says nothing here: {why}")
             continue
         for metric, reference, token_cost in zip(
             ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
             base,
-            costs_of_work(result.metrics),
+            costs_of_work(scenario_result.metrics),
             strict=True,
         ):
             if reference is not None and token_cost is not None:
-                result.metrics[metric] = float(joined.perf_per_tco(reference, token_cost))
+                scenario_result.metrics[metric] = float(joined.perf_per_tco(reference, token_cost))
     return chosen
 
 
@@ -499,7 +521,8 @@ def costs_of_work(metrics: JsonMapping) -> tuple[Any, Any]:
     if cost is None:
         return None, None
     net, gross, hour = (
-        metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour")
+        metrics[metric_name]
+        for metric_name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour")
     )
     return net, joined.gross_token_cost(net, gross, hour)
 
@@ -508,30 +531,38 @@ GRID = "site.grid_carbon"
 WAITING = "waiting_usd_per_chip"
 
 
-def _add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, metrics: JsonObject) -> None:
+def _add_carbon(
+    inputs: ResolvedScenario, input_values: Values, cost: Cost, metrics: JsonObject
+) -> None:
     """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
     a chip no area of its dies, has none.
     """
     hours = []
-    if inputs.states(GRID, values):
+    if inputs.states(GRID, input_values):
         with scope("metrics", "grid_co2e_g_per_chip_hour"):
             hours.append(
-                grid_carbon(cost.it_power_per_chip, cost.draw, values["site.pue"], values[GRID])
+                grid_carbon(
+                    cost.it_power_per_chip, cost.draw, input_values["site.pue"], input_values[GRID]
+                )
             )
         metrics["grid_co2e_g_per_chip_hour"] = hours[-1]
     with scope("metrics", "embodied_co2e_g_per_chip_hour"):
-        area = _area_of(inputs, values)
+        area = _area_of(inputs, input_values)
         if area is not None:
-            hours.append(_embodied(inputs, values, cost, area))
+            hours.append(_embodied(inputs, input_values, cost, area))
             metrics["embodied_co2e_g_per_chip_hour"] = hours[-1]
     if len(hours) == 2 and TOKENS in metrics:
-        name = "co2e_g_per_million_output_tokens"
-        with scope("metrics", name):
-            used = cost.goodput, values["terms.utilisation"]
-            metrics[name] = carbon_of_tokens(total("carbon", hours), *used, metrics[TOKENS])
+        carbon_metric = "co2e_g_per_million_output_tokens"
+        with scope("metrics", carbon_metric):
+            used = cost.goodput, input_values["terms.utilisation"]
+            metrics[carbon_metric] = carbon_of_tokens(
+                total("carbon", hours), *used, metrics[TOKENS]
+            )
 
 
-def _add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, metrics: JsonObject) -> None:
+def _add_waiting(
+    inputs: ResolvedScenario, input_values: Values, cost: Cost, metrics: JsonObject
+) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts
     states a date has no such cost.
     """
@@ -540,38 +571,40 @@ def _add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, metrics: 
         waits = cost.waiting_per_chip
         if waits is None:
             waits = waiting_cost(
-                values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value
+                input_values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value
             )
         if waits is not None:
-            metrics[WAITING] = values.derived(
+            metrics[WAITING] = input_values.derived(
                 f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits
             )
 
 
-def _area_of(inputs: ResolvedScenario, values: Values) -> Any:
+def _area_of(inputs: ResolvedScenario, input_values: Values) -> Any:
     """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where
     nobody knows it.
     """
     part, has = f"parts.{inputs.system.chip}", inputs.catalogue.has_part_value
     stated = f"{part}.logic_area"
-    if has(inputs.system.chip, "logic_area") or values.has(stated):
-        return values[stated]
+    if has(inputs.system.chip, "logic_area") or input_values.has(stated):
+        return input_values[stated]
     return (
-        logic_area(values[f"{part}.die_area"], values[f"{part}.dies"])
+        logic_area(input_values[f"{part}.die_area"], input_values[f"{part}.dies"])
         if has(inputs.system.chip, "die_area")
         else None
     )
 
 
-def _embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Quantity) -> Quantity:
+def _embodied(
+    inputs: ResolvedScenario, input_values: Values, cost: Cost, area: Quantity
+) -> Quantity:
     """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
     is no life of either.
     """
     chip = (
-        values["carbon.logic"],
-        values[f"parts.{inputs.system.chip}.hbm_capacity"],
-        values["carbon.memory"],
-        values["carbon.board"],
+        input_values["carbon.logic"],
+        input_values[f"parts.{inputs.system.chip}.hbm_capacity"],
+        input_values["carbon.memory"],
+        input_values["carbon.board"],
     )
     lives = (
         ("carbon.life", "carbon.life_building")
@@ -579,11 +612,11 @@ def _embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Quanti
         else (OPERATION, LIVES["building"])
     )
     with scope("rack"):
-        rack = carbon_per_power(cost.it_power_per_chip, values["carbon.rack"])
+        rack = carbon_per_power(cost.it_power_per_chip, input_values["carbon.rack"])
     with scope("building"):
-        building = carbon_per_power(cost.it_power_per_chip, values["carbon.building"])
+        building = carbon_per_power(cost.it_power_per_chip, input_values["carbon.building"])
     return embodied_carbon(
-        carbon_of_chip(area, *chip), rack, values[lives[0]], building, values[lives[1]]
+        carbon_of_chip(area, *chip), rack, input_values[lives[0]], building, input_values[lives[1]]
     )
 
 
@@ -601,7 +634,7 @@ class SystemBill(NamedTuple):
 
 def bill_of_system(
     catalogue: Catalogue,
-    name: str,
+    system_id: str,
     set: Mapping[str, str],  # noqa: A002 - the name of the option
     variant: Mapping[str, str],
 ) -> SystemBill:
@@ -609,9 +642,9 @@ def bill_of_system(
 
     Args:
         catalogue: Holds the documents, parts and rows.
-        name: Id of the system; `ID@key=value,...` names variants.
+        system_id: Id of the system; `ID@key=value,...` names variants.
         set: Values of inputs by path.
-        variant: Variants by key; they win over the variants in `name`.
+        variant: Variants by key; they win over the variants in `system_id`.
 
     Returns:
         Bill with its rebates, date and notes; prices in USD.
@@ -622,39 +655,39 @@ def bill_of_system(
         UnavailableError: The owner cannot have the system.
 
     """
-    inputs = system_inputs(catalogue, name, set, variant)
+    inputs = system_inputs(catalogue, system_id, set, variant)
     if inputs.system.bare:
-        raise without_bill(catalogue, name)
+        raise without_bill(catalogue, system_id)
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
-    values = inputs.values()
-    bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
-    rebates = rebates_on_bill(inputs, values, bill)
+    input_values = inputs.values()
+    bill = bill_of_materials(inputs.system, input_values, catalogue, inputs.text("terms.yield"))
+    rebates = rebates_on_bill(inputs, input_values, bill)
     part_prices = [
-        PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line))
+        PartPrice(line.part, float(line.extended or 0.0), _dated_prices(input_values, line))
         for line in bill.lines
     ]
     notes = [
         *inputs.notes,
-        *excess_notes(inputs, values, rebates),
-        *inputs.unused_notes(values, "this bill"),
-        *_range_notes(catalogue, values),
+        *excess_notes(inputs, input_values, rebates),
+        *inputs.unused_notes(input_values, "this bill"),
+        *_range_notes(catalogue, input_values),
     ]
     return SystemBill(
         inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices)
     )
 
 
-def _range_notes(catalogue: Catalogue, values: Values) -> list[str]:
-    if not any(used_input.overlay for used_input in values.inputs.values()):
+def _range_notes(catalogue: Catalogue, input_values: Values) -> list[str]:
+    if not any(used_input.overlay for used_input in input_values.inputs.values()):
         return []
     from tco.catalog.overlay import range_notes  # few answers have values of one's own
 
-    return range_notes(catalogue, values.inputs)
+    return range_notes(catalogue, input_values.inputs)
 
 
-def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
+def _dated_prices(input_values: Values, line: BillLine) -> tuple[Input, ...]:
     """Return the catalogue prices of a line of a bill that move with the date."""
-    return tuple(price for path in line.inputs if is_dated_price(price := values.input(path)))
+    return tuple(price for path in line.inputs if is_dated_price(price := input_values.input(path)))
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:
@@ -668,7 +701,9 @@ def without_bill(catalogue: Catalogue, chip: str) -> DataError:
 
     """
     systems = [
-        name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip
+        system_id
+        for system_id in catalogue.ids("systems")
+        if load_system(catalogue, system_id).chip == chip
     ]
     return DataError(
         f"{chip} is a chip alone and has no bill; "

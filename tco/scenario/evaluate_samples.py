@@ -82,7 +82,8 @@ class Draws(NamedTuple):
     def part(self, which: slice) -> Draws:
         """Return some of the draws."""
         metrics = {
-            name: None if array is None else array[which] for name, array in self.metrics.items()
+            metric_name: None if array is None else array[which]
+            for metric_name, array in self.metrics.items()
         }
         sequences = None if self.sequences is None else self.sequences[which]
         draws_by_speed = {speed: draws.part(which) for speed, draws in self.at.items()}
@@ -159,8 +160,8 @@ def evaluate_draws(
     case = Case(programs, _sampled_input_arrays(programs, array_settings))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
-    values = inputs.values()
-    case.refuse(inputs, values)
+    input_values = inputs.values()
+    case.refuse(inputs, input_values)
     if structure is not None or hold or centre is None:
         fixed: Structure = inputs.structure  # type: ignore[assignment]
         return _evaluate_groups(
@@ -170,7 +171,9 @@ def evaluate_draws(
             solve,
             speeds,
         )
-    return _evaluate_groups(case, _grouping(case, centre, inputs, values), centre, True, speeds)
+    return _evaluate_groups(
+        case, _grouping(case, centre, inputs, input_values), centre, True, speeds
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +202,9 @@ class Case:
     def numbers_set(self) -> dict[str, float]:
         """The settings of one value that are numbers, in the units of their inputs."""
         inputs = self.programs.inputs(None, {})
-        values = inputs.values()
+        input_values = inputs.values()
         return {
-            path: float(values.input(path).value)
+            path: float(input_values.input(path).value)
             for path in self.programs.fixed
             if path in inputs.given and path not in self.drawn
         }
@@ -230,16 +233,16 @@ class Case:
             return path in numbers and path not in readings and is_price
 
         settings = [
-            (path, "" if is_leaf(path) else str(text))
-            for path, text in sorted(programs.fixed.items())
+            (path, "" if is_leaf(path) else str(setting_text))
+            for path, setting_text in sorted(programs.fixed.items())
         ]
         return repr((programs.scenario, sorted(programs.variant.items()), settings))
 
-    def refuse(self, inputs: ResolvedScenario, values: Values) -> None:
+    def refuse(self, inputs: ResolvedScenario, input_values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
         for path in self.drawn:
-            values.input(path)
-        workload_kind(inputs).judge(inputs, values)
+            input_values.input(path)
+        workload_kind(inputs).judge(inputs, input_values)
 
 
 def _is_many(setting: Any) -> bool:
@@ -297,8 +300,8 @@ class FoundStructures(Sequence[Structure]):
 
 
 def _grouping_of(groups: list[StructureGroup]) -> Grouping:
-    keys = [repr(_described_group(group)) for group in groups]
-    return Grouping([group.draws for group in groups], keys, lambda: groups)
+    group_keys = [repr(_described_group(group)) for group in groups]
+    return Grouping([group.draws for group in groups], group_keys, lambda: groups)
 
 
 def _described_group(group: StructureGroup) -> tuple[Any, ...]:
@@ -309,15 +312,17 @@ def _described_group(group: StructureGroup) -> tuple[Any, ...]:
     return structure_key(structure, group.plans or None), texts, readers
 
 
-def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Values) -> Grouping:
+def _grouping(
+    case: Case, centre: Result, inputs: ResolvedScenario, input_values: Values
+) -> Grouping:
     """Return draws by the structure they get, from the disk cache where it is known.
 
     What is cached rests on all that decides: the settings that are no prices, the structure of the
     centre, and the first draw of each distinct decision.
     """
     base = structure_in(centre)
-    decided, choices = decisions(inputs, values, base), list[dict[str, str]]()
-    if weighed := cheapest_clos_parts_by_draw(inputs, values):
+    decided, choices = decisions(inputs, input_values, base), list[dict[str, str]]()
+    if weighed := cheapest_clos_parts_by_draw(inputs, input_values):
         choices, decided[SWITCH] = weighed
     find = cache(lambda: grouped(case, centre, inputs, decided, choices))
     if inputs.kind != "serving" or not base.alternatives.keys() <= decided.keys():
@@ -340,16 +345,18 @@ def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Valu
     is_drawn = sizes <= case.drawn.keys()
     described = _described_group(StructureGroup(np.arange(0), base, ALL))
     parts = [repr((case.settings_key(centre), described, choices)).encode()]
-    for name, column in sorted(decided.items()):
-        parts += [name.encode(), column[first_draws].tobytes()]
+    for decision_name, column in sorted(decided.items()):
+        parts += [decision_name.encode(), column[first_draws].tobytes()]
     for path, (array, _) in sorted(case.drawn.items()):
         parts += [path.encode(), b"" if is_drawn else array[first_draws].tobytes()]
     group_of, packed = cached_arrays(parts, make_arrays)
     index = np.empty(case.count, dtype=np.int32)
     for number, members in zip(group_of, alike, strict=True):
         index[members] = number
-    keys = json.loads(packed.tobytes())
-    return Grouping([np.flatnonzero(index == number) for number in range(len(keys))], keys, find)
+    group_keys = json.loads(packed.tobytes())
+    return Grouping(
+        [np.flatnonzero(index == number) for number in range(len(group_keys))], group_keys, find
+    )
 
 
 def grouped(
@@ -380,9 +387,9 @@ def grouped(
     for members in equal_groups(decided, case.count):
         draw = members[0]
         parts = {
-            name: held_part(inputs, name, int(column[draw]))
-            for name, column in decided.items()
-            if name in base_structure.alternatives
+            decision_name: held_part(inputs, decision_name, int(column[draw]))
+            for decision_name, column in decided.items()
+            if decision_name in base_structure.alternatives
         }
         read = {
             path: _of_kind(base_structure.readings[path], column[draw])
@@ -418,8 +425,8 @@ def grouped(
                 else base_structure
             )
             structure_pairs.append((structure, plans))
-        key = id(structure), *parts.values(), *flags.values()
-        if key not in groups_by_key:
+        group_key = id(structure), *parts.values(), *flags.values()
+        if group_key not in groups_by_key:
             readings = Readings({**structure.readings, **flags}, structure.readings.decisions)
             group = StructureGroup(
                 members,
@@ -428,8 +435,8 @@ def grouped(
                 ),
                 plans,
             )
-            groups_by_key[key] = group, []
-        groups_by_key[key][1].append(members)
+            groups_by_key[group_key] = group, []
+        groups_by_key[group_key][1].append(members)
     return [
         group._replace(draws=np.sort(np.concatenate(group_members)))
         for group, group_members in groups_by_key.values()
@@ -473,7 +480,7 @@ def _resized(
 
 
 def decisions(
-    inputs: ResolvedScenario, values: Values, base_structure: Structure
+    inputs: ResolvedScenario, input_values: Values, base_structure: Structure
 ) -> dict[str, AnyArray]:
     """Return the inputs that decide structure and differ between draws.
 
@@ -482,7 +489,7 @@ def decisions(
 
     Args:
         inputs: Resolved scenario of all draws.
-        values: Values of the inputs, some of them arrays over the draws.
+        input_values: Values of the inputs, some of them arrays over the draws.
         base_structure: Structure whose readings name the paths that decide.
 
     Returns:
@@ -490,7 +497,7 @@ def decisions(
 
     """
     decision_arrays: dict[str, AnyArray] = {}
-    for tree_place, candidates in offers(inputs.system, values, inputs.catalogue).items():
+    for tree_place, candidates in offers(inputs.system, input_values, inputs.catalogue).items():
         if len(candidates) > 1:
             from tco.scenario.part_choice import cheapest_offers  # most trees list none
 
@@ -498,7 +505,7 @@ def decisions(
             if np.ndim(chosen):
                 decision_arrays[tree_place] = chosen
     for path, reading in base_structure.readings.items():
-        number = values.number(path)
+        number = input_values.number(path)
         if np.ndim(number):
             decision_arrays[path] = number > 0 if isinstance(reading, bool) else number
     return decision_arrays
@@ -574,7 +581,7 @@ def _evaluate_groups(
             speed_results, structures = _looked_at(case, grouping.find(), structure_of)
     base_draws, *draws_at_speeds = [
         Draws(
-            {name: speed_result.metrics.get(name) for name in METRICS},
+            {metric_name: speed_result.metrics.get(metric_name) for metric_name in METRICS},
             speed_result.meets,
             None if np.isnan(speed_result.batch).all() else speed_result.batch,
             structures,
@@ -624,13 +631,13 @@ def programs_of(
     kept.
     """
     cached_programs: dict[str, ScenarioPrograms] = catalogue.once("programs", dict)
-    key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
+    programs_key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
     programs = (
-        cached_programs.pop(key)
-        if key in cached_programs
+        cached_programs.pop(programs_key)
+        if programs_key in cached_programs
         else ScenarioPrograms(catalogue, scenario, fixed, variant)
     )
-    cached_programs[key] = programs
+    cached_programs[programs_key] = programs
     for old in list(cached_programs)[:-LAST]:
         cached_programs.pop(old, None)
     return programs
@@ -654,35 +661,39 @@ def _looked_at(
         The results, and the structures. `structure_of` is changed to their index in each draw.
 
     """
-    results = DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
+    draw_results = DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
     structures = [group.structure for group in groups]
-    _run_lots(case, groups, results)
+    _run_lots(case, groups, draw_results)
     for group in groups:
-        missed = group.draws[~results.meets[group.draws]]
+        missed = group.draws[~draw_results.meets[group.draws]]
         if len(missed) and (plans := _plans_of_missed(case, group, missed)):
             structure_of[missed] = len(structures)
             structures.append(group.structure)
-            _run_lots(case, [StructureGroup(missed, group.structure, plans)], results)
-    return [results], structures
+            _run_lots(case, [StructureGroup(missed, group.structure, plans)], draw_results)
+    return [draw_results], structures
 
 
-def _run_lots(case: Case, groups: list[StructureGroup], results: DrawResults) -> None:
+def _run_lots(case: Case, groups: list[StructureGroup], draw_results: DrawResults) -> None:
     lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
-    for group, (lot, names) in zip(groups, _traced(case, groups), strict=True):
+    for group, (lot, step_names) in zip(groups, _traced(case, groups), strict=True):
         lots.setdefault(id(lot), (lot, []))[1].append(
-            DrawGroup(group.draws, names, group.structure.plan)
+            DrawGroup(group.draws, step_names, group.structure.plan)
         )
     for lot, parts in lots.values():
         which = np.sort(np.concatenate([part.draws for part in parts]))
         drawn = {path: array[which] for path, (array, _) in case.drawn.items()}
         groups_of_lot = [part._replace(draws=np.searchsorted(which, part.draws)) for part in parts]
         (lot_results,) = lot.run(drawn, groups_of_lot, len(which))
-        results.meets[which], results.batch[which] = lot_results.meets, lot_results.batch
-        scatter_into(results.metrics, _known_metrics(lot_results), which, case.count)
+        draw_results.meets[which], draw_results.batch[which] = lot_results.meets, lot_results.batch
+        scatter_into(draw_results.metrics, _known_metrics(lot_results), which, case.count)
 
 
-def _known_metrics(results: DrawResults) -> dict[str, AnyArray]:
-    return {name: value for name, value in results.metrics.items() if name in METRICS}
+def _known_metrics(draw_results: DrawResults) -> dict[str, AnyArray]:
+    return {
+        metric_name: metric_values
+        for metric_name, metric_values in draw_results.metrics.items()
+        if metric_name in METRICS
+    }
 
 
 def _traced(case: Case, groups: Sequence[StructureGroup]) -> list[tuple[Lot, list[dict[str, int]]]]:
@@ -711,20 +722,25 @@ def _served(
     if pilots is not None:
         length = len(next(iter(pilots.values())))
         pilots |= {path: np.full(length, number) for path, number in settings.items()}
-    traced = cache(lambda: [(lot, names[0]) for lot, names in _traced(case, grouping.find())])
+    traced = cache(
+        lambda: [(lot, step_names[0]) for lot, step_names in _traced(case, grouping.find())]
+    )
     drawn = sorted(inputs)
-    key = repr((case.settings_key(centre), grouping.keys, drawn))
+    arithmetic_key = repr((case.settings_key(centre), grouping.keys, drawn))
     arithmetics = case.programs.arithmetics
-    if key not in arithmetics:
-        arithmetics[key] = (
-            cached_arithmetics([key.encode()], lambda: metric_arithmetics(traced, drawn))
+    if arithmetic_key not in arithmetics:
+        arithmetics[arithmetic_key] = (
+            cached_arithmetics([arithmetic_key.encode()], lambda: metric_arithmetics(traced, drawn))
             if case.is_shipped and pilots is not None
             else metric_arithmetics(traced, drawn)
         )
     plan = None if pilots is not None else grouping.find()[0].structure.plan
     question = ServingQuestion(inputs, case.count, pilots, solve, speeds)
-    results = serve_draws(question, grouping.draws, plan, arithmetics[key], traced)
-    return [result._replace(metrics=_known_metrics(result)) for result in results]
+    speed_results = serve_draws(question, grouping.draws, plan, arithmetics[arithmetic_key], traced)
+    return [
+        speed_result._replace(metrics=_known_metrics(speed_result))
+        for speed_result in speed_results
+    ]
 
 
 @cache
@@ -746,14 +762,14 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     for path, (array, _) in case.drawn.items():
         nominal = centre.inputs.get(path)
         ranged = nominal is not None and nominal.low is not None and nominal.low < nominal.high  # type: ignore[operator]
-        value, low, high = (
+        nominal_value, low, high = (
             (nominal.value, nominal.low, nominal.high)  # type: ignore[union-attr]
             if ranged
             else (float(np.median(array)), array.min(), array.max())
         )
         if not isinstance(base_readings.get(path, True), bool):
-            low = high = value
-        ends = np.array([low, value, value, high])[_ends_met(path)]
+            low = high = nominal_value
+        ends = np.array([low, nominal_value, nominal_value, high])[_ends_met(path)]
         if not ranged:
             ends[1:3] = low, high
         pilots[path] = ends[:PILOTS]

@@ -52,22 +52,26 @@ class Walked(NamedTuple):
         return met == len(used_settings)
 
 
-def exactly(value: Any) -> Any:
+def exactly(hashed_value: Any) -> Any:
     """Return a hashable key that distinguishes equal values of different types.
 
     The printed output of such values differs, for example 8 and 8.0 in a plan.
     """
-    if isinstance(value, tuple):
-        return type(value), *map(exactly, value)
+    if isinstance(hashed_value, tuple):
+        return type(hashed_value), *map(exactly, hashed_value)
     return (
-        (value.shape, value.dtype, value.tobytes())
-        if isinstance(value, np.ndarray)
-        else (type(value), value)
+        (hashed_value.shape, hashed_value.dtype, hashed_value.tobytes())
+        if isinstance(hashed_value, np.ndarray)
+        else (type(hashed_value), hashed_value)
     )
 
 
 def stage(
-    name: str, inputs: ResolvedScenario, values: Values, walk: Callable[[], T], *rests: Any
+    stage_name: str,
+    inputs: ResolvedScenario,
+    input_values: Values,
+    walk: Callable[[], T],
+    *rests: Any,
 ) -> T:
     """Return `walk()`, or its cached result if all inputs are unchanged.
 
@@ -87,16 +91,18 @@ def stage(
         exactly(rests),
     )
     walks_by_stage: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
-    last = walks_by_stage.get(name, ())
-    current_walk = next((cached for cached in last if cached.holds(rested, values.given)), None)
+    last = walks_by_stage.get(stage_name, ())
+    current_walk = next(
+        (cached for cached in last if cached.holds(rested, input_values.given)), None
+    )
     if current_walk is None:
-        current_walk = run_stage(inputs, values, walk, rested)
+        current_walk = run_stage(inputs, input_values, walk, rested)
     else:
-        values.take(current_walk.reads)
+        input_values.take(current_walk.reads)
         before.take(current_walk.readings)
         inputs.texts_used |= current_walk.texts
     if not last or current_walk is not last[0]:
-        walks_by_stage[name] = (
+        walks_by_stage[stage_name] = (
             current_walk,
             *[cached for cached in last if cached is not current_walk][: LAST - 1],
         )
@@ -105,7 +111,7 @@ def stage(
 
 
 def run_stage(
-    inputs: ResolvedScenario, values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
+    inputs: ResolvedScenario, input_values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
 ) -> Walked:
     """Walk a stage, and note what it read."""
     live_readings, before, decisions, texts = (
@@ -116,13 +122,13 @@ def run_stage(
     )
     live_readings.decisions, inputs.texts_used = {}, {}
     try:
-        stage_result, reads = values.reads_of(walk)
+        stage_result, reads = input_values.reads_of(walk)
     finally:
         decided, used = live_readings.decisions, inputs.texts_used
         live_readings.decisions, inputs.texts_used = decisions | decided, texts | used
     used_settings = {
         path: setting
-        for path, setting in values.given.items()
+        for path, setting in input_values.given.items()
         if path in reads.inputs or path in reads.looked or path in reads.derived
     }
     readings = {

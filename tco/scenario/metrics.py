@@ -132,36 +132,37 @@ METRICS: dict[str, Metric] = {
 NEAR_METRICS = 6  # that the error on an unknown name lists
 
 
-def unknown_metric(name: str, other_names: Iterable[str] = ()) -> DataError:
+def unknown_metric(metric_name: str, other_names: Iterable[str] = ()) -> DataError:
     """Return the error for an unknown metric, with the metrics whose label has the word.
 
     Args:
-        name: The unknown name.
+        metric_name: The unknown name.
         other_names: Further names that the command takes beside those of metrics.
 
     """
     cells = list(other_names)
-    words = name.lower().replace("_", " ")
-    labelled = [key for key, metric in METRICS.items() if words in metric.label.lower()]
+    words = metric_name.lower().replace("_", " ")
+    labelled = [metric_id for metric_id, metric in METRICS.items() if words in metric.label.lower()]
     hint = f"; metrics of that word: {', '.join(labelled[:NEAR_METRICS])}" if labelled else ""
     kind = "metric or cell" if cells else "metric"
     candidates = METRICS if labelled else [*METRICS, *cells]  # a label is nearer than a cell
     return DataError(
-        f"unknown {kind} {name!r}{nearest(name, candidates)}{hint}; `tco metrics list` "
+        f"unknown {kind} {metric_name!r}{nearest(metric_name, candidates)}{hint}; `tco metrics "
+        "list` "
         "shows all metrics"
     )
 
 
-def refuse_unknown_metrics(names: Iterable[str]) -> None:
+def refuse_unknown_metrics(metric_names: Iterable[str]) -> None:
     """Refuse the first name that is no metric's.
 
     Raises:
         DataError: A name is unknown.
 
     """
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(name)
+    for metric_name in metric_names:
+        if metric_name not in METRICS:
+            raise unknown_metric(metric_name)
 
 
 # Metrics of which more is better, and those that are neither better nor worse; of all others,
@@ -207,7 +208,11 @@ TRAINING = frozenset(
     )
 )
 SERVED = (
-    frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s"))
+    frozenset(
+        metric_name
+        for metric_name in METRICS
+        if "token" in metric_name or metric_name in ("ttft_s", "tpot_s")
+    )
     - TRAINING
 )
 PERFORMANCE = SERVED | TRAINING | RATIOS  # rest on the workload
@@ -231,7 +236,9 @@ def priced_by(metrics: JsonMapping) -> str | None:
         Name of the metric; None where `metrics` has no such cost.
 
     """
-    return next((name for name in PRICED if metrics.get(name) is not None), None)
+    return next(
+        (metric_name for metric_name in PRICED if metrics.get(metric_name) is not None), None
+    )
 
 
 # none is below zero or above one
@@ -263,12 +270,12 @@ MAY_BE_NONE = SHARES | frozenset(
 )
 
 
-def is_possible(metric: str, value: float) -> bool:
+def is_possible(metric: str, metric_value: float) -> bool:
     """Say whether a metric may have a value at all: what it counts, costs or takes is above zero,
     unless there may be none of it.
     """
-    return (value > 0 or (value == 0 and metric in MAY_BE_NONE)) and not (
-        metric in SHARES and value > 1
+    return (metric_value > 0 or (metric_value == 0 and metric in MAY_BE_NONE)) and not (
+        metric in SHARES and metric_value > 1
     )
 
 
@@ -412,7 +419,10 @@ Name = Callable[[str, Callable[[], Quantity]], Quantity]
 
 
 def collect(
-    values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult
+    input_values: Values,
+    system: System,
+    cost: Cost | None,
+    workload: ServingResult | TrainingResult,
 ) -> JsonObject:
     """Return every metric that can be computed, each named so that a user may set it; without a
     cost those of the chip and the workload.
@@ -422,12 +432,14 @@ def collect(
 
     def name(metric: str, compute: Callable[[], Quantity]) -> Any:
         with scope("metrics", metric):
-            metrics[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
+            metrics[metric] = input_values.derived(
+                f"metrics.{metric}", METRICS[metric].unit, compute
+            )
         return metrics[metric]
 
     if cost is not None:
         metrics["goodput"] = cost.goodput
-        _cost_metrics(values, system, cost, name)
+        _cost_metrics(input_values, system, cost, name)
     for metric, attribute in (
         ("peak_bf16_flop_per_s", "peak_bf16"),
         ("peak_fp8_flop_per_s", "peak_fp8"),
@@ -437,98 +449,113 @@ def collect(
         ("scale_up_byte_per_s", "scale_up_bandwidth"),
         ("scale_out_byte_per_s", "scale_out_bandwidth"),
     ):
-        metrics[metric] = values[f"{part}.{attribute}"]
-    for metric, value in workload.rates.items():
-        name(metric, partial(_computed_value, value))
+        metrics[metric] = input_values[f"{part}.{attribute}"]
+    for metric, rate_value in workload.rates.items():
+        name(metric, partial(_computed_value, rate_value))
     if cost is not None:
-        joined_metrics(values, f"{part}.peak_fp8", workload, metrics, name)
+        joined_metrics(input_values, f"{part}.peak_fp8", workload, metrics, name)
     return metrics
 
 
-def _cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None:
+def _cost_metrics(input_values: Values, system: System, cost: Cost, name_metric: Name) -> None:
     """Name what the bill and the cost of a world come to a chip."""
-    name("capex_usd", lambda: cost.capex)
-    name("capex_usd_per_chip", lambda: cost.capex_per_chip)
-    name("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
-    name("network_usd_per_chip", lambda: cost.network_per_chip)
-    name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
-    name(
+    name_metric("capex_usd", lambda: cost.capex)
+    name_metric("capex_usd_per_chip", lambda: cost.capex_per_chip)
+    name_metric("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
+    name_metric("network_usd_per_chip", lambda: cost.network_per_chip)
+    name_metric("it_power_w_per_chip", lambda: cost.it_power_per_chip)
+    name_metric(
         "facility_power_w_per_chip",
-        lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips),
+        lambda: power_per_chip(
+            facility_power(cost.it_power, input_values["site.pue"]), system.chips
+        ),
     )
     with scope("metrics", "grid_power"):
         grid = grid_power(
-            cost.it_power, sellable_share(values["site.pue_peak"], values["site.in_hand"])
+            cost.it_power,
+            sellable_share(input_values["site.pue_peak"], input_values["site.in_hand"]),
         )
-    name("peak_facility_power_w_per_chip", lambda: power_per_chip(grid, system.chips))
+    name_metric("peak_facility_power_w_per_chip", lambda: power_per_chip(grid, system.chips))
     if bought := [line.usd for line in cost.lines if not line.recurs]:  # who rents buys nothing
-        name("usd_per_facility_w", lambda: price_per_grid_power(total("bought", bought), grid))
-    name("energy_usd_per_chip_hour", lambda: cost.energy)
-    name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
-    hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
+        name_metric(
+            "usd_per_facility_w", lambda: price_per_grid_power(total("bought", bought), grid)
+        )
+    name_metric("energy_usd_per_chip_hour", lambda: cost.energy)
+    name_metric("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
+    hour = name_metric("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
     # else no hour is one in which anything makes progress
     if somewhere(untraced_value(cost.goodput) > 0):
-        name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
+        name_metric("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
 
 
 def joined_metrics(
-    values: Values,
+    input_values: Values,
     peak_fp8: str,
     workload: ServingResult | TrainingResult,
     metrics: JsonObject,
-    name: Name,
+    name_metric: Name,
 ) -> None:
     """Name what a peak, a bandwidth and a token cost."""
     hour, used = metrics["tco_usd_per_chip_hour"], metrics.get("tco_usd_per_used_chip_hour")
-    if values.exists(peak_fp8):
-        name(
+    if input_values.exists(peak_fp8):
+        name_metric(
             "usd_per_peak_fp8_pflop_hour",
             lambda: usd_per_petaflop_hour(hour, metrics["peak_fp8_flop_per_s"]),
         )
-    name(
+    name_metric(
         "usd_per_hbm_tb_per_s_hour", lambda: usd_per_bandwidth_hour(hour, metrics["hbm_byte_per_s"])
     )
     if used is None:
         return
     if "train_tokens_per_s" in metrics:
-        name(
+        name_metric(
             "train_usd_per_trillion_tokens",
-            lambda: usd_per_trillion(used, values["cluster.chips"], metrics["train_tokens_per_s"]),
+            lambda: usd_per_trillion(
+                used, input_values["cluster.chips"], metrics["train_tokens_per_s"]
+            ),
         )
     elif isinstance(workload, ServingResult) and TOKENS in metrics:
         out, into = metrics[TOKENS], metrics.get("input_tokens_per_s_per_chip")
-        name("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
+        name_metric("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
         if into is not None:  # a rate that is stated is one of output tokens
-            name(
+            name_metric(
                 "usd_per_million_input_tokens",
                 lambda: usd_per_million(used, into, workload.prefill_share),
             )
-            name(
+            name_metric(
                 "usd_per_million_tokens",
                 lambda: usd_per_million(used, total("all_tokens", [out, into]), 1.0),
             )
-            _rate_card(values, workload, metrics, name)
-        name(
+            _rate_card(input_values, workload, metrics, name_metric)
+        name_metric(
             "tokens_per_s_per_facility_mw",
             lambda: tokens_per_megawatt(out, metrics["facility_power_w_per_chip"]),
         )
 
 
-def _rate_card(values: Values, workload: ServingResult, metrics: JsonObject, name: Name) -> None:
+def _rate_card(
+    input_values: Values, workload: ServingResult, metrics: JsonObject, name_metric: Name
+) -> None:
     """Name the prices of input, cached input and output whose sum over a request is its cost."""
     if workload.prefill is None:
         return
     with scope("metrics", "rate_card"):
         attention = workload.prefill.attention_share
-        hit = cached_share(values["workload.input_tokens"], values["workload.cache_hit"])
+        hit = cached_share(
+            input_values["workload.input_tokens"], input_values["workload.cache_hit"]
+        )
     prefill, all_in = (metrics[f"usd_per_million_{side}_tokens"] for side in ("input", "output"))
-    cached = name(
+    cached = name_metric(
         "rate_card_cached_input_usd_per_million",
         lambda: cached_input_price(prefill, attention, hit),
     )
-    name("rate_card_input_usd_per_million", lambda: uncached_input_price(prefill, cached, hit))
-    name("rate_card_output_usd_per_million", lambda: output_price(all_in, workload.prefill_share))
+    name_metric(
+        "rate_card_input_usd_per_million", lambda: uncached_input_price(prefill, cached, hit)
+    )
+    name_metric(
+        "rate_card_output_usd_per_million", lambda: output_price(all_in, workload.prefill_share)
+    )
 
 
-def _computed_value(value: Quantity) -> Quantity:
-    return value
+def _computed_value(computed_value: Quantity) -> Quantity:
+    return computed_value

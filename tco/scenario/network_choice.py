@@ -75,7 +75,9 @@ def clos_parts(inputs: ResolvedScenario) -> ClosParts:
     """
     if not inputs.choosable:
         inputs.choosable = {path: inputs.text(path) for path in (SWITCH, OPTIC)}
-        lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
+        lists = [
+            path for path, part_text in inputs.choosable.items() if part_text.startswith(CHEAPEST)
+        ]
         decided_texts = inputs.structure.texts if inputs.structure is not None else {}
         if not set(lists) <= decided_texts.keys():
             decided_texts = dict(zip((SWITCH, OPTIC), _cheapest_clos_parts(inputs), strict=True))
@@ -116,59 +118,60 @@ def _cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
         inputs.readings,
         Readings(),
     )
-    values = inputs.values()
-    longest = float(np.max(values.number(CABLE_LENGTH)))  # of many values asked together
+    input_values = inputs.values()
+    longest = float(np.max(input_values.number(CABLE_LENGTH)))  # of many values asked together
 
     def networks() -> dict[ClosParts, tuple[float, float]]:
         priced = {}
-        for parts in _clos_candidates(inputs, values, longest):
-            network = _reachable_network(inputs, values, parts)
+        for parts in _clos_candidates(inputs, input_values, longest):
+            network = _reachable_network(inputs, input_values, parts)
             if network is not None:
                 priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
         return priced
 
     def cheapest() -> ClosParts:
-        pairs = _clos_candidates(inputs, values, longest)
+        pairs = _clos_candidates(inputs, input_values, longest)
         if len(pairs) == 1:
             return pairs[0]
-        priced = stage("networks", inputs, values, networks, texts)
-        return _cheapest_network(inputs, values, priced) or pairs[0]
+        priced = stage("networks", inputs, input_values, networks, texts)
+        return _cheapest_network(inputs, input_values, priced) or pairs[0]
 
     texts = inputs.text(SWITCH), inputs.text(OPTIC)
     try:
         with paused():  # what is not bought leaves no trace
-            chosen = stage("clos parts", inputs, values, cheapest, texts)
+            chosen = stage("clos parts", inputs, input_values, cheapest, texts)
     finally:
         inputs.readings = readings
     for path in (SWITCH, OPTIC):
         if inputs.text(path).startswith(CHEAPEST):
             inputs.compared += [f"parts.{part}.price" for part in _parts_for_sale(inputs, path)]
-    inputs.judged |= set(values.inputs)
+    inputs.judged |= set(input_values.inputs)
     return chosen
 
 
 def _cheapest_network(
-    inputs: ResolvedScenario, values: Values, priced: Mapping[Key, tuple[float, float]]
+    inputs: ResolvedScenario, input_values: Values, priced: Mapping[Key, tuple[float, float]]
 ) -> Key | None:
     """Return the key of the network that adds least to a chip-hour.
 
     Args:
         inputs: Of the scenario whose owner, site and terms count.
-        values: The same inputs by path.
+        input_values: The same inputs by path.
         priced: Price in USD and power in W of each network.
 
     """
-    by_price = sorted(priced, key=lambda key: priced[key][0])
+    by_price = sorted(priced, key=lambda network_key: priced[network_key][0])
     thrifty: list[Key] = []  # each draws less than all that are cheaper to buy
-    for key in by_price:
-        if all(priced[key][1] < priced[thrifty_key][1] for thrifty_key in thrifty):
-            thrifty.append(key)
+    for network_key in by_price:
+        if all(priced[network_key][1] < priced[thrifty_key][1] for thrifty_key in thrifty):
+            thrifty.append(network_key)
     if len(thrifty) > 1 and not inputs.perspective.rents:
         column = (-1, *[1] * len(inputs.shape))
         prices, powers = (
-            numbers.reshape(column) for numbers in np.transpose([priced[key] for key in thrifty])
+            numbers.reshape(column)
+            for numbers in np.transpose([priced[network_key] for network_key in thrifty])
         )
-        hours = _hours_of(inputs, values, prices, powers)
+        hours = _hours_of(inputs, input_values, prices, powers)
         return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
     return thrifty[0] if thrifty else None
 
@@ -180,18 +183,21 @@ def _parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
     """
     catalogue, last_day = inputs.catalogue, period(inputs.date).last
     part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
-    text = inputs.choosable.get(path, "") or inputs.text(path)
+    part_text = inputs.choosable.get(path, "") or inputs.text(path)
     listed = [
-        part_named(name.strip(), catalogue.parts) for name in text.removeprefix(CHEAPEST).split(",")
+        part_named(part_name.strip(), catalogue.parts)
+        for part_name in part_text.removeprefix(CHEAPEST).split(",")
     ]
     return [
         part
         for part in listed
-        if min(row.begins for row in catalogue.part_rows[part, "price"]) <= last_day
+        if min(price_row.begins for price_row in catalogue.part_rows[part, "price"]) <= last_day
     ] or listed
 
 
-def _clos_candidates(inputs: ResolvedScenario, values: Values, length: float) -> list[ClosParts]:
+def _clos_candidates(
+    inputs: ResolvedScenario, input_values: Values, length: float
+) -> list[ClosParts]:
     """Return the pairs of switch and module that may be built together, with links of a length in
     metres.
     """
@@ -200,7 +206,7 @@ def _clos_candidates(inputs: ResolvedScenario, values: Values, length: float) ->
     refusals = []
     for switch in _parts_for_sale(inputs, SWITCH):
         try:
-            fitting = _fitting_optics(inputs, values, [switch, *joined], length)
+            fitting = _fitting_optics(inputs, input_values, [switch, *joined], length)
         except DataError as error:
             refusals.append(error)
             continue
@@ -224,13 +230,13 @@ def lane_neighbours(system: System) -> list[str]:
 
 
 def _fitting_optics(
-    inputs: ResolvedScenario, values: Values, joined: Sequence[str], length: float
+    inputs: ResolvedScenario, input_values: Values, joined: Sequence[str], length: float
 ) -> list[str]:
     """Return the modules that cover a length and run on the lanes of what they join.
 
     Args:
         inputs: Of the scenario, whose date says what is for sale.
-        values: The same inputs by path.
+        input_values: The same inputs by path.
         joined: Part ids of switches and cards; one without a lane rate limits nothing.
         length: Metres of the links.
 
@@ -241,8 +247,8 @@ def _fitting_optics(
 
     def lane_rate(part: str) -> float | None:
         path = f"parts.{part}.{LANE}"
-        stated = inputs.catalogue.has_part_value(part, LANE) or values.has(path)
-        return values.structure(path) if stated else None
+        stated = inputs.catalogue.has_part_value(part, LANE) or input_values.has(path)
+        return input_values.structure(path) if stated else None
 
     optics = _parts_for_sale(inputs, OPTIC)
     limits = {part: rate for part in joined if (rate := lane_rate(part)) is not None}
@@ -259,7 +265,7 @@ def _fitting_optics(
                 f"faster ones ({lanes}); add a slower module"
             )
         optics = [optic for optic in optics if optic not in too_fast]
-    return optics_covering(values, optics, length)
+    return optics_covering(input_values, optics, length)
 
 
 def _gigabits(rate: float) -> str:
@@ -267,7 +273,7 @@ def _gigabits(rate: float) -> str:
 
 
 def cheapest_clos_parts_by_draw(
-    inputs: ResolvedScenario, values: Values
+    inputs: ResolvedScenario, input_values: Values
 ) -> tuple[list[dict[str, str]], Any] | None:
     """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that
     cover its links.
@@ -277,15 +283,16 @@ def cheapest_clos_parts_by_draw(
     clos_parts(inputs)
     if inputs.system.bare:
         return None
-    lengths = np.broadcast_to(values.number(CABLE_LENGTH), inputs.shape)
+    lengths = np.broadcast_to(input_values.number(CABLE_LENGTH), inputs.shape)
     reaches = {
-        optic: values.structure(f"parts.{optic}.reach") for optic in _parts_for_sale(inputs, OPTIC)
+        optic: input_values.structure(f"parts.{optic}.reach")
+        for optic in _parts_for_sale(inputs, OPTIC)
     }
-    pairs = _pairs_covering(inputs, values, lengths, reaches.values())
+    pairs = _pairs_covering(inputs, input_values, lengths, reaches.values())
     if len(pairs) == 1:
         return None
-    networks = [_reachable_network(inputs, values, parts) for parts in pairs]
-    lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
+    networks = [_reachable_network(inputs, input_values, parts) for parts in pairs]
+    lists = [path for path, part_text in inputs.choosable.items() if part_text.startswith(CHEAPEST)]
     choices = [
         {path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists}
         for parts in pairs
@@ -306,11 +313,11 @@ def cheapest_clos_parts_by_draw(
             for network in networks
         ]
     )
-    return choices, _hours_of(inputs, values, prices, powers).argmin(axis=0)
+    return choices, _hours_of(inputs, input_values, prices, powers).argmin(axis=0)
 
 
 def _pairs_covering(
-    inputs: ResolvedScenario, values: Values, lengths: Any, reaches: Iterable[float]
+    inputs: ResolvedScenario, input_values: Values, lengths: Any, reaches: Iterable[float]
 ) -> list[ClosParts]:
     """Return the pairs that may be built together with links of some length among those of many
     draws.
@@ -323,21 +330,23 @@ def _pairs_covering(
     }
     return list(
         dict.fromkeys(
-            pair for length in sorted(probed) for pair in _clos_candidates(inputs, values, length)
+            pair
+            for length in sorted(probed)
+            for pair in _clos_candidates(inputs, input_values, length)
         )
     )
 
 
 def _reachable_network(
-    inputs: ResolvedScenario, values: Values, parts: ClosParts
+    inputs: ResolvedScenario, input_values: Values, parts: ClosParts
 ) -> Network | None:
     try:
-        return design_network(inputs, values, parts)
+        return design_network(inputs, input_values, parts)
     except ReachError:
         return None
 
 
-def _hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any) -> Any:
+def _hours_of(inputs: ResolvedScenario, input_values: Values, prices: Any, powers: Any) -> Any:
     """Return the cost of a network in USD per chip-hour.
 
     It is the cost of a world for which only the network is bought. Arrays of `prices` and `powers`
@@ -348,7 +357,7 @@ def _hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any
         1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers
     )
     cost = cost_of_world(
-        values,
+        input_values,
         Bill([], 0.0, 0.0),
         network,
         [],
@@ -356,13 +365,13 @@ def _hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any
         inputs.text("site.tenure"),
         1.0,
         sidecar,
-        holding_of(inputs, values),
+        holding_of(inputs, input_values),
     )
     return cost.per_chip_hour
 
 
 def design_network(
-    inputs: ResolvedScenario, values: Values, parts: ClosParts | None = None
+    inputs: ResolvedScenario, input_values: Values, parts: ClosParts | None = None
 ) -> Network:
     """Return the scale-out network of the scenario's cluster with its front end.
 
@@ -371,20 +380,28 @@ def design_network(
     """
     parts = parts or clos_parts(inputs)
     chip, port = f"parts.{inputs.system.chip}", _port_of(inputs)
-    chips, design = values["cluster.chips"], network_design(inputs.system)
-    tiers = tiers_of(inputs, values, parts.switch, design)
+    chips, design = input_values["cluster.chips"], network_design(inputs.system)
+    tiers = tiers_of(inputs, input_values, parts.switch, design)
     back = NetworkDesign(
-        chips, values[f"{chip}.scale_out_bandwidth"], *parts, tiers, port, design, design == "tor"
+        chips,
+        input_values[f"{chip}.scale_out_bandwidth"],
+        *parts,
+        tiers,
+        port,
+        design,
+        design == "tor",
     )
-    network = scale_out_network(values, back)
-    frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
+    network = scale_out_network(input_values, back)
+    frontend = input_values.unless_zero(f"{chip}.frontend_bandwidth")
     if frontend is not None:
         shared = converged(inputs.system)
-        levels = tiers if shared else tiers_of(inputs, values, parts.switch, "leaf")
+        levels = tiers if shared else tiers_of(inputs, input_values, parts.switch, "leaf")
         front = NetworkDesign(
             chips, frontend, *parts, levels, port, "tor", shared, prefix="frontend-"
         )
-        network = network_totals(tiers, [*network.lines, *scale_out_network(values, front).lines])
+        network = network_totals(
+            tiers, [*network.lines, *scale_out_network(input_values, front).lines]
+        )
     return network
 
 
@@ -402,7 +419,7 @@ class ClosRequest(NamedTuple):
 
 
 def requested_clos(
-    inputs: ResolvedScenario, values: Values, request: ClosRequest
+    inputs: ResolvedScenario, input_values: Values, request: ClosRequest
 ) -> tuple[ClosSize, Network]:
     """Return size and network of a Clos, with the modules that cost least over their life.
 
@@ -410,16 +427,18 @@ def requested_clos(
         DataError: It cannot be built, or has one tier and so no links between sites.
 
     """
-    size = clos_size(values, request.switch, request.chips, request.port, request.tiers)
+    size = clos_size(input_values, request.switch, request.chips, request.port, request.tiers)
     if request.span is not None and size.tiers < 2:
         raise DataError(
             "--span: a network of one tier has no links between switches, so none runs between "
             "sites; ask for --tiers 2"
         )
-    optics = _fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
+    optics = _fitting_optics(
+        inputs, input_values, [request.switch], input_values.structure(CABLE_LENGTH)
+    )
     long_links: list[LongLinks | None] = [None]
     if request.span is not None and request.between_sites > 0:
-        reaching = _fitting_optics(inputs, values, [request.switch], request.span)
+        reaching = _fitting_optics(inputs, input_values, [request.switch], request.span)
         long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
     networks: dict[tuple[str, LongLinks | None], Network] = {}
     for optic, long in product(optics, long_links):
@@ -433,15 +452,16 @@ def requested_clos(
             request.design,
             long_links=long,
         )
-        networks[optic, long] = scale_out_network(values, plan)
+        networks[optic, long] = scale_out_network(input_values, plan)
     priced = {
-        key: (float(network.price), float(network.power)) for key, network in networks.items()
+        network_key: (float(network.price), float(network.power))
+        for network_key, network in networks.items()
     }
-    cheapest = _cheapest_network(inputs, values, priced)
+    cheapest = _cheapest_network(inputs, input_values, priced)
     return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
 
 
-def refuse_less_than_a_world(inputs: ResolvedScenario, values: Values) -> None:
+def refuse_less_than_a_world(inputs: ResolvedScenario, input_values: Values) -> None:
     """Refuse a cluster of fewer chips than come together: those of a world, or of a block where
     optical switches join blocks.
     """
@@ -450,8 +470,11 @@ def refuse_less_than_a_world(inputs: ResolvedScenario, values: Values) -> None:
     least, what = (
         (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
     )
-    if values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
-        where, chips = values.input("cluster.chips").where, values.structure("cluster.chips")
+    if input_values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
+        where, chips = (
+            input_values.input("cluster.chips").where,
+            input_values.structure("cluster.chips"),
+        )
         raise DataError(
             f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; "
             "expected as many or more"
@@ -460,7 +483,7 @@ def refuse_less_than_a_world(inputs: ResolvedScenario, values: Values) -> None:
 
 def tiers_of(
     inputs: ResolvedScenario,
-    values: Readable,
+    input_values: Readable,
     switch: str,
     design: str,
     domain: float = 1,
@@ -470,7 +493,7 @@ def tiers_of(
 
     Args:
         inputs: Of the scenario, whose system and port count.
-        values: The same inputs by path.
+        input_values: The same inputs by path.
         switch: Part id of the switch.
         design: Design of the network; in the design `tor` the first tier stands in the racks.
         domain: Chips of a domain; a single chip of each domain takes part in the traffic.
@@ -487,8 +510,10 @@ def tiers_of(
         (_port_of(inputs), racks, domain),
     )
     if chips is not None:
-        return _tiers_for(chips, values.structure(tapering), values.structure(capacity), *rest)
-    return values.decided(_tiers_for, "cluster.chips", tapering, capacity, rest=rest)
+        return _tiers_for(
+            chips, input_values.structure(tapering), input_values.structure(capacity), *rest
+        )
+    return input_values.decided(_tiers_for, "cluster.chips", tapering, capacity, rest=rest)
 
 
 def _tiers_for(
@@ -524,13 +549,17 @@ def network_design(system: System) -> str:
     return str(system.network.get("first_tier", "leaf"))
 
 
-def route_of(inputs: ResolvedScenario, values: Readable) -> Route:
+def route_of(inputs: ResolvedScenario, input_values: Readable) -> Route:
     """Return the way between scale-up domains: with a leaf for each rank, only the chips of that
     rank share its tiers.
     """
     design = network_design(inputs.system)
     tiers = tiers_of(
-        inputs, values, switch_of(inputs), design, inputs.system.chips if design == "leaf" else 1
+        inputs,
+        input_values,
+        switch_of(inputs),
+        design,
+        inputs.system.chips if design == "leaf" else 1,
     )
     return Route(design, tiers, protocol(inputs.text("cluster.network")))
 
@@ -551,38 +580,42 @@ def protocol(network: str) -> str:
 
 
 def links_of_system(
-    inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary | None = None
+    inputs: ResolvedScenario, input_values: Readable, library: CollectiveLibrary | None = None
 ) -> Links:
     """Return the links between the chips of the scenario's system.
 
     Args:
         inputs: Of the scenario.
-        values: The same inputs by path.
+        input_values: The same inputs by path.
         library: The collective library; None takes the library of the chip family.
 
     """
     chosen = library or family_library(
         inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
     )
-    if not isinstance(values, Values):  # of measured rows, which are asked once
-        return _links_met(inputs, values, chosen)
-    return stage("links", inputs, values, lambda: _links_met(inputs, values, chosen), chosen)
+    if not isinstance(input_values, Values):  # of measured rows, which are asked once
+        return _links_met(inputs, input_values, chosen)
+    return stage(
+        "links", inputs, input_values, lambda: _links_met(inputs, input_values, chosen), chosen
+    )
 
 
-def _links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary) -> Links:
+def _links_met(
+    inputs: ResolvedScenario, input_values: Readable, library: CollectiveLibrary
+) -> Links:
     """Return the links between the chips of a system under `library`."""
     system = inputs.system
-    scopes = fabric_scopes(system, values)
+    scopes = fabric_scopes(system, input_values)
     if scopes[-1].torus or scopes[0].chips == scopes[-1].chips:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
-    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
+    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, input_values)
     switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and input_values.exists(
         f"parts.{system.chip}.{switches}"
     )
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
     return chip_links(
-        values,
+        input_values,
         system.chip,
         family,
         scopes,
@@ -590,26 +623,30 @@ def _links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLi
         reduces,
         library,
         signalled=signalled,
-        port=port_bandwidth(system, values),
+        port=port_bandwidth(system, input_values),
     )
 
 
-def port_rate(text: str, key: str) -> float:
+def port_rate(rate_text: str, input_path: str) -> float:
     """Return a port rate in byte/s.
 
     Args:
-        text: The rate, such as 100G (100 Gb/s) or 50 GB/s.
-        key: Input path that stands before the text of an error.
+        rate_text: The rate, such as 100G (100 Gb/s) or 50 GB/s.
+        input_path: Input path that stands before the text of an error.
 
     Raises:
         DataError: The text is no rate above zero.
 
     """
     try:
-        number = text[:-1] if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else ""
-        rate = question_quantity(f"{number} Gb/s" if number else text, "byte/s")
+        number = (
+            rate_text[:-1]
+            if rate_text[-1:] in "Gg" and rate_text[:-1].replace(".", "").isdigit()
+            else ""
+        )
+        rate = question_quantity(f"{number} Gb/s" if number else rate_text, "byte/s")
     except DataError as error:
-        raise DataError(f"{key}={text}: {error}") from None
+        raise DataError(f"{input_path}={rate_text}: {error}") from None
     if not rate > 0:
-        raise DataError(f"{key}={text}: expected a rate above zero")
+        raise DataError(f"{input_path}={rate_text}: expected a rate above zero")
     return rate

@@ -30,8 +30,8 @@ def choose_parts(inputs: ResolvedScenario) -> None:
         DataError: A part has several prices, or its price is missing.
 
     """
-    values = inputs.values()
-    for slot, candidates in offers(inputs.system, values, inputs.catalogue).items():
+    input_values = inputs.values()
+    for slot, candidates in offers(inputs.system, input_values, inputs.catalogue).items():
         inputs.alternatives[slot] = candidates[0].part
         for offer in candidates:
             if np.ndim(offer.price):
@@ -45,7 +45,7 @@ def choose_parts(inputs: ResolvedScenario) -> None:
         chosen = int(cheapest_offers(inputs, slot, candidates))
         inputs.alternatives[slot] = candidates[chosen].part
         inputs.notes.append(_choice_note(slot, candidates, chosen, inputs.date))
-    inputs.judged |= set(values.inputs)
+    inputs.judged |= set(input_values.inputs)
 
 
 def cheapest_offers(inputs: ResolvedScenario, slot: str, candidates: list[Offer]) -> Any:
@@ -74,10 +74,10 @@ def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArra
     parts = {**inputs.alternatives, slot: part}
     variants = {**inputs.scenario.variant, **inputs.variant}
     trial = inputs.trial_of(load_system(inputs.catalogue, inputs.system.id, variants, parts))
-    values = trial.values()
+    input_values = trial.values()
     with paused():
-        cost = stage("owned", trial, values, lambda: owned(trial, values))[3]
-    inputs.judged |= set(values.inputs)
+        cost = stage("owned", trial, input_values, lambda: owned(trial, input_values))[3]
+    inputs.judged |= set(input_values.inputs)
     if cost is None:
         return np.asarray(np.inf)
     with np.errstate(divide="ignore"):

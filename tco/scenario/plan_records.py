@@ -50,11 +50,15 @@ def plan_from(plan_table: Any, where: str = "plan") -> Any:
     kind = kind_of_plan(plan_table)
     if kind == "serving":
         phases = {
-            name: _parse_plan_record(kind, plan_table.get(name), f"{where}: {name}", {})
-            for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
+            phase_name: _parse_plan_record(
+                kind, plan_table.get(phase_name), f"{where}: {phase_name}", {}
+            )
+            for phase_name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
         }
         rest = {"stated": False, "flight": None} | {
-            name: value for name, value in plan_table.items() if name not in phases
+            field_name: field_value
+            for field_name, field_value in plan_table.items()
+            if field_name not in phases
         }
         free: dict[str, tuple[Any, ...] | None] = {
             "engines": None,
@@ -104,35 +108,37 @@ def _parse_plan_record(
     kind: type, plan_table: Any, where: str, worded_fields: Mapping[str, tuple[Any, ...] | None]
 ) -> Any:
     """Return a record of numbers; `worded_fields` fields take one of some words, or may be null."""
-    names = kind._fields  # type: ignore[attr-defined]
-    if not isinstance(plan_table, Mapping) or set(plan_table) != set(names):
+    field_names = kind._fields  # type: ignore[attr-defined]
+    if not isinstance(plan_table, Mapping) or set(plan_table) != set(field_names):
         raise DataError(
-            f"{where} is no plan: expected a table of {', '.join(names)}; `Result.save` writes one"
+            f"{where} is no plan: expected a table of {', '.join(field_names)}; `Result.save` "
+            "writes one"
         )
-    for name, value in plan_table.items():
-        words = worded_fields.get(name, ())
+    for field_name, field_value in plan_table.items():
+        words = worded_fields.get(field_name, ())
         if words:
-            if value not in words:
+            if field_value not in words:
                 raise DataError(
-                    f"{where}: {name} is {value!r}, expected one of {', '.join(map(str, words))}"
+                    f"{where}: {field_name} is {field_value!r}, expected one of "
+                    f"{', '.join(map(str, words))}"
                 )
         elif (
-            not isinstance(value, tuple)
-            and not (value is None and words is None)
-            and not _is_number_at_least(value, 0 if name in MAY_BE_ZERO else 1)
+            not isinstance(field_value, tuple)
+            and not (field_value is None and words is None)
+            and not _is_number_at_least(field_value, 0 if field_name in MAY_BE_ZERO else 1)
         ):
             raise DataError(
-                f"{where}: {name} is {str(value)[:60]!r}, expected a number from "
-                f"{0 if name in MAY_BE_ZERO else 1} on"
+                f"{where}: {field_name} is {str(field_value)[:60]!r}, expected a number from "
+                f"{0 if field_name in MAY_BE_ZERO else 1} on"
             )
     return kind(**plan_table)
 
 
-def _is_number_at_least(value: Any, least: float) -> bool:
+def _is_number_at_least(field_value: Any, least: float) -> bool:
     """Say whether a value is a finite number that is not below the least."""
     return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= least
+        isinstance(field_value, (int, float))
+        and not isinstance(field_value, bool)
+        and math.isfinite(field_value)
+        and field_value >= least
     )

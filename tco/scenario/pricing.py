@@ -60,10 +60,10 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
     Where several worlds share a rack, as many stand in one as its position takes. Of many values
     asked together those beyond are noted, unless all are.
     """
-    values = inputs.values()
+    input_values = inputs.values()
     site, system = inputs.scenario.documents["site"], inputs.system
-    rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
-    inputs.judged |= set(values.inputs)
+    rack, most = bill.power / system.racks, input_values.number("site.rack_kw_max")
+    inputs.judged |= set(input_values.inputs)
     over, notes = rack > most * (1 + 1e-9), _not_ready(inputs)
     power = bill.power
     if np.ndim(over):
@@ -90,11 +90,11 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
         )
         rack = fit * power
     if not needs_sidecar(inputs):
-        return [*notes, *_needless_hall(inputs, values)]
-    price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
+        return [*notes, *_needless_hall(inputs, input_values)]
+    price = float(np.mean(input_values.number(f"parts.{SIDECAR}.price_per_power")))
     share, left = (
-        float(np.mean(values.number(f"parts.{SIDECAR}.{name}")))
-        for name in ("power_share", "hall_share")
+        float(np.mean(input_values.number(f"parts.{SIDECAR}.{share_attribute}")))
+        for share_attribute in ("power_share", "hall_share")
     )
     cooler = (
         f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at "
@@ -104,7 +104,7 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 
-def _needless_hall(inputs: ResolvedScenario, values: Values) -> list[str]:
+def _needless_hall(inputs: ResolvedScenario, input_values: Values) -> list[str]:
     """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled
     racks.
     """
@@ -118,12 +118,13 @@ def _needless_hall(inputs: ResolvedScenario, values: Values) -> list[str]:
     site = inputs.scenario.documents["site"]
     built_for = f"{site}: {inputs.system.id} is air-cooled and stands in a hall built for liquid"
     if inputs.text("site.tenure") != "own" or not all(
-        inputs.states(path, values) for path in paths
+        inputs.states(path, input_values) for path in paths
     ):
         return [built_for]
-    market_rate = values.number("site.usd_per_mw")
+    market_rate = input_values.number("site.usd_per_mw")
     liquid, air = (
-        float(np.mean(hall_rate(values, cooling, market_rate))) for cooling in ("liquid", "air")
+        float(np.mean(hall_rate(input_values, cooling, market_rate)))
+        for cooling in ("liquid", "air")
     )
     inputs.judged.add(paths[0])
     return [f"{built_for} at {liquid:.3g} USD per watt; a hall for air costs {air:.3g}"]
@@ -135,14 +136,16 @@ def _roomiest(inputs: ResolvedScenario) -> str:
     """
     catalogue = inputs.catalogue
     halls = []
-    for name in catalogue.ids("sites"):
-        path, document = catalogue.document("sites", name, "site")
+    for site_name in catalogue.ids("sites"):
+        path, document = catalogue.document("sites", site_name, "site")
         for cooling in halls_of(document, path) or [None]:
-            limit = catalogue.document_inputs("sites", name, "site", "site", cooling).get(
+            limit = catalogue.document_inputs("sites", site_name, "site", "site", cooling).get(
                 "site.rack_kw_max"
             )
             if limit is not None:
-                halls.append((limit.value, f"the {cooling} hall of {name}" if cooling else name))
+                halls.append(
+                    (limit.value, f"the {cooling} hall of {site_name}" if cooling else site_name)
+                )
     most, hall = max(halls)
     return f"{hall} takes the most, {most / 1e3:g} kW"
 
@@ -150,10 +153,10 @@ def _roomiest(inputs: ResolvedScenario) -> str:
 def _told_apart(inputs: ResolvedScenario, racks: float) -> str:
     """Return which variant of the system prices racks as they stand, if one does."""
     _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
-    for key, branches in document.get("variants", {}).items():
-        for value, branch in branches.items():
+    for variant_key, branches in document.get("variants", {}).items():
+        for variant_value, branch in branches.items():
             if isinstance(branch, dict) and math.isclose(branch.get("racks", 0), racks):
-                return f"; {key}={value} prices it as it stands"
+                return f"; {variant_key}={variant_value} prices it as it stands"
     return ""
 
 
@@ -168,14 +171,14 @@ def _not_ready(inputs: ResolvedScenario) -> list[str]:
     ]
 
 
-def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
+def beyond_a_position(input_values: Values, bill: Bill, racks: float) -> Any:
     """Say whether a rack draws more than a rack position takes.
 
     If scale-up domains share a rack, a single domain must draw more. `rack_placement_notes` judges
     racks by the same rule.
 
     Args:
-        values: Values of the inputs by path, numbers or arrays.
+        input_values: Values of the inputs by path, numbers or arrays.
         bill: Bill of the system, whose power in W counts.
         racks: Racks of a scale-up domain; below 1 where domains share a rack.
 
@@ -183,7 +186,7 @@ def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
         Truth value, or an array of truth values in the shape of the inputs.
 
     """
-    most = values.number("site.rack_kw_max")
+    most = input_values.number("site.rack_kw_max")
     over = bill.power / racks > most * (1 + 1e-9)
     return over & (most / bill.power * (1 + 1e-9) < 1) if racks < 1 else over
 
@@ -213,30 +216,34 @@ MUCH = 0.2  # share of the price of IT from which a network that is not used is 
 
 
 def scenario_cost(
-    inputs: ResolvedScenario, values: Values, bill: Bill, network: Network, rebates: list[Rebate]
+    inputs: ResolvedScenario,
+    input_values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: list[Rebate],
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
-    failing_parts, left = _failures_of(inputs, values)
+    failing_parts, left = _failures_of(inputs, input_values)
     if inputs.perspective.rents:
         from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
 
-        rent = _comparable_rent_path(inputs, values)
+        rent = _comparable_rent_path(inputs, input_values)
         return _waited(
             inputs,
-            values,
-            cost_of_rent(values, bill, network, rent, system.chips, left, system.chip),
+            input_values,
+            cost_of_rent(input_values, bill, network, rent, system.chips, left, system.chip),
         )
-    broken = failing_parts if inputs.states(REPAIRS, values) else []
-    tenure, holding = inputs.text("site.tenure"), holding_of(inputs, values)
+    broken = failing_parts if inputs.states(REPAIRS, input_values) else []
+    tenure, holding = inputs.text("site.tenure"), holding_of(inputs, input_values)
     cost = cost_of_world(
-        values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
+        input_values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
     )
-    return _waited(inputs, values, cost, holding.own_rates)
+    return _waited(inputs, input_values, cost, holding.own_rates)
 
 
 def owned(
-    inputs: ResolvedScenario, values: Values
+    inputs: ResolvedScenario, input_values: Values
 ) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
     """Return bill of materials, network, rebates, cost and the pricing error.
 
@@ -246,20 +253,29 @@ def owned(
     bill, network = None, None
     try:
         bill = bill_of_materials(
-            inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+            inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
         )
-        refuse_less_than_a_world(inputs, values)
-        network = design_network(inputs, values)
+        refuse_less_than_a_world(inputs, input_values)
+        network = design_network(inputs, input_values)
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
-        refuse_strangers(inputs, values, bill, network)
-        rebates = rebates_on_bill(inputs, values, bill)
-        return bill, network, rebates, scenario_cost(inputs, values, bill, network, rebates), None
+        refuse_strangers(inputs, input_values, bill, network)
+        rebates = rebates_on_bill(inputs, input_values, bill)
+        return (
+            bill,
+            network,
+            rebates,
+            scenario_cost(inputs, input_values, bill, network, rebates),
+            None,
+        )
     except UnavailableError as error:
         return bill, network, [], None, error.with_traceback(None)
 
 
 def _waited(
-    inputs: ResolvedScenario, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()
+    inputs: ResolvedScenario,
+    input_values: Values,
+    cost: Cost,
+    own_rates: frozenset[str] = frozenset(),
 ) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
     if inputs.text("terms.waiting") == "no":
@@ -274,11 +290,11 @@ def _waited(
 
     states = inputs.catalogue.has_part_value
     with scope("cost"):
-        per_chip = waiting_cost(values, inputs.system, cost, inputs.date, states)
+        per_chip = waiting_cost(input_values, inputs.system, cost, inputs.date, states)
     if per_chip is None:
         return cost
     return with_waiting(
-        values,
+        input_values,
         cost,
         per_chip,
         inputs.system.chips,
@@ -287,53 +303,56 @@ def _waited(
     )
 
 
-def _rent_path(inputs: ResolvedScenario, values: Values) -> str:
+def _rent_path(inputs: ResolvedScenario, input_values: Values) -> str:
     """Return the rent that a renter of a scenario's chips pays: one that is set, else the first
     kind of his commitment that is known of them.
     """
     from tco.cost.ledger import COMMITMENTS
 
-    chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
-    paths = [f"parts.{chip}.{name}" for name in names]
+    chip, rent_attributes = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
+    paths = [f"parts.{chip}.{rent_attribute}" for rent_attribute in rent_attributes]
     catalogue_paths = (
         path
-        for name, path in zip(names, paths, strict=True)
-        if inputs.catalogue.has_part_value(chip, name)
+        for rent_attribute, path in zip(rent_attributes, paths, strict=True)
+        if inputs.catalogue.has_part_value(chip, rent_attribute)
     )
     usual = f"parts.{chip}.rent"
-    return next((path for path in paths if values.has(path)), None) or next(
+    return next((path for path in paths if input_values.has(path)), None) or next(
         catalogue_paths, usual if usual in paths else paths[0]
     )
 
 
-def _comparable_rent_path(inputs: ResolvedScenario, values: Values) -> str:
+def _comparable_rent_path(inputs: ResolvedScenario, input_values: Values) -> str:
     """Return the rent of a scenario's chips; one of another publisher than that of the comparison
     it stands in raises `UnavailableError`.
     """
     from tco.cost.ledger import RENTS
 
-    path, publisher = _rent_path(inputs, values), inputs.texts.get(PUBLISHER)
-    if not publisher or values.has(path):
+    path, publisher = _rent_path(inputs, input_values), inputs.texts.get(PUBLISHER)
+    if not publisher or input_values.has(path):
         return path
-    _, chip, name = path.split(".")
-    is_stated = inputs.catalogue.has_part_value(chip, name)
-    if not is_stated or values.input(path).publisher != publisher:
-        origin_text = f"of {values.input(path).publisher}" if is_stated else "stated by nobody"
+    _, chip, rent_attribute = path.split(".")
+    is_stated = inputs.catalogue.has_part_value(chip, rent_attribute)
+    if not is_stated or input_values.input(path).publisher != publisher:
+        origin_text = (
+            f"of {input_values.input(path).publisher}" if is_stated else "stated by nobody"
+        )
         raise UnavailableError(
-            f"{path} ({RENTS[name]}) is {origin_text}, those of the others of {publisher}: left "
+            f"{path} ({RENTS[rent_attribute]}) is {origin_text}, those of the others of "
+            f"{publisher}: left "
             "out, as a "
             "comparison takes one statistic"
         )
     return path
 
 
-def notes_of_rent(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[str]:
+def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) -> list[str]:
     """Return notes on a rent: its range and date, that it is circular, and that it pays for the
     racks twice over.
     """
     from tco.cost.ledger import CIRCULAR, RENTS
 
-    rent_input = values.input(_rent_path(inputs, values))
+    rent_input = input_values.input(_rent_path(inputs, input_values))
     if inputs.shape:
         return []
     span = (
@@ -356,7 +375,7 @@ def notes_of_rent(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[
             f"{rent_input.path} follows from this program's own cost: it is circular, and no ratio "
             "rests on it"
         )
-    years, price = values["terms.life"], bill.price / inputs.system.chips
+    years, price = input_values["terms.life"], bill.price / inputs.system.chips
     if rent_input.value * HOURS * years > 2 * price:
         paid = rent_input.value * HOURS * years
         notes.append(
@@ -378,7 +397,9 @@ def notes_of_network(inputs: ResolvedScenario, cost: Cost, plan: Any) -> list[st
     if not inside or share < MUCH:
         return []
     chosen = "".join(
-        f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic"
+        f", here with nic={variant_value}"
+        for variant_key, variant_value in inputs.system.variant.items()
+        if variant_key == "nic"
     )
     bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
     return [
@@ -405,56 +426,59 @@ def notes_of_cards(inputs: ResolvedScenario, cost: Cost) -> list[str]:
     ]
 
 
-def _parts_that_fail(inputs: ResolvedScenario, values: Values) -> list[Failing]:
+def _parts_that_fail(inputs: ResolvedScenario, input_values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 
     def states(part: str, attribute: str) -> bool:
-        return inputs.catalogue.has_part_value(part, attribute) or values.has(
+        return inputs.catalogue.has_part_value(part, attribute) or input_values.has(
             f"parts.{part}.{attribute}"
         )
 
     with scope("failures"):
-        return failing(values, inputs.system, states)
+        return failing(input_values, inputs.system, states)
 
 
-def _failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing], Quantity]:
+def _failures_of(inputs: ResolvedScenario, input_values: Values) -> tuple[list[Failing], Quantity]:
     """Return the parts that fail, and what failures leave of the hours; what they leave of
     availability may be stated instead.
     """
-    failing_parts = _parts_that_fail(inputs, values)
-    trains, stated = workload_kind(inputs).restarts, inputs.states(AVAILABILITY, values)
+    failing_parts = _parts_that_fail(inputs, input_values)
+    trains, stated = workload_kind(inputs).restarts, inputs.states(AVAILABILITY, input_values)
     with scope("failures"):
-        return failing_parts, values.derived(
+        return failing_parts, input_values.derived(
             "metrics.goodput",
             "",
-            lambda: goodput(values, inputs.system, failing_parts, trains, stated),
+            lambda: goodput(input_values, inputs.system, failing_parts, trains, stated),
         )
 
 
-def notes_of_checkpoints(inputs: ResolvedScenario, values: Values) -> list[str]:
+def notes_of_checkpoints(inputs: ResolvedScenario, input_values: Values) -> list[str]:
     """Return a note where a training job saves for longer than it works."""
     if not workload_kind(inputs).restarts:
         return []
     with paused():
-        return long_checkpoints(values, inputs.system, _parts_that_fail(inputs, values))
+        return long_checkpoints(input_values, inputs.system, _parts_that_fail(inputs, input_values))
 
 
 def _agreements_of(inputs: ResolvedScenario) -> list[Agreement]:
-    return [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
+    return [load_agreement(inputs.catalogue, agreement_name) for agreement_name in inputs.rebates]
 
 
-def rebates_on_bill(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[Rebate]:
+def rebates_on_bill(inputs: ResolvedScenario, input_values: Values, bill: Bill) -> list[Rebate]:
     """Return the rebates on a bill from the owner's supplier agreements.
 
     A warrant may be worth more than the purchases that vest it: its worth follows the share price.
     """
     agreements = in_force_for(_agreements_of(inputs), inputs.owner, inputs.date)
     return [
-        rebate_of(agreement, bill.lines, inputs.system.chips, values) for agreement in agreements
+        rebate_of(agreement, bill.lines, inputs.system.chips, input_values)
+        for agreement in agreements
     ]
 
 
-def excess_notes(inputs: ResolvedScenario, values: Values, rebates: Sequence[Rebate]) -> list[str]:
+def excess_notes(
+    inputs: ResolvedScenario, input_values: Values, rebates: Sequence[Rebate]
+) -> list[str]:
     """Return a note on each agreement that gives back more than is paid."""
     notes = []
     for rebate in rebates if not inputs.shape else ():
@@ -462,7 +486,9 @@ def excess_notes(inputs: ResolvedScenario, values: Values, rebates: Sequence[Reb
         if back <= paid * (1 + 1e-9):
             continue
         prices = [path for path in rebate.inputs if path.startswith(SHARE_PRICES)]
-        cause = "".join(f" at {short_name(path)} {values.number(path):,.2f} USD" for path in prices)
+        cause = "".join(
+            f" at {short_name(path)} {input_values.number(path):,.2f} USD" for path in prices
+        )
         share = f", {back / paid * 100:.0f} % of it" if paid else ""
         notes.append(
             f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it "
@@ -472,7 +498,7 @@ def excess_notes(inputs: ResolvedScenario, values: Values, rebates: Sequence[Reb
 
 
 def refuse_strangers(
-    inputs: ResolvedScenario, values: Values, bill: Bill, network: Network
+    inputs: ResolvedScenario, input_values: Values, bill: Bill, network: Network
 ) -> None:
     """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with
     the cost without it.
@@ -482,7 +508,7 @@ def refuse_strangers(
     for agreement in _agreements_of(inputs):
         if agreement.holder != inputs.owner:
             gross: Quantity = untraced_value(
-                scenario_cost(inputs, values, bill, network, []).per_chip_hour
+                scenario_cost(inputs, input_values, bill, network, []).per_chip_hour
             )
             figure = (
                 f"the gross cost of {gross:.4g} USD a chip-hour"

@@ -32,21 +32,26 @@ def needs_sidecar(inputs: ResolvedScenario) -> bool:
     return inputs.text("site.cooling") == "air" and inputs.system.cooling == "liquid"
 
 
-def holding_of(inputs: ResolvedScenario, values: Values) -> Holding:
+def holding_of(inputs: ResolvedScenario, input_values: Values) -> Holding:
     """Return the owner, rack and site facts that select cost lines."""
     system, catalogue = inputs.system, inputs.catalogue
     cooling = inputs.text("site.cooling")
-    hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None
+    hall = cooling if inputs.states(HALL_RATES[cooling][0], input_values) else None
     battery = any(
         catalogue.has_part_value(part, BATTERY)
         for part, quantity in system.quantity.items()
         if quantity
     )
     design = system.chip if system.owner_pays == BUILT_UP else None
-    backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
-    flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
+    backup, demand = (
+        battery and inputs.states(BACKUP, input_values),
+        inputs.states(DEMAND, input_values),
+    )
+    flash, objects = (
+        inputs.states(path, input_values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY)
+    )
     quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
-    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
+    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, input_values))
     return Holding(
         design,
         network_parts(system),

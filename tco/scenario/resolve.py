@@ -74,23 +74,23 @@ def resolve_scenario(
     _take_date_and_software(inputs, stated)
     if inputs.structure is not None:
         inputs.readings.take(inputs.structure.readings)
-    values = inputs.values()
+    input_values = inputs.values()
     if inputs.system.bare:
-        _size_bare_domain(inputs, values)
+        _size_bare_domain(inputs, input_values)
     if "workload.model" in stated:
         take_checkpoint(inputs, stated)
-    _take_native_formats(inputs, values, stated)
-    if inputs.kind == "training" and not inputs.kept and values.exists(DAYS):
+    _take_native_formats(inputs, input_values, stated)
+    if inputs.kind == "training" and not inputs.kept and input_values.exists(DAYS):
         texts = {
             path: setting.text
             for path, setting in stated.items()
             if path in inputs.settings and setting.many is None
         }
-        _size_cluster(inputs, values, texts)
+        _size_cluster(inputs, input_values, texts)
     if inputs.system.alternatives:
         _choose_parts(inputs, variants)
-    stage("wires", inputs, values, lambda: _refuse_impossible_wires(inputs, values))
-    inputs.judged |= set(values.inputs)
+    stage("wires", inputs, input_values, lambda: _refuse_impossible_wires(inputs, input_values))
+    inputs.judged |= set(input_values.inputs)
     return inputs
 
 
@@ -100,19 +100,19 @@ def _take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     system, source = inputs.system, f"set by the scenario {inputs.scenario.name}"
     is_own = scenario.has_user_settings
     stated = {
-        path: Given(text, system.source, "analyst", system.where, own=False)
-        for path, text in system.settings.items()
+        path: Given(setting_text, system.source, "analyst", system.where, own=False)
+        for path, setting_text in system.settings.items()
     }
-    for path, text in scenario.settings.items():
-        stated[path] = Given(text, source, "assumed", scenario.where, own=is_own)
+    for path, setting_text in scenario.settings.items():
+        stated[path] = Given(setting_text, source, "assumed", scenario.where, own=is_own)
     for path, setting in inputs.settings.items():
         if path in TEXTS:
             stated[path] = given_of(path, setting, inputs.unit_of)
     _, defaults = catalogue.document("defaults", "cluster", "file")
     inputs.texts |= texts_of("cluster", defaults)
     # Terms come before the site, whose prices are of their date.
-    for group, name in reversed(scenario.documents.items()):
-        _read_document(inputs, group, name, stated)
+    for group, group_document in reversed(scenario.documents.items()):
+        _read_document(inputs, group, group_document, stated)
     kind = KINDS.get(inputs.texts.get("workload.kind", ""))
     if kind is not None and kind.defaults:
         defaults_of_kind = catalogue.document_inputs("defaults", kind.defaults, "file", "workload")
@@ -120,8 +120,8 @@ def _take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     for path, setting in inputs.settings.items():
         stated[path] = given_of(path, setting, inputs.unit_of)
     inputs.settings = {path: stated[path].text for path in inputs.settings}
-    for path, text in inputs.kept.items():
-        stated[path] = Given(text, KEPT, "assumed", KEPT, own=False)
+    for path, setting_text in inputs.kept.items():
+        stated[path] = Given(setting_text, KEPT, "assumed", KEPT, own=False)
     for path, setting in stated.items():
         _apply_setting(inputs, path, setting)
     inputs.shape = joint_array_shape(inputs.given)
@@ -131,9 +131,9 @@ def _take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
 def _take_perspective(inputs: ResolvedScenario) -> None:
     """Take in what the perspective states, and who owns the racks."""
     inputs.perspective = load_perspective(inputs.catalogue, inputs.text("terms.perspective"))
-    names = inputs.catalogue.with_base(FOLDER, inputs.perspective.id, "perspective")
-    for name in reversed(names):
-        terms = inputs.catalogue.document_inputs(FOLDER, name, "perspective", "terms")
+    perspective_names = inputs.catalogue.with_base(FOLDER, inputs.perspective.id, "perspective")
+    for perspective_name in reversed(perspective_names):
+        terms = inputs.catalogue.document_inputs(FOLDER, perspective_name, "perspective", "terms")
         inputs.found = {**terms, **inputs.found}
     inputs.texts.setdefault("terms.owner", owner_of(inputs.perspective, inputs.system))
 
@@ -153,13 +153,13 @@ def _take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given
         inputs.found |= stated_by(inputs.catalogue, inputs.system.chip, software)
 
 
-def _size_bare_domain(inputs: ResolvedScenario, values: Values) -> None:
+def _size_bare_domain(inputs: ResolvedScenario, input_values: Values) -> None:
     """Give a chip alone the domain that its settings state."""
-    name = inputs.scenario.system
-    chip = f"parts.{name}"
-    domain = values.structure(f"{chip}.{DOMAIN}")
-    is_point_to_point = values.exists(f"{chip}.point_to_point")
-    inputs.system = bare_system(inputs.catalogue, name, domain, is_point_to_point)
+    chip_id = inputs.scenario.system
+    chip = f"parts.{chip_id}"
+    domain = input_values.structure(f"{chip}.{DOMAIN}")
+    is_point_to_point = input_values.exists(f"{chip}.point_to_point")
+    inputs.system = bare_system(inputs.catalogue, chip_id, domain, is_point_to_point)
 
 
 def _choose_parts(inputs: ResolvedScenario, variants: dict[str, str]) -> None:
@@ -175,21 +175,24 @@ def _choose_parts(inputs: ResolvedScenario, variants: dict[str, str]) -> None:
     )
 
 
-def _size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject) -> None:
+def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: JsonObject) -> None:
     """Take as many chips as train in the days that are asked for."""
     days, tokens, where = (
-        values.structure(DAYS),
-        values.structure(TRAINED),
-        values.input(DAYS).where,
+        input_values.structure(DAYS),
+        input_values.structure(TRAINED),
+        input_values.input(DAYS).where,
     )
     if CHIPS in inputs.settings:
         raise DataError(
             f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"
         )
     inputs.given.pop(CHIPS, None)  # of the scenario
-    key = DAYS, repr((inputs.scenario, sorted(settings.items()), sorted(inputs.variant.items())))
+    cluster_key = (
+        DAYS,
+        repr((inputs.scenario, sorted(settings.items()), sorted(inputs.variant.items()))),
+    )
     chips = inputs.catalogue.once(
-        key, lambda: _chips_for_days(inputs, settings, days, tokens, where)
+        cluster_key, lambda: _chips_for_days(inputs, settings, days, tokens, where)
     )
     inputs.taken = chips
     inputs.found[CHIPS] = inputs.found[CHIPS]._replace(
@@ -212,21 +215,21 @@ def _chips_for_days(
             settings | {DAYS: "0 day", CHIPS: repr(chips)},
             inputs.variant,
         )
-        result = workload_kind(resized).walk(resized, resized.values(), None)
-        rate: float | None = result.rates.get("train_tokens_per_s")
+        training_result = workload_kind(resized).walk(resized, resized.values(), None)
+        rate: float | None = training_result.rates.get("train_tokens_per_s")
         return rate
 
     return chips_in(days, tokens, inputs.system.chips, token_rate, where)
 
 
-def _refuse_impossible_wires(inputs: ResolvedScenario, values: Values) -> None:
+def _refuse_impossible_wires(inputs: ResolvedScenario, input_values: Values) -> None:
     if not inputs.system.bare:
-        refuse_bad_wires(inputs.system, inputs.catalogue, values)
-    refuse_unjoined(inputs.system, inputs.catalogue, values)
+        refuse_bad_wires(inputs.system, inputs.catalogue, input_values)
+    refuse_unjoined(inputs.system, inputs.catalogue, input_values)
 
 
 def _take_native_formats(
-    inputs: ResolvedScenario, values: Values, stated: Mapping[str, Given]
+    inputs: ResolvedScenario, input_values: Values, stated: Mapping[str, Given]
 ) -> None:
     """Take the formats that the chip computes itself where they are asked for, but for those
     that somebody sets.
@@ -238,8 +241,8 @@ def _take_native_formats(
 
         if formats_named(inputs.text("workload.formats")):
             inputs.texts |= {
-                path: text
-                for path, text in native(values, inputs.system.chip).items()
+                path: format_text
+                for path, format_text in native(input_values, inputs.system.chip).items()
                 if path not in stated
             }
     if inputs.structure is not None:
@@ -250,31 +253,38 @@ def _system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> Sy
     """Return the system a scenario names, or the domain of a chip alone, whose size and links
     settings may still change.
     """
-    name = inputs.scenario.system
-    if not is_bare_chip(inputs.catalogue, name):
-        return load_system(inputs.catalogue, name, variant)
+    system_id = inputs.scenario.system
+    if not is_bare_chip(inputs.catalogue, system_id):
+        return load_system(inputs.catalogue, system_id, variant)
     if variant:
         raise DataError(
-            f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen"
+            f"{system_id} is a chip alone and has no variants; {', '.join(variant)} cannot be "
+            "chosen"
         )
-    return bare_system(inputs.catalogue, name, 1, False)
+    return bare_system(inputs.catalogue, system_id, 1, False)
 
 
 def _take_chosen_documents(inputs: ResolvedScenario) -> dict[str, str]:
-    chosen = {group: text for group, text in inputs.settings.items() if group in DOCUMENTS}
-    inputs.settings = {path: text for path, text in inputs.settings.items() if path not in chosen}
+    chosen = {
+        group: document_name
+        for group, document_name in inputs.settings.items()
+        if group in DOCUMENTS
+    }
+    inputs.settings = {
+        path: setting_text for path, setting_text in inputs.settings.items() if path not in chosen
+    }
     return chosen
 
 
 def _read_document(
-    inputs: ResolvedScenario, group: str, name: str, stated: Mapping[str, Given]
+    inputs: ResolvedScenario, group: str, base_name: str, stated: Mapping[str, Given]
 ) -> None:
     """Take in the values and texts of one document, over those of the one it is `base`d on; a
     site's over those of its country at the date.
     """
-    names = inputs.catalogue.with_base(DOCUMENTS[group], name, group)
-    cooling = _site_hall_cooling(inputs, names, stated) if group == "site" else None
-    for document_name in names:
+    document_names = inputs.catalogue.with_base(DOCUMENTS[group], base_name, group)
+    cooling = _site_hall_cooling(inputs, document_names, stated) if group == "site" else None
+    for document_name in document_names:
         _, document = inputs.catalogue.document(DOCUMENTS[group], document_name, group)
         if (country := document.get("country")) is not None:
             date_setting = stated.get("terms.date")
@@ -296,7 +306,7 @@ def _read_document(
         inputs.texts["site.cooling"] = cooling
 
 
-def _document_texts(catalogue: Catalogue, group: str, name: str) -> dict[str, str]:
+def _document_texts(catalogue: Catalogue, group: str, document_name: str) -> dict[str, str]:
     """Return the texts of a document by path.
 
     Raises:
@@ -304,7 +314,7 @@ def _document_texts(catalogue: Catalogue, group: str, name: str) -> dict[str, st
             no shipped one.
 
     """
-    path, document = catalogue.document(DOCUMENTS[group], name, group)
+    path, document = catalogue.document(DOCUMENTS[group], document_name, group)
     texts = texts_of(group, document)
     if making.get() and catalogue.is_overlay(path):
         shipped_files = (catalogue.folders[0] / DOCUMENTS[group]).glob("*.toml")
@@ -317,10 +327,12 @@ def _document_texts(catalogue: Catalogue, group: str, name: str) -> dict[str, st
 
 
 def _site_hall_cooling(
-    inputs: ResolvedScenario, names: Sequence[str], stated: Mapping[str, Given]
+    inputs: ResolvedScenario, site_names: Sequence[str], stated: Mapping[str, Given]
 ) -> str | None:
     """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
-    documents = [inputs.catalogue.document("sites", name, "site")[1] for name in names]
+    documents = [
+        inputs.catalogue.document("sites", site_name, "site")[1] for site_name in site_names
+    ]
     cooling_setting = stated.get("site.cooling")
     cooling = hall_cooling(
         documents,
@@ -346,7 +358,7 @@ def _apply_setting(inputs: ResolvedScenario, path: str, setting: Given) -> None:
 
 def system_inputs(
     catalogue: Catalogue,
-    name: str,
+    system_name: str,
     set: Mapping[str, str],  # noqa: A002 - the name of the option
     variant: Mapping[str, str],
 ) -> ResolvedScenario:
@@ -354,16 +366,16 @@ def system_inputs(
 
     Args:
         catalogue: Holds the documents, parts and rows.
-        name: Id of the system or of a bare chip; `ID@key=value,...` also names variants.
+        system_name: Id of the system or of a bare chip; `ID@key=value,...` also names variants.
         set: Values by input path, as a user sets them.
-        variant: Variants of the system by key; they win over variants in `name`.
+        variant: Variants of the system by key; they win over variants in `system_name`.
 
     Raises:
         DataError: The id, a variant, a path or a value is unknown.
 
     """
-    system, _, variants = name.partition("@")
-    chosen = {**variants_of(variants, name), **variant}
+    system, _, variants = system_name.partition("@")
+    chosen = {**variants_of(variants, system_name), **variant}
     if not is_bare_chip(catalogue, system):
         load_system(catalogue, system, chosen)
     return resolve_scenario(catalogue, headline_scenario(system, system, {}), dict(set), chosen)

@@ -186,30 +186,32 @@ class ResolvedScenario:
         of documents.
         """
         group, _, rest = path.partition(".")
-        name, _, last = rest.rpartition(".")
-        if group == "parts" and name:
-            return self.catalogue.part_input(name, last, self.date)
-        if group == "shares" and name:
-            return self.catalogue.share_price(name, self.date)
+        subject_id, _, last = rest.rpartition(".")
+        if group == "parts" and subject_id:
+            return self.catalogue.part_input(subject_id, last, self.date)
+        if group == "shares" and subject_id:
+            return self.catalogue.share_price(subject_id, self.date)
         if group == "rebates" and last == "vested":
-            return self.catalogue.vested(name, self.date)
+            return self.catalogue.vested(subject_id, self.date)
         if group == "rebates" and last == "reachable":
-            return self.catalogue.reachable(name, self.date)
+            return self.catalogue.reachable(subject_id, self.date)
         if (
             group == "performance"
-            and {(name, last), (self.catalogue.kind_of(name), last)}
+            and {(subject_id, last), (self.catalogue.kind_of(subject_id), last)}
             & self.catalogue.calibration_rows.keys()
         ):
-            return self.catalogue.practice(name, last)
+            return self.catalogue.practice(subject_id, last)
         return None
 
     def documented(self, path: str) -> Input:
         """Return the input of a path that a document of its own holds; any other path raises
         `DataError`.
         """
-        group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
-        if group in ("performance", "rebates") and name:
-            self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
+        group, document_id = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
+        if group in ("performance", "rebates") and document_id:
+            self.found |= self.catalogue.document_inputs(
+                group, document_id, group, f"{group}.{document_id}"
+            )
             if path in self.found:
                 return self.found[path]
         if group in ("money", "failures", "carbon", "site", "cluster"):
@@ -218,18 +220,21 @@ class ResolvedScenario:
                 return self.found[path]
         raise unknown("input path", path, self.known_paths())
 
-    def unused(self, values: Values) -> list[str]:
+    def unused(self, input_values: Values) -> list[str]:
         """Return the paths the user has set to no effect; a path that is no input at all raises
         `DataError`.
         """
-        idle = values.check_given(self.is_known)
+        idle = input_values.check_given(self.is_known)
         for path in idle:  # a bad value is refused whether or not something rests on it
-            values.override(path, self.unit_of(path), values.given[path])
+            input_values.override(path, self.unit_of(path), input_values.given[path])
         return [path for path in idle if path not in self.judged and path in self.settings]
 
-    def unused_notes(self, values: Values, subject: str) -> list[str]:
+    def unused_notes(self, input_values: Values, subject: str) -> list[str]:
         """Return a note on each setting that moves nothing of a subject, such as "this bill"."""
-        return [f"{path} is set, but {subject} does not rest on it" for path in self.unused(values)]
+        return [
+            f"{path} is set, but {subject} does not rest on it"
+            for path in self.unused(input_values)
+        ]
 
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, whether or not the catalogue has a value
@@ -244,28 +249,31 @@ class ResolvedScenario:
         return [
             *self.found,
             *TEXTS,
-            *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows),
+            *(
+                f"parts.{part}.{attribute_name}"
+                for part, attribute_name in self.catalogue.part_rows
+            ),
             f"parts.{self.system.chip}.price",  # that a chip built up from parts takes too
         ]
 
-    def states(self, path: str, values: Values) -> bool:
+    def states(self, path: str, input_values: Values) -> bool:
         """Say whether a document of the scenario or a setting gives an input that need not be
         there.
         """
-        return path in self.found or values.has(path)
+        return path in self.found or input_values.has(path)
 
     def is_known(self, path: str) -> bool:
         """Say whether a path is an input, even if this scenario does not rest on it."""
         group, _, rest = path.partition(".")
-        name, _, last = rest.rpartition(".")
+        subject_id, _, last = rest.rpartition(".")
         if group == "parts":
-            return name in self.catalogue.parts and (group, last) in input_attributes()
-        if group in ("shares", "rebates", "performance") and name:
+            return subject_id in self.catalogue.parts and (group, last) in input_attributes()
+        if group in ("shares", "rebates", "performance") and subject_id:
             try:
                 return self.resolve(path).path == path
             except DataError:
                 return False
-        return path in self.found or (not name and (group, last) in input_attributes())
+        return path in self.found or (not subject_id and (group, last) in input_attributes())
 
 
 @cache

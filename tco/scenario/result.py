@@ -92,12 +92,12 @@ def origin_of(
     documents: dict[str, str],
     settings: dict[str, str],
     variant: dict[str, str],
-    data: str,
+    data_hash: str,
     formulas: dict[str, str],
     by: str,
 ) -> Origin:
     """Return an origin of which everything is known."""
-    return Origin(documents, settings, variant, lambda: data, lambda: formulas, by)
+    return Origin(documents, settings, variant, lambda: data_hash, lambda: formulas, by)
 
 
 @dataclass(slots=True, repr=False)
@@ -143,9 +143,9 @@ class Result:
             "step_s",
         )
         figures = [
-            f"{name}={value:.6g}"
-            for name in metric_names
-            if isinstance(value := self.metrics.get(name), float)
+            f"{metric_name}={metric_value:.6g}"
+            for metric_name in metric_names
+            if isinstance(metric_value := self.metrics.get(metric_name), float)
         ]
         return f"Result({', '.join([repr(self.scenario), repr(self.system), *figures])})"
 
@@ -161,10 +161,10 @@ class Result:
         """Write the result to a JSON file that `load_result` reads and that stands for a scenario
         in `compare`, `diff` and `baseline`.
         """
-        text = json.dumps(
+        result_text = json.dumps(
             saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json
         )
-        write_atomically(Path(path), text + "\n")
+        write_atomically(Path(path), result_text + "\n")
 
     @property
     def costless(self) -> str:
@@ -225,13 +225,13 @@ class Result:
         They distinguish the result from other results and suffice to compute it again.
         """
         site = self.origin.documents.get("site") if self.origin else None
-        names = {
+        context_fields = {
             "scenario": self.scenario,
             "system": self.system,
             "date": self.texts.get("terms.date"),
             "site": site,
         }
-        return {**names, "set": in_words(set_of(self))}
+        return {**context_fields, "set": in_words(set_of(self))}
 
     def to_frame(self) -> Any:
         """Return metric, value and unit as a pandas data frame, and in each row what they are
@@ -239,30 +239,32 @@ class Result:
         """
         import pandas as pd
 
-        rows = [
-            (name, value, METRICS[name].unit, *self.context.values())
-            for name, value in self.metrics.items()
+        metric_rows = [
+            (metric_name, metric_value, METRICS[metric_name].unit, *self.context.values())
+            for metric_name, metric_value in self.metrics.items()
         ]
-        return pd.DataFrame(rows, columns=["metric", "value", "unit", *self.context]).set_index(
-            "metric"
-        )
+        return pd.DataFrame(
+            metric_rows, columns=["metric", "value", "unit", *self.context]
+        ).set_index("metric")
 
 
-def set_of(result: Result) -> dict[str, str]:
+def set_of(scenario_result: Result) -> dict[str, str]:
     """Return the settings that a result rests on, as `--set` takes them.
 
     Args:
-        result: Result of an evaluation.
+        scenario_result: Result of an evaluation.
 
     Returns:
         Text or quantity with unit, by input path; empty for a result without an origin.
 
     """
     settings = {}
-    for path in result.origin.settings if result.origin else ():
-        if path in result.texts:
-            settings[path] = result.texts[path]
-        elif path in result.inputs and (shown_quantity := result.inputs[path].shown):
+    for path in scenario_result.origin.settings if scenario_result.origin else ():
+        if path in scenario_result.texts:
+            settings[path] = scenario_result.texts[path]
+        elif path in scenario_result.inputs and (
+            shown_quantity := scenario_result.inputs[path].shown
+        ):
             settings[path] = f"{shown_quantity[0]!r} {shown_quantity[1]}".rstrip()
     return settings
 
@@ -274,15 +276,17 @@ def in_words(values_by_name: JsonMapping) -> str:
         values_by_name: Values by name, written as `name=value` with semicolons between.
 
     """
-    return ";".join(f"{name}={value}" for name, value in values_by_name.items())
+    return ";".join(
+        f"{setting_name}={setting_value}" for setting_name, setting_value in values_by_name.items()
+    )
 
 
-def saved_document(result: Result) -> JsonObject:
+def saved_document(scenario_result: Result) -> JsonObject:
     """Return the content of the file of a result, the same for equal results."""
-    origin, report = result.origin, result.report
+    origin, report = scenario_result.origin, scenario_result.report
     if origin is None:
         raise ValueError("a result that was not evaluated cannot be saved")
-    if any(np.ndim(value) for value in result.metrics.values()):
+    if any(np.ndim(metric_value) for metric_value in scenario_result.metrics.values()):
         raise DataError(
             "a result of many values asked together cannot be saved: save that of one, or the "
             "metrics"
@@ -291,29 +295,41 @@ def saved_document(result: Result) -> JsonObject:
         "schema": SCHEMA,
         "tco_version": origin.version,
         "data_hash": origin.data_hash(),
-        **{name: getattr(result, name) for name in FOUND},
+        **{field_name: getattr(scenario_result, field_name) for field_name in FOUND},
         "documents": origin.documents,
         "overrides": {"set": origin.settings, "variant": origin.variant},
-        "plan": plain_plan(result.plan),
+        "plan": plain_plan(scenario_result.plan),
         "structure": None
-        if result.structure is None
-        else {name: getattr(result.structure, name) for name in DECIDED},
-        "metrics": {name: result.metrics.get(name) for name in METRICS},
-        **{name: getattr(result, name) for name in KEPT},
-        "lines": [line._asdict() for line in result.lines],
+        if scenario_result.structure is None
+        else {
+            decision_name: getattr(scenario_result.structure, decision_name)
+            for decision_name in DECIDED
+        },
+        "metrics": {
+            metric_name: scenario_result.metrics.get(metric_name) for metric_name in METRICS
+        },
+        **{field_name: getattr(scenario_result, field_name) for field_name in KEPT},
+        "lines": [line._asdict() for line in scenario_result.lines],
         "bill": None
-        if result.bill is None
-        else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
-        "rebates": [rebate._asdict() for rebate in result.rebates],
+        if scenario_result.bill is None
+        else {
+            **scenario_result.bill._asdict(),
+            "lines": [asdict(line) for line in scenario_result.bill.lines],
+        },
+        "rebates": [rebate._asdict() for rebate in scenario_result.rebates],
         "inputs": {
             path: result_input._asdict() | {"where": _portable_location(result_input.where)}
-            for path, result_input in sorted(result.inputs.items())
+            for path, result_input in sorted(scenario_result.inputs.items())
         },
-        "standing": result.standing._asdict(),
-        "ages": result.ages._asdict(),
+        "standing": scenario_result.standing._asdict(),
+        "ages": scenario_result.ages._asdict(),
         "report": {
             "plan": report.plan,
-            "search": {name: count for name, count in report.search.items() if name != "seconds"},
+            "search": {
+                search_count: count
+                for search_count, count in report.search.items()
+                if search_count != "seconds"
+            },
             "runner_up": report.runner_up,
             "margin": report.margin,
             "memory": report.memory,
@@ -326,9 +342,9 @@ def _portable_location(where: str) -> str:
     return where.removeprefix(f"{data_directory().parent}/")
 
 
-def in_json(value: Any) -> Any:
+def in_json(numpy_value: Any) -> Any:
     """Return a number or an array of numpy as JSON has it."""
-    return value.tolist()
+    return numpy_value.tolist()
 
 
 # What the same work is, whoever does it and however: what is asked for, not the formats, the
@@ -345,14 +361,19 @@ WORK = (
     "global_batch",
     "sequence_length",
 )
-SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" for name in WORK))
+SAME = (
+    "terms.date",
+    "terms.perspective",
+    "terms.owner",
+    *(f"workload.{work_input}" for work_input in WORK),
+)
 
 
-def why_incomparable(result: Result, other_result: Result) -> str | None:
+def why_incomparable(scenario_result: Result, other_result: Result) -> str | None:
     """Return the reason why two results must not be compared.
 
     Args:
-        result: First result.
+        scenario_result: First result.
         other_result: Second result.
 
     Returns:
@@ -360,16 +381,17 @@ def why_incomparable(result: Result, other_result: Result) -> str | None:
 
     """
     for path in SAME:
-        if _comparable_value(result, path) != _comparable_value(other_result, path):
+        if _comparable_value(scenario_result, path) != _comparable_value(other_result, path):
             return (
-                f"its {path} is {_input_text(result, path)}, that of {other_result.scenario} "
+                f"its {path} is {_input_text(scenario_result, path)}, that of "
+                f"{other_result.scenario} "
                 f"{_input_text(other_result, path)}"
             )
     circular = next(
         (
             compared_result
-            for compared_result in (result, other_result)
-            if result is not other_result
+            for compared_result in (scenario_result, other_result)
+            if scenario_result is not other_result
             and any(CIRCULAR in line.sources for line in compared_result.lines)
         ),
         None,
@@ -381,19 +403,19 @@ def why_incomparable(result: Result, other_result: Result) -> str | None:
     )
 
 
-def _comparable_value(result: Result, path: str) -> Any:
+def _comparable_value(scenario_result: Result, path: str) -> Any:
     if path == "terms.date":
-        return period(result.texts[path], path).last
-    result_input = result.inputs.get(path)
-    return result.texts.get(path) if result_input is None else result_input.value
+        return period(scenario_result.texts[path], path).last
+    result_input = scenario_result.inputs.get(path)
+    return scenario_result.texts.get(path) if result_input is None else result_input.value
 
 
-def _input_text(result: Result, path: str) -> str:
-    result_input = result.inputs.get(path)
+def _input_text(scenario_result: Result, path: str) -> str:
+    result_input = scenario_result.inputs.get(path)
     if result_input is None:
-        return result.texts.get(path, "not stated")
-    value, unit = result_input.shown or (result_input.value, result_input.unit)
-    return f"{value:g} {unit}".rstrip()
+        return scenario_result.texts.get(path, "not stated")
+    shown_value, unit = result_input.shown or (result_input.value, result_input.unit)
+    return f"{shown_value:g} {unit}".rstrip()
 
 
 UNSTATED = {  # metrics that rest on what not every chip and site has
@@ -406,35 +428,48 @@ UNSTATED = {  # metrics that rest on what not every chip and site has
 }
 
 
-def why_absent(result: Result, metric: str) -> str:
+def why_absent(scenario_result: Result, metric: str) -> str:
     """Return the reason why a metric of a result has no value.
 
     The reason is another kind of work, no plan, no cost, no baseline, or an input that nobody
     states.
 
     Args:
-        result: Result of an evaluation.
+        scenario_result: Result of an evaluation.
         metric: Name of a metric without a value.
 
     """
-    kind, kinds = result.texts["workload.kind"], metric_workload_kinds(metric)
+    kind, kinds = scenario_result.texts["workload.kind"], metric_workload_kinds(metric)
     if kind not in kinds:
         return (
             "it is of a workload that "
             f"{' or '.join(KINDS[kind_id].does for kind_id in sorted(kinds))}, "
             f"this one {KINDS[kind].does}"
         )
-    if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
-        return result.serving.reason
-    if result.costless:
+    if (
+        metric in PERFORMANCE
+        and scenario_result.serving is not None
+        and scenario_result.serving.reason
+    ):
+        return scenario_result.serving.reason
+    if scenario_result.costless:
         return next(
-            (note for note in result.notes if note.startswith((result.costless, "does not fit"))),
+            (
+                note
+                for note in scenario_result.notes
+                if note.startswith((scenario_result.costless, "does not fit"))
+            ),
             "a chip alone has no cost",
         )
     about = "performance per cost" if metric in RATIOS else metric
     # such as no finite number
     note_text = next(
-        (note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), ""
+        (
+            note.partition(": ")[2]
+            for note in scenario_result.notes
+            if about in note.partition(": ")[0]
+        ),
+        "",
     )
     usual = (
         "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
@@ -460,12 +495,12 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
 
-def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
+def chip_figures(inputs: ResolvedScenario, input_values: Values) -> Figures:
     """Return the peaks, memory and intensities of a system's chip.
 
     Args:
         inputs: Scenario with its documents and system.
-        values: Inputs by path.
+        input_values: Inputs by path.
 
     Returns:
         Figures of a chip and sums over its scale-up domain: peaks in FLOP/s by number format, HBM
@@ -476,29 +511,31 @@ def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
     system = inputs.system
     figures = Figures(domain={"chips": system.chips})
     capacity = _chip_attribute_or_none(
-        figures, inputs.catalogue, values, system.chip, "hbm_capacity"
+        figures, inputs.catalogue, input_values, system.chip, "hbm_capacity"
     )
     bandwidth = _chip_attribute_or_none(
-        figures, inputs.catalogue, values, system.chip, "hbm_bandwidth"
+        figures, inputs.catalogue, input_values, system.chip, "hbm_bandwidth"
     )
-    for name in FORMATS:
+    for format_name in FORMATS:
         peak = _chip_attribute_or_none(
-            figures, inputs.catalogue, values, system.chip, f"peak_{name}"
+            figures, inputs.catalogue, input_values, system.chip, f"peak_{format_name}"
         )
-        figures.chip[f"peak_{name}_flop_per_s"] = peak
-        figures.domain[f"peak_{name}_flop_per_s"] = (
+        figures.chip[f"peak_{format_name}_flop_per_s"] = peak
+        figures.domain[f"peak_{format_name}_flop_per_s"] = (
             None if peak is None else domain_peak(system.chips, peak)
         )
-        figures.chip[f"flop_per_byte_{name}"] = (
+        figures.chip[f"flop_per_byte_{format_name}"] = (
             machine_balance(peak, bandwidth) if peak and bandwidth else None
         )
         if peak == 0:
-            figures.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
+            figures.notes.append(
+                f"flop_per_byte_{format_name}: {system.chip} computes no {format_name.upper()}"
+            )
     figures.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
     if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
         part = f"parts.{system.chip}"
         figures.chip["logical_device_bytes"] = device_capacity(
-            capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"]
+            capacity, input_values[f"{part}.cores_per_device"], input_values[f"{part}.cores"]
         )
     figures.domain["hbm_bytes"] = (
         None if capacity is None else joint_capacity(system.chips, capacity)
@@ -510,11 +547,11 @@ def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
 
 
 def _chip_attribute_or_none(
-    figures: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str
+    figures: Figures, catalogue: Catalogue, input_values: Values, chip: str, attribute: str
 ) -> Any:
     """Return an attribute of the chip; one that nobody states is None, and noted."""
     path = f"parts.{chip}.{attribute}"
-    if values.has(path) or catalogue.has_part_value(chip, attribute):
-        return values[path]
+    if input_values.has(path) or catalogue.has_part_value(chip, attribute):
+        return input_values[path]
     figures.notes.append(f"{path} is missing, so what follows from it is not computed")
     return None

@@ -86,48 +86,59 @@ FIELDS: dict[type, dict[str, str]] = {
 }
 
 
-def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def _is_finite_number(cell_value: Any) -> bool:
+    return (
+        isinstance(cell_value, (int, float))
+        and not isinstance(cell_value, bool)
+        and math.isfinite(cell_value)
+    )
 
 
 HOLDS: dict[str, Callable[[Any], bool]] = {
-    "a text": lambda value: isinstance(value, str),
-    "a text or null": lambda value: value is None or isinstance(value, str),
+    "a text": lambda cell_value: isinstance(cell_value, str),
+    "a text or null": lambda cell_value: cell_value is None or isinstance(cell_value, str),
     NUMBER: _is_finite_number,
-    MAYBE: lambda value: value is None or _is_finite_number(value),
-    MONTHS: lambda value: isinstance(value, int) and _is_finite_number(value) and value >= 0,
-    YEARS: lambda value: _is_finite_number(value) and 0 < value <= 100,
-    FLAG: lambda value: isinstance(value, bool),
-    LIST: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
-    SHOWN: lambda value: (
-        value is None
+    MAYBE: lambda cell_value: cell_value is None or _is_finite_number(cell_value),
+    MONTHS: lambda cell_value: (
+        isinstance(cell_value, int) and _is_finite_number(cell_value) and cell_value >= 0
+    ),
+    YEARS: lambda cell_value: _is_finite_number(cell_value) and 0 < cell_value <= 100,
+    FLAG: lambda cell_value: isinstance(cell_value, bool),
+    LIST: lambda cell_value: (
+        isinstance(cell_value, list) and all(isinstance(list_text, str) for list_text in cell_value)
+    ),
+    SHOWN: lambda cell_value: (
+        cell_value is None
         or (
-            isinstance(value, list)
-            and len(value) == 2
-            and _is_finite_number(value[0])
-            and isinstance(value[1], str)
+            isinstance(cell_value, list)
+            and len(cell_value) == 2
+            and _is_finite_number(cell_value[0])
+            and isinstance(cell_value[1], str)
         )
     ),
-    KIND: lambda value: value in RANK,
-    DIRECT: lambda value: value in DIRECTNESS,
-    "a table": lambda value: isinstance(value, dict),
-    "a table or null": lambda value: value is None or isinstance(value, dict),
-    "a list": lambda value: isinstance(value, list),
-    "a table of texts": lambda value: (
-        isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    KIND: lambda cell_value: cell_value in RANK,
+    DIRECT: lambda cell_value: cell_value in DIRECTNESS,
+    "a table": lambda cell_value: isinstance(cell_value, dict),
+    "a table or null": lambda cell_value: cell_value is None or isinstance(cell_value, dict),
+    "a list": lambda cell_value: isinstance(cell_value, list),
+    "a table of texts": lambda cell_value: (
+        isinstance(cell_value, dict)
+        and all(isinstance(table_text, str) for table_text in cell_value.values())
     ),
-    READINGS: lambda value: (
-        isinstance(value, dict)
+    READINGS: lambda cell_value: (
+        isinstance(cell_value, dict)
         and all(
-            isinstance(reading, bool) or _is_finite_number(reading) for reading in value.values()
+            isinstance(reading, bool) or _is_finite_number(reading)
+            for reading in cell_value.values()
         )
     ),
-    "a table of numbers": lambda value: (
-        isinstance(value, dict) and all(_is_finite_number(number) for number in value.values())
+    "a table of numbers": lambda cell_value: (
+        isinstance(cell_value, dict)
+        and all(_is_finite_number(number) for number in cell_value.values())
     ),
-    "a table of numbers or nulls": lambda value: (
-        isinstance(value, dict)
-        and all(number is None or _is_finite_number(number) for number in value.values())
+    "a table of numbers or nulls": lambda cell_value: (
+        isinstance(cell_value, dict)
+        and all(number is None or _is_finite_number(number) for number in cell_value.values())
     ),
 }
 TOP = {
@@ -163,7 +174,7 @@ def load_result(path: str | Path) -> Result:
     document, where = saved(Path(path)), str(path)
     _hold_result(document, where)
     report, overrides = document["report"], document["overrides"]
-    versions = (document[name] for name in ("data_hash", "formulas", "tco_version"))
+    versions = (document[origin_field] for origin_field in ("data_hash", "formulas", "tco_version"))
     input_records = records(Input, document["inputs"].values(), f"{where}: inputs")
     inputs = dict(zip(document["inputs"], input_records, strict=True))
     if making.get() and any(result_input.overlay for result_input in inputs.values()):
@@ -172,9 +183,9 @@ def load_result(path: str | Path) -> Result:
             "expected a scenario"
         )
     return Result(
-        **{name: document[name] for name in (*FOUND, *KEPT)},
+        **{document_field: document[document_field] for document_field in (*FOUND, *KEPT)},
         # a metric that is newer than the file has no value
-        metrics={name: document["metrics"].get(name) for name in METRICS},
+        metrics={metric_name: document["metrics"].get(metric_name) for metric_name in METRICS},
         lines=[
             _cost_line(cells, inputs, f"{where}: lines {number}")
             for number, cells in enumerate(document["lines"], 1)
@@ -280,32 +291,42 @@ def hold(table: JsonObject, kinds_by_key: dict[str, str], where: str) -> None:
         DataError: A key is missing, or its value is of another kind.
 
     """
-    for key, kind in kinds_by_key.items():
-        if key not in table:
+    for table_key, kind in kinds_by_key.items():
+        if table_key not in table:
             raise DataError(
-                f"{where}: the key {key!r} is missing, expected {kind}; save the result again"
+                f"{where}: the key {table_key!r} is missing, expected {kind}; save the result again"
             )
-        if not HOLDS[kind](table[key]):
-            raise DataError(f"{where}: {key} is {str(table[key])[:60]!r}, expected {kind}")
+        if not HOLDS[kind](table[table_key]):
+            raise DataError(
+                f"{where}: {table_key} is {str(table[table_key])[:60]!r}, expected {kind}"
+            )
 
 
 def _record(cls: type, cells: Any, where: str) -> Any:
     """Return one record, its lists as tuples."""
-    names = getattr(cls, "_fields", None) or cls.__slots__  # type: ignore[attr-defined]
+    field_names = getattr(cls, "_fields", None) or cls.__slots__  # type: ignore[attr-defined]
     if not isinstance(cells, dict):
         raise DataError(f"{where}: {str(cells)[:60]!r}, expected a table")
-    hold(cells, {name: FIELDS[cls].get(name, "a text") for name in names}, where)
+    hold(
+        cells,
+        {field_name: FIELDS[cls].get(field_name, "a text") for field_name in field_names},
+        where,
+    )
     return cls(
         **{
-            name: tuple(cells[name]) if isinstance(cells[name], list) else cells[name]
-            for name in names
+            field_name: tuple(cells[field_name])
+            if isinstance(cells[field_name], list)
+            else cells[field_name]
+            for field_name in field_names
         }
     )
 
 
-def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
+def records(cls: type, record_tables: Iterable[Any], where: str) -> list[Any]:
     """Return a list of records."""
-    return [_record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
+    return [
+        _record(cls, cells, f"{where} {number}") for number, cells in enumerate(record_tables, 1)
+    ]
 
 
 def _cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:

@@ -111,7 +111,7 @@ def serve_draws(
 
     """
     count, speeds = question.count, question.speeds
-    results = [
+    speed_results = [
         DrawResults({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)
     ]
     for arithmetic in arithmetics:
@@ -122,11 +122,11 @@ def serve_draws(
             selected, arithmetic, arithmetics[arithmetic.leader], plan, trace
         ).cached()
         draws = [_positions_in(which, part) for part in parts]
-        for index, (result, choice) in enumerate(zip(results, choices, strict=True)):
+        for index, (speed_result, choice) in enumerate(zip(speed_results, choices, strict=True)):
             metrics = _metrics_of(arithmetic, selected, choice, draws, RATE if index else "")
-            result.meets[which], result.batch[which] = choice.meets, choice.batch
-            scatter_into(result.metrics, metrics, which, count)
-    return results
+            speed_result.meets[which], speed_result.batch[which] = choice.meets, choice.batch
+            scatter_into(speed_result.metrics, metrics, which, count)
+    return speed_results
 
 
 def _positions_in(which: AnyArray, draws: AnyArray) -> AnyArray:
@@ -144,12 +144,17 @@ def _metrics_of(
 ) -> dict[str, FloatArray]:
     """Return the metrics of draws from what their workload comes to, or one metric `only`."""
     kernel, count = arithmetic.kernel, selected.count
-    rows = arithmetic.rate_rows if only else range(len(arithmetic.border))
-    values = kernel.values(selected.drawn) | {
-        arithmetic.border[row]: array for row, array in zip(rows, choice.workload, strict=True)
+    border_rows = arithmetic.rate_rows if only else range(len(arithmetic.border))
+    kernel_values = kernel.values(selected.drawn) | {
+        arithmetic.border[border_row]: array
+        for border_row, array in zip(border_rows, choice.workload, strict=True)
     }
     requested = [
-        {name: position for name, position in positions.items() if not only or name == only}
+        {
+            metric_name: position
+            for metric_name, position in positions.items()
+            if not only or metric_name == only
+        }
         for positions in arithmetic.metrics
     ]
     # where failures leave no hour in which anything makes progress, nothing has a price
@@ -160,15 +165,17 @@ def _metrics_of(
                 ([*positions.values()], part)
                 for positions, part in zip(requested, draws, strict=True)
             ],
-            values,
+            kernel_values,
             count,
         )
     metrics: dict[str, FloatArray] = {}
     for positions, part, arrays in zip(requested, draws, outputs, strict=True):
         scatter_into(metrics, dict(zip(positions, arrays, strict=True)), part, count)
     return {
-        name: np.where(endless, np.nan, array) if (endless := np.isinf(array)).any() else array
-        for name, array in metrics.items()
+        metric_name: np.where(endless, np.nan, array)
+        if (endless := np.isinf(array)).any()
+        else array
+        for metric_name, array in metrics.items()
     }
 
 
@@ -177,9 +184,9 @@ def metric_arithmetics(trace: Trace, drawn: Sequence[str]) -> list[MetricArithme
     """Return the arithmetic of groups of draws, those together whose plans are chosen together."""
     traced = trace()
     alike: dict[Any, list[int]] = {}
-    for index, (lot, names) in enumerate(traced):
-        key = id(lot), tuple(sorted(_targets(names).items()))
-        alike.setdefault(key, []).append(index)
+    for index, (lot, step_names) in enumerate(traced):
+        choice_key = id(lot), tuple(sorted(_targets(step_names).items()))
+        alike.setdefault(choice_key, []).append(index)
     first: dict[int, int] = {}
     leaders = [first.setdefault(lot, position) for position, (lot, _) in enumerate(alike)]
     return [
@@ -213,25 +220,32 @@ def _arithmetic_of(
         leader,
         [program.identity(step).hex() for step in steps],
         leaves,
-        [row for row, position in enumerate(border) if position in rate_border],
+        [border_row for border_row, position in enumerate(border) if position in rate_border],
         [place_of.get(full.made[position], -1) for position in border],
         [
-            {name: place_of[full.made[position]] for name, position in positions.items()}
+            {
+                metric_name: place_of[full.made[position]]
+                for metric_name, position in positions.items()
+            }
             for positions in metrics
         ],
         kernel,
     )
 
 
-def _targets(names: Mapping[str, int]) -> dict[str, int]:
-    return {name: position for name, position in names.items() if not name.startswith(METRIC)}
-
-
-def _metric_places(names: Mapping[str, int]) -> dict[str, int]:
+def _targets(step_names: Mapping[str, int]) -> dict[str, int]:
     return {
-        name.removeprefix(METRIC): position
-        for name, position in names.items()
-        if name.startswith(METRIC)
+        step_name: position
+        for step_name, position in step_names.items()
+        if not step_name.startswith(METRIC)
+    }
+
+
+def _metric_places(step_names: Mapping[str, int]) -> dict[str, int]:
+    return {
+        step_name.removeprefix(METRIC): position
+        for step_name, position in step_names.items()
+        if step_name.startswith(METRIC)
     }
 
 
@@ -245,14 +259,14 @@ def _border(traced: Sequence[tuple[Lot, Mapping[str, int]]], indices: Sequence[i
 
 
 def cached_arithmetics(
-    key: Sequence[bytes], make: Callable[[], list[MetricArithmetic]]
+    cache_key: Sequence[bytes], make: Callable[[], list[MetricArithmetic]]
 ) -> list[MetricArithmetic]:
     """Return the cached arithmetic of a question, or make and cache it."""
 
     def make_arrays() -> list[AnyArray]:
         return [text_array(json.dumps([arithmetic.to_json() for arithmetic in make()]))]
 
-    (packed,) = cached_arrays(key, make_arrays)
+    (packed,) = cached_arrays(cache_key, make_arrays)
     return [MetricArithmetic.from_json(fields) for fields in json.loads(packed.tobytes())]
 
 
@@ -263,7 +277,9 @@ def text_array(text: str) -> AnyArray:
 
 def names_a_file(texts: Mapping[str, Any]) -> bool:
     """Say whether any text names a file or folder that exists."""
-    return any(isinstance(text, str) and os.path.exists(text) for text in texts.values())
+    return any(
+        isinstance(input_text, str) and os.path.exists(input_text) for input_text in texts.values()
+    )
 
 
 # ---------------------------------------------------------------- plan and batch of draws
@@ -330,39 +346,39 @@ class ServingChoice:
         """Return all that the choice rests on, beside the code: arithmetic, numbers and draws."""
         arithmetic, pilots = self.arithmetic, selected.pilots or {}
         fields = arithmetic.identities, arithmetic.rate_rows, selected.solve, tuple(selected.speeds)
-        key = [repr(fields).encode(), repr(self.leader.identities).encode()]
+        choice_key = [repr(fields).encode(), repr(self.leader.identities).encode()]
         for path, identity, number in sorted({*arithmetic.leaves, *self.leader.leaves}):
-            key.append(identity.encode())
+            choice_key.append(identity.encode())
             if path in selected.drawn:
-                key += [selected.drawn[path].tobytes(), pilots[path].tobytes()]
+                choice_key += [selected.drawn[path].tobytes(), pilots[path].tobytes()]
             else:
-                key.append(repr(number).encode())
-        return key
+                choice_key.append(repr(number).encode())
+        return choice_key
 
     @cached_property
     def traced(self) -> tuple[Lot, Mapping[str, int], Mapping[str, int], list[list[int]]]:
         """Program, names of the first group and of the leader, and the results wanted by speed."""
         traced, indices = self.trace(), self.arithmetic.groups
-        lot, names = traced[indices[0]]
+        lot, step_names = traced[indices[0]]
         leading = traced[self.leader.groups[0]][1]
         border = _border(traced, indices)
-        at_rate = [border[row] for row in self.arithmetic.rate_rows]
-        return lot, names, leading, [border, *([at_rate] * len(self.question.speeds))]
+        at_rate = [border[border_row] for border_row in self.arithmetic.rate_rows]
+        return lot, step_names, leading, [border, *([at_rate] * len(self.question.speeds))]
 
     def served(self, selected: ServingQuestion) -> list[ServedDraws]:
         """Choose plan and batch of every draw, and return the results at each speed."""
         from tco.performance.serving import plan_choice_compiled
 
-        lot, names, leading, borders = self.traced
+        lot, step_names, leading, borders = self.traced
         every_speed = (*plan_choice_compiled.OWN, *selected.speeds)
         plans: ServingPlan = lot.plans  # type: ignore[assignment]
-        rows, hints = dict[int, FloatArray](), None
+        plan_rows, hints = dict[int, FloatArray](), None
         paths = frozenset(selected.drawn)
         if selected.pilots is not None:
-            rows, hints = lot.promising(paths, leading, selected.pilots, selected.speeds)
-            plans = plan_choice_compiled.of_rows(plans, rows)
-        kernel = lot.kernel(paths, rows)
-        positions = kernel_indices(kernel, names)
+            plan_rows, hints = lot.promising(paths, leading, selected.pilots, selected.speeds)
+            plans = plan_choice_compiled.of_rows(plans, plan_rows)
+        kernel = lot.kernel(paths, plan_rows)
+        positions = kernel_indices(kernel, step_names)
         held_batch = np.nan if selected.pilots is not None else self.plan.decode.sequences
         begin = hints or lot.hints(kernel, positions, plans, every_speed)
         chips = plan_choice_compiled.decode_attention_chips(plans)
@@ -400,7 +416,9 @@ def distinct_draws(columns: Sequence[FloatArray], count: int) -> tuple[AnyArray,
     """
     table = np.column_stack(columns) if columns else np.zeros((count, 1))
     place_of: dict[bytes, int] = {}
-    positions = np.array([place_of.setdefault(row.tobytes(), len(place_of)) for row in table])
+    positions = np.array(
+        [place_of.setdefault(input_row.tobytes(), len(place_of)) for input_row in table]
+    )
     return np.unique(positions, return_index=True)[1], positions
 
 
@@ -416,8 +434,8 @@ def _on_choice(
     batch = {kernel.inputs[BATCH_PATH]: choice.batch} if BATCH_PATH in kernel.inputs else {}
     needed = kernel.needed(requested, block.values.keys() | batch)
     rests = needed & block.values.keys() - batch.keys()
-    values = taken(kernel, block.values, rests, choice.rows) | batch
-    outputs = kernel_outputs(kernel, requested, values, block.count)
+    kernel_values = taken(kernel, block.values, rests, choice.rows) | batch
+    outputs = kernel_outputs(kernel, requested, kernel_values, block.count)
     shape = block.count
     return ServedDraws(
         np.broadcast_to(choice.meets, shape),

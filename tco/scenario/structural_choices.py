@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 
-def structure_of(inputs: ResolvedScenario, values: Readable, chain: Chain) -> Structure:
+def structure_of(inputs: ResolvedScenario, input_values: Readable, chain: Chain) -> Structure:
     """Return the structure that a chain was walked on: the one that was given, or what was decided
     on the way.
     """
@@ -34,17 +34,21 @@ def structure_of(inputs: ResolvedScenario, values: Readable, chain: Chain) -> St
         plan,
         readings,
         tuple(inputs.compared),
-        _structural_choices(inputs, values, chain),
+        _structural_choices(inputs, input_values, chain),
     )
 
 
-def _structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> JsonObject:
+def _structural_choices(
+    inputs: ResolvedScenario, input_values: Readable, chain: Chain
+) -> JsonObject:
     """Return network, formats, operators per phase and collectives of a chain.
 
     An entry is absent where the chain makes no such choice.
     """
     choices: JsonObject = (
-        {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}
+        {"formats": formats}
+        if (formats := storage_and_compute_formats(inputs, input_values))
+        else {}
     )
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)

@@ -41,7 +41,7 @@ class Structure(NamedTuple):
             raise DataError(f"structure: it is that of {self.system}, not of {system}")
         return self.variant if variant is None else variant
 
-    def check(self, system: System, text: Callable[[str], str]) -> None:
+    def check(self, system: System, text_at_path: Callable[[str], str]) -> None:
         """Refuse to stand for other variants of the system, or for other inputs that are no
         numbers.
         """
@@ -52,7 +52,9 @@ class Structure(NamedTuple):
             )
             raise DataError(f"structure: it is that of {decided_system}, not of {current_system}")
         for path, decided in self.texts.items():
-            if (current_text := text(path)) != decided and not current_text.startswith(CHEAPEST):
+            if (current_text := text_at_path(path)) != decided and not current_text.startswith(
+                CHEAPEST
+            ):
                 raise DataError(
                     f"structure: {path} is {current_text!r}, it was {decided!r} when the structure "
                     "was "
@@ -62,8 +64,8 @@ class Structure(NamedTuple):
 
 def _system_with_variants(system: str, variant: Mapping[str, str]) -> str:
     return system + "".join(
-        f"{'@' if not variant_index else ','}{key}={value}"
-        for variant_index, (key, value) in enumerate(sorted(variant.items()))
+        f"{'@' if not variant_index else ','}{variant_key}={variant_value}"
+        for variant_index, (variant_key, variant_value) in enumerate(sorted(variant.items()))
     )
 
 
@@ -78,5 +80,8 @@ def plain_plan(plan: Any) -> Any:
 
     """
     if hasattr(plan, "_asdict"):
-        return {name: plain_plan(value) for name, value in plan._asdict().items()}
+        return {
+            field_name: plain_plan(field_value)
+            for field_name, field_value in plan._asdict().items()
+        }
     return plan

@@ -53,11 +53,13 @@ if TYPE_CHECKING:
 STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
 
 
-def serving_of(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
+def serving_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
     from tco.performance.serving.result import evaluate_serving
 
-    return evaluate_serving(*server_of(inputs, values, _has_fixed_axes(plan)), values, plan)
+    return evaluate_serving(
+        *server_of(inputs, input_values, _has_fixed_axes(plan)), input_values, plan
+    )
 
 
 def _has_fixed_axes(plan: Any) -> bool:
@@ -65,7 +67,7 @@ def _has_fixed_axes(plan: Any) -> bool:
 
 
 def server_of(
-    inputs: ResolvedScenario, values: Values, stated: bool = False
+    inputs: ResolvedScenario, input_values: Values, stated: bool = False
 ) -> tuple[Machine, Architecture]:
     """Return the machine and the model that serve the scenario's workload.
 
@@ -73,23 +75,31 @@ def server_of(
 
     Args:
         inputs: the scenario.
-        values: its inputs as they are read.
+        input_values: its inputs as they are read.
         stated: whether a user fixed the plan, of which the model answers what it reaches as
             configured.
 
     """
-    model = _served_model(inputs, values)
-    deployer = None if stated or _has_stated_load(values) else _scenario_deployer(inputs, values)
+    model = _served_model(inputs, input_values)
+    deployer = (
+        None
+        if stated or _has_stated_load(input_values)
+        else _scenario_deployer(inputs, input_values)
+    )
     return machine_of(
-        inputs, values, inputs.text, _software_of_scenario(inputs, values), deployer
+        inputs, input_values, inputs.text, _software_of_scenario(inputs, input_values), deployer
     ), model
 
 
-def _scenario_deployer(inputs: ResolvedScenario, values: Values) -> Deployer:
-    name = inputs.text(OPERATED_BY)
-    if name == FLEET:
-        return Deployer(name)
-    return Deployer(name, values.structure("workload.server_chips"), _pool_shapes(inputs.catalogue))
+def _scenario_deployer(inputs: ResolvedScenario, input_values: Values) -> Deployer:
+    deployer_name = inputs.text(OPERATED_BY)
+    if deployer_name == FLEET:
+        return Deployer(deployer_name)
+    return Deployer(
+        deployer_name,
+        input_values.structure("workload.server_chips"),
+        _pool_shapes(inputs.catalogue),
+    )
 
 
 def _pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
@@ -99,47 +109,47 @@ def _pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
         path = data_directory() / "performance" / "pools.csv"
         columns = (*PoolShape._fields, "rows")
         return tuple(
-            PoolShape(*(float(row[name]) for name in PoolShape._fields))
-            for _, row in read_csv(path, columns)
+            PoolShape(*(float(pool_row[shape_field]) for shape_field in PoolShape._fields))
+            for _, pool_row in read_csv(path, columns)
         )
 
     shapes: tuple[PoolShape, ...] = catalogue.once("pool shapes", read)
     return shapes
 
 
-def _has_stated_load(values: Values) -> bool:
-    return values.exists("workload.offline") or values.exists("workload.concurrency")
+def _has_stated_load(input_values: Values) -> bool:
+    return input_values.exists("workload.offline") or input_values.exists("workload.concurrency")
 
 
-def _served_model(inputs: ResolvedScenario, values: Values) -> Architecture:
+def _served_model(inputs: ResolvedScenario, input_values: Values) -> Architecture:
     """Return the scenario's model, asked for no more than it can be."""
-    model = scenario_model(inputs, values)
-    _refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
-    _refuse_no_requests(values)
-    _refuse_beyond_head(values)
+    model = scenario_model(inputs, input_values)
+    _refuse_beyond_context(model, input_values, ("workload.input_tokens", "workload.output_tokens"))
+    _refuse_no_requests(input_values)
+    _refuse_beyond_head(input_values)
     _refuse_unknown_software(inputs)
     return model
 
 
-def _software_of_scenario(inputs: ResolvedScenario, values: Values) -> SoftwareMaturity:
+def _software_of_scenario(inputs: ResolvedScenario, input_values: Values) -> SoftwareMaturity:
     return resolve_software_maturity(
-        inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
+        inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, input_values
     )
 
 
-def scenario_model(inputs: ResolvedScenario, values: Values) -> Architecture:
+def scenario_model(inputs: ResolvedScenario, input_values: Values) -> Architecture:
     """Return the architecture of the scenario's model."""
     return load_model(
         inputs.catalogue,
         inputs.text("workload.model"),
-        lambda: values.structure("workload.total_parameters"),
+        lambda: input_values.structure("workload.total_parameters"),
     )
 
 
 def machine_of(
     inputs: ResolvedScenario,
-    values: Readable,
-    text: Callable[[str], str],
+    input_values: Readable,
+    text_at_path: Callable[[str], str],
     reach: SoftwareMaturity,
     deployer: Deployer | None = None,
 ) -> Machine:
@@ -148,8 +158,8 @@ def machine_of(
 
     Args:
         inputs: the scenario.
-        values: its inputs as they are read.
-        text: gives the text at an input path.
+        input_values: its inputs as they are read.
+        text_at_path: gives the text at an input path.
         reach: how far the software is on the way to the best.
         deployer: who deploys the plan that the program chooses; None of a run as it is configured.
 
@@ -159,34 +169,34 @@ def machine_of(
 
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
-    stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    practice = practice_family(catalogue, system.chip, text(SOFTWARE))
-    engine = serving_engine_id(catalogue, practice, text("workload.engine"))
-    links = links_of_system(inputs, values, library_of_engines(catalogue, family))
+    stored = Stored(*(text_at_path(f"workload.{format_setting}") for format_setting in STORED))
+    practice = practice_family(catalogue, system.chip, text_at_path(SOFTWARE))
+    engine = serving_engine_id(catalogue, practice, text_at_path("workload.engine"))
+    links = links_of_system(inputs, input_values, library_of_engines(catalogue, family))
     reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
-    production = deployer if deployer is not None and values.exists(DEPLOYED) else None
+    production = deployer if deployer is not None and input_values.exists(DEPLOYED) else None
     if catalogue.anchors:
         from tco.scenario.anchors import anchored
 
         weights = stored.attention, stored.experts, stored.dense
         anchor_inputs, note = anchored(
-            inputs, engine, text("workload.model"), weights, production is None, reach.gap
+            inputs, engine, text_at_path("workload.model"), weights, production is None, reach.gap
         )
         inputs.found |= anchor_inputs
         inputs.notes += [note] if note not in inputs.notes else []
     unexplained_time = deployed = None
     if production is None:
         unexplained_time = _unexplained_time(
-            inputs, values, SERVING, engine, text("workload.model")
+            inputs, input_values, SERVING, engine, text_at_path("workload.model")
         )
     else:
         deployed = efficiency_of(
-            values, production.name, engine, family, system.chip, system.id, reach.gap
+            input_values, production.name, engine, family, system.chip, system.id, reach.gap
         )
     serving_machine = machine(
         system.chip,
         links,
-        values,
+        input_values,
         family,
         stored,
         traits_of(catalogue, system.chip),
@@ -199,27 +209,34 @@ def machine_of(
     return serving_machine._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
 
-def storage_and_compute_formats(inputs: ResolvedScenario, values: Readable) -> dict[str, str]:
+def storage_and_compute_formats(inputs: ResolvedScenario, input_values: Readable) -> dict[str, str]:
     """Return the storage and compute formats as text, keyed by workload setting.
 
     The text names a compute format only where the chip does not compute the stored format.
     """
     chip, texts = inputs.system.chip, workload_kind(inputs).formats
     number_formats = {
-        name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}")
-        for name in texts
+        format_setting: computed_on(
+            input_values,
+            chip,
+            inputs.text(f"workload.{format_setting}"),
+            f"workload.{format_setting}",
+        )
+        for format_setting in texts
     }
     return {
-        name: number_format.stored
+        format_setting: number_format.stored
         if number_format.is_native
         else f"{number_format.stored} computed as {number_format.computed_as}"
-        for name, number_format in number_formats.items()
+        for format_setting, number_format in number_formats.items()
     }
 
 
-def _refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
+def _refuse_beyond_context(
+    model: Architecture, input_values: Values, paths: tuple[str, ...]
+) -> None:
     """Refuse sequences longer than the model was made for."""
-    length = sum(values.number(path) for path in paths)
+    length = sum(input_values.number(path) for path in paths)
     if somewhere(length > model.context):
         raise DataError(
             f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of "
@@ -227,9 +244,9 @@ def _refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str
         )
 
 
-def _notes_on_length(model: Architecture, values: Values) -> list[str]:
+def _notes_on_length(model: Architecture, input_values: Values) -> list[str]:
     """Say that sequences are longer than what the model was made for, which training may extend."""
-    length = np.max(values.number("workload.sequence_length"))
+    length = np.max(input_values.number("workload.sequence_length"))
     return (
         [
             f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, "
@@ -240,11 +257,11 @@ def _notes_on_length(model: Architecture, values: Values) -> list[str]:
     )
 
 
-def _refuse_no_requests(values: Values) -> None:
+def _refuse_no_requests(input_values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every
     batch is searched.
     """
-    concurrency = values.input("workload.concurrency")
+    concurrency = input_values.input("workload.concurrency")
     if (
         somewhere(concurrency.value == 0)
         and concurrency.where != KEPT
@@ -255,7 +272,7 @@ def _refuse_no_requests(values: Values) -> None:
             "leave "
             "it out to search every batch"
         )
-    if concurrency.value > 0 and values.exists("workload.offline"):
+    if concurrency.value > 0 and input_values.exists("workload.offline"):
         raise DataError(
             f"{concurrency.where}: workload.concurrency beside workload.offline: offline the batch "
             "is "
@@ -275,23 +292,23 @@ def _refuse_unknown_software(inputs: ResolvedScenario) -> None:
         refuse_unknown_words(inputs.catalogue, stated)
 
 
-def _refuse_beyond_head(values: Values) -> None:
+def _refuse_beyond_head(input_values: Values) -> None:
     """Refuse more drafts a step than a head is run for."""
-    if values.has(DRAFTS) and somewhere(
-        (drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))
+    if input_values.has(DRAFTS) and somewhere(
+        (drafts := input_values.number(DRAFTS)) > (most := input_values.number(DEEPEST))
     ):
-        drafts_text = f"{values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
+        drafts_text = f"{input_values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
         raise DataError(
             f"{drafts_text}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})"
         )
 
 
-def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machine, Passes]:
+def job_on(inputs: ResolvedScenario, input_values: Values) -> tuple[TrainingJob, Machine, Passes]:
     """Return the training job of a scenario, its machine and its formats.
 
     Args:
         inputs: Scenario that trains a model.
-        values: Inputs by path.
+        input_values: Inputs by path.
 
     Returns:
         Job, chip on its links, and number formats of the passes.
@@ -317,50 +334,58 @@ def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machi
             "--anchor moves serving alone"
         )
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
-    model = scenario_model(inputs, values)
+    model = scenario_model(inputs, input_values)
     choices = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
     software = training_software(catalogue, choices, family, chip, facts_of(model, precision))
-    formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
+    formats = passes_of(input_values, chip, precision, inputs.text("workload.backward_precision"))
     model_id = inputs.text("workload.model")
     unexplained_time = _unexplained_time(
-        inputs, values, software_maturity.TRAINING, engine="", model=model_id
+        inputs, input_values, software_maturity.TRAINING, engine="", model=model_id
     )
-    links, reach = links_of_system(inputs, values), _software_of_scenario(inputs, values)
+    links, reach = (
+        links_of_system(inputs, input_values),
+        _software_of_scenario(inputs, input_values),
+    )
     traits, programs = traits_of(catalogue, chip), software.programs
     machine = trainer(
-        chip, family, values, formats, links, traits, programs, unexplained_time, reach
+        chip, family, input_values, formats, links, traits, programs, unexplained_time, reach
     )
     level = software_maturity.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE))
-    is_deployed = values.exists(DEPLOYED) and level != software_maturity.THE_BEST
-    return training_job(model, software, values, deployed=is_deployed), machine, formats
+    is_deployed = input_values.exists(DEPLOYED) and level != software_maturity.THE_BEST
+    return training_job(model, software, input_values, deployed=is_deployed), machine, formats
 
 
 def _unexplained_time(
-    inputs: ResolvedScenario, values: Readable, phase: str, engine: str, model: str
+    inputs: ResolvedScenario, input_values: Readable, phase: str, engine: str, model: str
 ) -> Any:
     """Return the share of time that no parameter explains, of a scenario's owners."""
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     paths = unexplained_time_paths(catalogue, phase, family, system.chip, engine, model, system.id)
-    return unexplained(values, paths)
+    return unexplained(input_values, paths)
 
 
-def _training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> TrainingResult:
+def _training_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.job import notes_on_batch
     from tco.performance.training.result import train
 
-    job, reached, formats = job_on(inputs, values)
-    result = train(job, reached, formats, plan)
-    result.notes += [*notes_on_batch(values), *_notes_on_length(job.model, values)]
-    return result
+    job, reached, formats = job_on(inputs, input_values)
+    training_result = train(job, reached, formats, plan)
+    training_result.notes += [
+        *notes_on_batch(input_values),
+        *_notes_on_length(job.model, input_values),
+    ]
+    return training_result
 
 
 # rates somebody else measured or promised, by the metric each is
 STATED = {"workload.output_rate": TOKENS}
 
 
-def _stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
+def _stated_serving_rates(
+    inputs: ResolvedScenario, input_values: Values, plan: Any
+) -> ServingResult:
     """Take the rates that a scenario states in place of a workload; without any, only what the
     chips cost is asked for.
     """
@@ -369,7 +394,8 @@ def _stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) -
             f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix"
         )
     return ServingResult(
-        None, {metric: values[path] for path, metric in STATED.items() if values.has(path)}
+        None,
+        {metric: input_values[path] for path, metric in STATED.items() if input_values.has(path)},
     )
 
 
@@ -459,7 +485,9 @@ def metric_workload_kinds(metric: str) -> frozenset[str]:
 
     """
     is_general = metric not in PERFORMANCE or metric in RATIOS
-    return frozenset(name for name, kind in KINDS.items() if is_general or metric in kind.metrics)
+    return frozenset(
+        kind_name for kind_name, kind in KINDS.items() if is_general or metric in kind.metrics
+    )
 
 
 def kind_of_plan(plan: Any) -> str:
@@ -467,7 +495,9 @@ def kind_of_plan(plan: Any) -> str:
     else.
     """
     axes = plan if isinstance(plan, Mapping) else getattr(plan, "_fields", ())
-    return next((name for name, kind in KINDS.items() if kind.axis and kind.axis in axes), "")
+    return next(
+        (kind_name for kind_name, kind in KINDS.items() if kind.axis and kind.axis in axes), ""
+    )
 
 
 def unasked(inputs: ResolvedScenario) -> ServingResult | TrainingResult:

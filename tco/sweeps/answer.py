@@ -100,7 +100,8 @@ def _figure_of(figure_table: JsonMapping, document: JsonMapping, where: str) -> 
     ):
         raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
     figure_case, over = (
-        _case_of(figure_table.get(key), document, f"{where}: {key}") for key in ("at", "over")
+        _case_of(figure_table.get(case_key), document, f"{where}: {case_key}")
+        for case_key in ("at", "over")
     )
     if missing := [
         path for path in ("scenario", *document.get("grid", {})) if path not in (figure_case or {})
@@ -130,8 +131,10 @@ def _case_of(case_table: Any, document: JsonMapping, where: str) -> JsonMapping 
             f"{where} is {case_table!r}, expected {{ scenario, and paths of the grid }}"
         )
     listed_values = {"scenario": document["scenarios"], **document.get("grid", {})}
-    for path, value in case_table.items():
+    for path, case_value in case_table.items():
         refuse_unknown("path", [path], listed_values, where)
-        if not isinstance(listed_values[path], list) or value not in listed_values[path]:
-            raise DataError(f"{where}: {path} is {value!r}, expected a value that the study lists")
+        if not isinstance(listed_values[path], list) or case_value not in listed_values[path]:
+            raise DataError(
+                f"{where}: {path} is {case_value!r}, expected a value that the study lists"
+            )
     return case_table

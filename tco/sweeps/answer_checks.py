@@ -38,7 +38,8 @@ def checks(finished_sweep: Sweep) -> list[Check]:
     """
     job = finished_sweep.job
     if not job.study.expect or job.study.settings != {
-        path: str(value) for path, value in job.study.document.get("set", {}).items()
+        path: str(setting_value)
+        for path, setting_value in job.study.document.get("set", {}).items()
     }:
         return []
     return (

@@ -62,10 +62,10 @@ class Strata(Dice):
         """Return the standard normal deviates of a name."""
         deviates = self.thrown.get(name)
         if deviates is None:
-            key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
-            stratum_shares = uniform(splitmix64(key + (self.draws + np.uint64(1)) * GOLDEN))
+            name_key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            stratum_shares = uniform(splitmix64(name_key + (self.draws + np.uint64(1)) * GOLDEN))
             deviates = self.thrown[name] = _deviates(
-                (permuted(self.draws, self.samples, splitmix64(key)) + stratum_shares)
+                (permuted(self.draws, self.samples, splitmix64(name_key)) + stratum_shares)
                 / self.samples
             )
         return deviates
@@ -75,16 +75,17 @@ class Sequence(Dice):
     """A scrambled Sobol sequence: every name is a dimension of it."""
 
     def __init__(
-        self, catalogue: Catalogue, seed: int, start: int, stop: int, names: tuple[str, ...]
+        self, catalogue: Catalogue, seed: int, start: int, stop: int, drawn_names: tuple[str, ...]
     ) -> None:
         super().__init__(catalogue, seed, start, stop)
-        points = _sobol_points(seed, len(names), start, stop)
+        points = _sobol_points(seed, len(drawn_names), start, stop)
         self.thrown = {
-            name: _deviates(points[:, dimension]) for dimension, name in enumerate(names)
+            drawn_name: _deviates(points[:, dimension])
+            for dimension, drawn_name in enumerate(drawn_names)
         }
 
 
-def permuted(positions: AnyArray, count: int, key: AnyArray) -> AnyArray:
+def permuted(positions: AnyArray, count: int, cipher_key: AnyArray) -> AnyArray:
     """Return the values of a random permutation of `count` at `positions`.
 
     The permutation is a Feistel network, walked until its value is below `count`.
@@ -95,7 +96,10 @@ def permuted(positions: AnyArray, count: int, key: AnyArray) -> AnyArray:
     while outside.any():
         left, right = permuted_values[outside] >> half, permuted_values[outside] & low
         for turn in range(ROUNDS):
-            left, right = right, left ^ (splitmix64(key + right * GOLDEN + np.uint64(turn)) & low)
+            left, right = (
+                right,
+                left ^ (splitmix64(cipher_key + right * GOLDEN + np.uint64(turn)) & low),
+            )
         permuted_values[outside] = (left << half) | right
         outside[outside] = permuted_values[outside] >= count
     return permuted_values
@@ -158,8 +162,11 @@ class SettledCase(NamedTuple):
     @property
     def fits(self) -> bool:
         """Whether its racks fit the site."""
-        result = self.result
-        return result.bill is None or result.metrics["tco_usd_per_chip_hour"] is not None
+        scenario_result = self.result
+        return (
+            scenario_result.bill is None
+            or scenario_result.metrics["tco_usd_per_chip_hour"] is not None
+        )
 
 
 class CaseDraws(NamedTuple):
@@ -179,8 +186,10 @@ def settle_case(scenario: StudyScenario, fixed: FixedSettings) -> SettledCase:
 
 def split_plan_axes(fixed: FixedSettings) -> tuple[JsonObject, dict[str, str]]:
     """Split settings into those of inputs and the axes of the plan."""
-    axes = {path.removeprefix(PLAN): text for path, text in fixed if path.startswith(PLAN)}
-    return {path: value for path, value in fixed if not path.startswith(PLAN)}, axes
+    axes = {
+        path.removeprefix(PLAN): axis_text for path, axis_text in fixed if path.startswith(PLAN)
+    }
+    return {path: setting_value for path, setting_value in fixed if not path.startswith(PLAN)}, axes
 
 
 def evaluate_setting(
@@ -204,18 +213,20 @@ def evaluate_setting(
     """
     settled = settle_case(scenario, (*fixed, *centre.items()))
     searched = [path for path in axes if path in settled.reads and scenario.plan == "best"]
-    results = CaseResults(count)
+    case_results = CaseResults(count)
     if not searched:
         for cases, case in _cases_by_structure(scenario, fixed, axes, settled, count):
-            results.add(cases, *_evaluate_structure(scenario, fixed, axes, drawn, cases, case))
-        return results
+            case_results.add(cases, *_evaluate_structure(scenario, fixed, axes, drawn, cases, case))
+        return case_results
     for cases in equal_groups({path: axes[path][0] for path in searched}, count):
         first = int(cases[0])
         searched_settings = _settings_at(axes, first, searched)
-        centre_of_rest = {path: value for path, value in centre.items() if path not in searched}
+        centre_of_rest = {
+            path: axis_value for path, axis_value in centre.items() if path not in searched
+        }
         rest = {
-            path: (values[cases], unit)
-            for path, (values, unit) in axes.items()
+            path: (axis_values[cases], unit)
+            for path, (axis_values, unit) in axes.items()
             if path not in searched
         }
         part = evaluate_setting(
@@ -226,8 +237,8 @@ def evaluate_setting(
             None if drawn is None else drawn._replace(places=drawn.places[cases]),
             len(cases),
         )
-        results.add(cases, part.metrics, part.meets, part.inputs)
-    return results
+        case_results.add(cases, part.metrics, part.meets, part.inputs)
+    return case_results
 
 
 def _settings_at(axes: Many, case: int, paths: Iterable[str]) -> FixedSettings:
@@ -246,9 +257,12 @@ def _cases_by_structure(
     decided = {}
     if axes and structure is not None:
         decided = _decisions_of_axes(scenario, fixed, axes, structure, settled.fits)
-    for cases in equal_groups({name: values for name, (values, _) in decided.items()}, count):
+    for cases in equal_groups(
+        {decision_name: decision_values for decision_name, (decision_values, _) in decided.items()},
+        count,
+    ):
         first = int(cases[0])
-        if all(values[first] == reading for values, reading in decided.values()):
+        if all(decision_values[first] == reading for decision_values, reading in decided.values()):
             yield cases, settled
         else:
             yield cases, settle_case(scenario, (*fixed, *_settings_at(axes, first, axes)))
@@ -260,19 +274,21 @@ def _decisions_of_axes(
     """Return structure decisions that follow the axes, per case and as settled."""
     settings = split_plan_axes(fixed)[0] | dict(axes)
     inputs = scenario.function._replace(structure=structure).inputs(settings)
-    values, count = inputs.values(), len(next(iter(axes.values()))[0])
+    input_values, count = inputs.values(), len(next(iter(axes.values()))[0])
     decided: dict[str, tuple[AnyArray, float]] = {}
-    for name, column in decisions(inputs, values, structure).items():
-        if name in structure.alternatives:
-            parts = [held_part(inputs, name, index) for index in range(int(column.max()) + 1)]
-            part = structure.alternatives[name]
+    for decision_name, column in decisions(inputs, input_values, structure).items():
+        if decision_name in structure.alternatives:
+            parts = [
+                held_part(inputs, decision_name, index) for index in range(int(column.max()) + 1)
+            ]
+            part = structure.alternatives[decision_name]
             reading = float(parts.index(part)) if part in parts else -1.0
         else:
-            reading = float(structure.readings[name])
-        decided[name] = np.broadcast_to(column, count), reading
+            reading = float(structure.readings[decision_name])
+        decided[decision_name] = np.broadcast_to(column, count), reading
     if not inputs.system.bare:
-        bill = bill_of_materials(inputs.system, values, inputs.catalogue)
-        beyond = beyond_a_position(values, bill, inputs.system.racks)
+        bill = bill_of_materials(inputs.system, input_values, inputs.catalogue)
+        beyond = beyond_a_position(input_values, bill, inputs.system.racks)
         if np.ndim(beyond):
             decided[FITS] = ~beyond, float(fits)
     return decided
@@ -287,44 +303,50 @@ def _evaluate_structure(
     settled: SettledCase,
 ) -> tuple[Mapping[str, AnyArray | None], AnyArray, Mapping[str, AnyArray]]:
     """Evaluate cases of one structure: their metrics, met targets and drawn inputs."""
-    result = settled.result
-    is_stated = result.texts["workload.kind"] == "stated"  # then no plan is searched
+    settled_result = settled.result
+    is_stated = settled_result.texts["workload.kind"] == "stated"  # then no plan is searched
     settings, _ = split_plan_axes(fixed)
-    points = {path: (values[cases], unit) for path, (values, unit) in axes.items()}
+    points = {path: (axis_values[cases], unit) for path, (axis_values, unit) in axes.items()}
     sampled: Many = {}
     if drawn is not None:
         taken = settings.keys() | points.keys()
-        sampled = _sampled_inputs(scenario, result, drawn, cases, taken)
-    inputs = {path: values for path, (values, _) in sampled.items()}
+        sampled = _sampled_inputs(scenario, settled_result, drawn, cases, taken)
+    inputs = {path: drawn_values for path, (drawn_values, _) in sampled.items()}
     points |= sampled
     if not points:
         metrics = {
-            name: None if value is None else np.full(len(cases), value, dtype=float)
-            for name, value in result.metrics.items()
+            metric_name: None
+            if metric_value is None
+            else np.full(len(cases), metric_value, dtype=float)
+            for metric_name, metric_value in settled_result.metrics.items()
         }
-        return metrics, np.full(len(cases), result.plan is not None or is_stated), inputs
+        return metrics, np.full(len(cases), settled_result.plan is not None or is_stated), inputs
     with_batch = scenario.plan == "best" and drawn is None  # nothing that the plan rests on differs
     holds = with_batch or scenario.plan == "held" or is_stated
     function = scenario.function._replace(
-        settings=settings, structure=result.structure if holds else None
+        settings=settings, structure=settled_result.structure if holds else None
     )
     draws = function.draws(points, solve=not with_batch)
     if settled.fits:
         return draws.metrics, draws.meets, inputs
     metrics = {
-        name: None if any(word in name for word in OF_THE_SITE) else values
-        for name, values in draws.metrics.items()
+        metric_name: None if any(word in metric_name for word in OF_THE_SITE) else metric_values
+        for metric_name, metric_values in draws.metrics.items()
     }
     return metrics, draws.meets, inputs
 
 
 def _sampled_inputs(
-    scenario: StudyScenario, result: Result, drawn: CaseDraws, cases: AnyArray, taken: Set[str]
+    scenario: StudyScenario,
+    settled_result: Result,
+    drawn: CaseDraws,
+    cases: AnyArray,
+    taken: Set[str],
 ) -> Many:
     """Return the drawn inputs of cases, without those that have a setting."""
     ranges = {
         path: belief
-        for path, belief in beliefs_of(result).items()
+        for path, belief in beliefs_of(settled_result).items()
         if path in drawn.paths and path not in taken
     }
     deviates = {
@@ -338,8 +360,8 @@ def _sampled_inputs(
         if scenario.plan == "held" and belief.steps
     }
     return {
-        path: (fixed.get(path, values), unit)
-        for path, (values, unit) in settings_of(ranges, deviates).items()
+        path: (fixed.get(path, drawn_values), unit)
+        for path, (drawn_values, unit) in settings_of(ranges, deviates).items()
     }
 
 
@@ -364,14 +386,18 @@ class CaseResults:
         """Add the metrics, targets and inputs of some of the cases."""
         self.meets[cases] = meets
         for arrays, part in ((self.metrics, metrics), (self.inputs, inputs)):
-            present = {name: values for name, values in part.items() if values is not None}
+            present = {
+                column_name: column_values
+                for column_name, column_values in part.items()
+                if column_values is not None
+            }
             scatter_into(arrays, present, cases, len(self.meets))
 
     @property
     def draws(self) -> Draws:
         """Case metrics and target checks in the form of `Draws`."""
         return Draws(
-            {name: self.metrics.get(name) for name in METRICS},
+            {metric_name: self.metrics.get(metric_name) for metric_name in METRICS},
             self.meets,
             None,
             [],

@@ -158,7 +158,7 @@ class SweepJob(NamedTuple):
             ("scenario", None),
             *axes,
             *self.drawn,
-            *((name, METRICS[name].unit) for name in self.study.report),
+            *((metric_name, METRICS[metric_name].unit) for metric_name in self.study.report),
         ]
 
     @property
@@ -175,8 +175,8 @@ class SweepJob(NamedTuple):
             self.ground.data,
             self.ground.program,
         ]
-        text = json.dumps(rests, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        hashed_text = json.dumps(rests, ensure_ascii=False)
+        return hashlib.sha256(hashed_text.encode()).hexdigest()[:16]
 
 
 def fingerprint_metrics(job: SweepJob) -> Figures:
@@ -185,20 +185,28 @@ def fingerprint_metrics(job: SweepJob) -> Figures:
     """
     first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
     fixed = (*job.study.settings.items(), *first)
-    results = [settle_case(scenario, fixed).result for scenario in job.scenarios]
-    metric_values = [result.metrics[name] for result in results for name in job.study.report]
-    return tuple(None if value is None else float(value) for value in metric_values)
+    scenario_results = [settle_case(scenario, fixed).result for scenario in job.scenarios]
+    metric_values = [
+        scenario_result.metrics[metric_name]
+        for scenario_result in scenario_results
+        for metric_name in job.study.report
+    ]
+    return tuple(
+        None if metric_value is None else float(metric_value) for metric_value in metric_values
+    )
 
 
 # ---------------------------------------------------------------- making one
-def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
+def prepare_sweep(study: Study, data_folder: Path | None) -> SweepJob:
     """Return a study made ready to run; every path and value that it names is tried."""
-    scenarios = tuple(_scenario_of(name, study, data) for name in study.scenarios)
+    scenarios = tuple(
+        _scenario_of(scenario_name, study, data_folder) for scenario_name in study.scenarios
+    )
     named = {scenario.name: scenario for scenario in scenarios}
     baseline = (
         None
         if study.baseline is None
-        else named.get(study.baseline) or _scenario_of(study.baseline, study, data)
+        else named.get(study.baseline) or _scenario_of(study.baseline, study, data_folder)
     )
     all_scenarios = [
         *scenarios,
@@ -247,27 +255,30 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
     )
 
 
-def _scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
+def _scenario_of(scenario_name: str, study: Study, data_folder: Path | None) -> StudyScenario:
     """Return a scenario that a study names; a file may lie beside the study's."""
-    if name.endswith(SAVED):
+    if scenario_name.endswith(SAVED):
         raise DataError(
-            f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario"
+            f"{study.where}: {scenario_name}: a saved result cannot be asked anew; name its "
+            "scenario"
         )
-    neighbour_path = Path(study.where).parent / name
+    neighbour_path = Path(study.where).parent / scenario_name
     scenario_source = (
         str(neighbour_path)
-        if name.endswith(".toml") and not isfile(name) and neighbour_path.is_file()
-        else name
+        if scenario_name.endswith(".toml")
+        and not isfile(scenario_name)
+        and neighbour_path.is_file()
+        else scenario_name
     )
-    catalogue = catalogue_on(folders_of(catalogue_for(scenario_source, data)), ())
+    catalogue = catalogue_on(folders_of(catalogue_for(scenario_source, data_folder)), ())
     function = ScenarioFunction(load_scenario(catalogue, scenario_source), catalogue, {})
-    return StudyScenario(name, function, study.plan)
+    return StudyScenario(scenario_name, function, study.plan)
 
 
 def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     """Return the axes of a study, each value within the bounds of its input."""
     inputs = scenarios[0].function.inputs(study.settings)
-    values = inputs.values()
+    input_values = inputs.values()
     parsed_axes = []
     for path, axis_values in study.grid.items():
         where = f"{study.where}: [grid] {path}"
@@ -275,7 +286,7 @@ def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]
         if axis.unit is not None:
             ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
             unit = inputs.unit_of(path)
-            values.override(
+            input_values.override(
                 path,
                 unit,
                 Given("", many=convert(axis.numbers_at(ends), axis.unit, unit), where=where),
@@ -290,8 +301,8 @@ def _other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedS
         if axis.unit is None:
             for value_index in range(1, axis.length):
                 yield tuple(
-                    (path, axis.setting(value_index) if path == axis.path else value)
-                    for path, value in first
+                    (path, axis.setting(value_index) if path == axis.path else setting_value)
+                    for path, setting_value in first
                 )
 
 
@@ -376,16 +387,23 @@ def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObje
     metrics = sample.metrics
     columns: JsonObject = {
         "scenario": scenario.name,
-        **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
+        **{
+            path: setting_value if isinstance(setting_value, str) else setting_value[0]
+            for path, setting_value in fixed
+        },
         **axes,
         **scenario_results.inputs,
     }
-    columns |= {name: metrics[name] for name in job.study.report if name in metrics}
+    columns |= {
+        metric_name: metrics[metric_name]
+        for metric_name in job.study.report
+        if metric_name in metrics
+    }
     is_allowed = _allowed(job, metrics, len(cases))
     if not is_allowed.all():
         columns = {
-            name: column[is_allowed] if isinstance(column, np.ndarray) else column
-            for name, column in columns.items()
+            column_name: column[is_allowed] if isinstance(column, np.ndarray) else column
+            for column_name, column in columns.items()
         }
     return int(is_allowed.sum()), columns
 
@@ -431,16 +449,16 @@ def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
     pa = library("pyarrow", "Parquet", "sweep")
 
     fields = [
-        pa.field(name, pa.string())
+        pa.field(column_name, pa.string())
         if unit is None
-        else pa.field(name, pa.float64(), metadata={"unit": unit or "1"})
-        for name, unit in job.columns
+        else pa.field(column_name, pa.float64(), metadata={"unit": unit or "1"})
+        for column_name, unit in job.columns
     ]
-    program, data, _ = job.ground
+    program, data_hashes, _ = job.ground
     schema_metadata = {
         "tco.version": program,
         "tco.inputs": job.inputs_hash,
-        "tco.data": " ".join(dict.fromkeys(data)),
+        "tco.data": " ".join(dict.fromkeys(data_hashes)),
         "tco.partition": str(number),
     }
     schema_metadata["tco.arithmetic"] = arithmetic()

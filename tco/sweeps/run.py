@@ -86,11 +86,11 @@ class Folder:
                 ]
             return os.listdir(self.place)
 
-    def lacks(self, name: str) -> bool:
+    def lacks(self, file_name: str) -> bool:
         """Say whether a local folder has no file of a name; what is written to a URL is seen by
         all.
         """
-        return self.remote is None and not os.path.exists(os.path.join(self.place, name))
+        return self.remote is None and not os.path.exists(os.path.join(self.place, file_name))
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -128,12 +128,12 @@ class Folder:
 
     def clear(self) -> None:
         """Remove what killed runs left unfinished."""
-        for name in self.names():
-            if name.startswith(UNFINISHED):
+        for file_name in self.names():
+            if file_name.startswith(UNFINISHED):
                 with contextlib.suppress(OSError):
                     self.remote.rm_file(
-                        f"{self.root}/{name}"
-                    ) if self.remote is not None else os.unlink(os.path.join(self.place, name))
+                        f"{self.root}/{file_name}"
+                    ) if self.remote is not None else os.unlink(os.path.join(self.place, file_name))
 
 
 def filesystem(folder_location: str) -> tuple[Any, str]:
@@ -164,12 +164,12 @@ def _partition_file_name(number: int) -> str:
     return f"{BEGIN}{number:06d}{END}"
 
 
-def _partition_number(name: str, partitions: int) -> int | None:
-    digits = name.removeprefix(BEGIN).removesuffix(END)
+def _partition_number(file_name: str, partitions: int) -> int | None:
+    digits = file_name.removeprefix(BEGIN).removesuffix(END)
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(MAX_CASES)):
         return None
     number = int(digits)
-    return number if number < partitions and name == _partition_file_name(number) else None
+    return number if number < partitions and file_name == _partition_file_name(number) else None
 
 
 class Manifest:
@@ -205,19 +205,19 @@ class Manifest:
             "partitions": layout.partitions,
             "arithmetic": sorted(self.arithmetics),
             "figures": list(self.figures),
-            "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
+            "columns": [{"name": column_name, "unit": unit} for column_name, unit in job.columns],
             "sha256": dict(sorted(self.checksums.items())),
         }
-        text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
-        self.folder.write(MANIFEST, f"{text}\n".encode())
+        manifest_text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
+        self.folder.write(MANIFEST, f"{manifest_text}\n".encode())
 
     def read(self) -> None:
         """Read arithmetics and checksums; a folder of anything else raises `UsageError`."""
         try:
             content = json.loads(self.folder.read(MANIFEST))
-            data, program, inputs = content["data"], content["program"], content["inputs"]
+            data_hashes, program, inputs = content["data"], content["program"], content["inputs"]
             if inputs != self.job.inputs_hash:
-                raise UsageError(self._refusal(_why_another(self.job, program, data)))
+                raise UsageError(self._refusal(_why_another(self.job, program, data_hashes)))
             arithmetics, figures = set(content["arithmetic"]), content["figures"]
             checksums = dict(content["sha256"])
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -236,13 +236,13 @@ class Manifest:
         return f"{self.folder.place}: was made {why}; name another folder"
 
 
-def _why_another(job: SweepJob, program: str, data: Any) -> str:
+def _why_another(job: SweepJob, program: str, data_hashes: Any) -> str:
     """Return the difference between a study's folder and this study."""
     ground = job.ground
     if program != ground.program:
         return f"by tco {program}, this is {ground.program}"
-    if data != list(ground.data):
-        before, today = (" ".join(dict.fromkeys(hashes)) for hashes in (data, ground.data))
+    if data_hashes != list(ground.data):
+        before, today = (" ".join(dict.fromkeys(hashes)) for hashes in (data_hashes, ground.data))
         return f"on data {before}, today's is {today}"
     return "for another study, or the same with other settings or scenarios"
 
@@ -261,15 +261,15 @@ def _claim_output_folder(folder: Folder, job: SweepJob) -> ClaimedFolder:
     A partition is trusted by its SHA-256 alone.
     """
     folder.make()
-    names = sorted(folder.names())
+    file_names = sorted(folder.names())
     manifest = Manifest(folder, job)
-    begun = MANIFEST in names
+    begun = MANIFEST in file_names
     if begun:
         manifest.read()
-    parts = [name for name in names if not name.startswith((".", "_"))]
+    parts = [file_name for file_name in file_names if not file_name.startswith((".", "_"))]
     partitions = job.layout.partitions if begun else 0
-    numbers = {name: _partition_number(name, partitions) for name in parts}
-    if strange := [name for name, number in numbers.items() if number is None]:
+    numbers = {file_name: _partition_number(file_name, partitions) for file_name in parts}
+    if strange := [file_name for file_name, number in numbers.items() if number is None]:
         raise UsageError(
             f"{folder.place}: holds other files ({strange[0]}), expected a new or empty folder, "
             "or one of this study"
@@ -277,16 +277,20 @@ def _claim_output_folder(folder: Folder, job: SweepJob) -> ClaimedFolder:
     if not begun:
         manifest.write()
     checksums = {
-        name: checksum
-        for name in parts
-        if (checksum := checksum_of(folder.read(name))) == manifest.checksums.get(name)
+        file_name: checksum
+        for file_name in parts
+        if (checksum := checksum_of(folder.read(file_name))) == manifest.checksums.get(file_name)
     }
     manifest.checksums = checksums
     intact_partitions = {
-        number for name, number in numbers.items() if number is not None and name in checksums
+        number
+        for file_name, number in numbers.items()
+        if number is not None and file_name in checksums
     }
     return ClaimedFolder(
-        manifest, intact_partitions, [name for name in parts if name not in checksums]
+        manifest,
+        intact_partitions,
+        [file_name for file_name in parts if file_name not in checksums],
     )
 
 
@@ -295,15 +299,16 @@ def checksum_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _damage_notes(names: list[str]) -> list[str]:
+def _damage_notes(part_names: list[str]) -> list[str]:
     """Return a note on parts that were made again."""
-    if not names:
+    if not part_names:
         return []
-    if len(names) == 1:
-        return [f"{names[0]} was made again: its SHA-256 is not the one in {MANIFEST}"]
-    listed = ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")
+    if len(part_names) == 1:
+        return [f"{part_names[0]} was made again: its SHA-256 is not the one in {MANIFEST}"]
+    listed = ", ".join(part_names[:LISTED]) + (", ..." if len(part_names) > LISTED else "")
     return [
-        f"{len(names)} parts were made again, because their SHA-256 is not the one in {MANIFEST}: "
+        f"{len(part_names)} parts were made again, because their SHA-256 is not the one in "
+        f"{MANIFEST}: "
         f"{listed}"
     ]
 
@@ -500,11 +505,11 @@ def summarise_sweep(finished_sweep: Sweep) -> Summary:
 
     """
     parts = finished_sweep.dataset()
-    rows = parts.count_rows()
-    if rows > MANY:
-        return Summary(rows, None, [])
-    if rows <= FEW:
-        return Summary(rows, finished_sweep.to_frame(), [])
+    case_count = parts.count_rows()
+    if case_count > MANY:
+        return Summary(case_count, None, [])
+    if case_count <= FEW:
+        return Summary(case_count, finished_sweep.to_frame(), [])
     report = list(finished_sweep.job.study.report)
     frame = parts.to_table(columns=["scenario", *report]).to_pandas()
     spans = []
@@ -523,4 +528,4 @@ def summarise_sweep(finished_sweep: Sweep) -> Summary:
                         float(metric_values.max()),
                     )
                 )
-    return Summary(rows, None, spans)
+    return Summary(case_count, None, spans)

@@ -93,8 +93,8 @@ def parse_study_axis(
         raise DataError(f"{where}: {twice!r} is listed twice")
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         return SweepAxis(path, None, tuple(str(axis_value) for axis_value in axis_values))
-    numbers, name = _in_one_unit(axis_values, path, where, unit_of)
-    return SweepAxis(path, name, tuple(numbers))
+    numbers, unit_name = _in_one_unit(axis_values, path, where, unit_of)
+    return SweepAxis(path, unit_name, tuple(numbers))
 
 
 def _parse_range_axis(
@@ -104,11 +104,11 @@ def _parse_range_axis(
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         raise DataError(f"{where}: takes names, expected a list of them")
     refuse_unknown("key", range_table, RANGE, where)
-    if missing := [key for key in RANGE[:3] if key not in range_table]:
+    if missing := [range_key for range_key in RANGE[:3] if range_key not in range_table]:
         raise DataError(
             f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale"
         )
-    (start, stop), name = _in_one_unit(
+    (start, stop), unit_name = _in_one_unit(
         [range_table["from"], range_table["to"]], path, where, unit_of
     )
     steps, scale = range_table["steps"], range_table.get("scale", "linear")
@@ -126,7 +126,7 @@ def _parse_range_axis(
         raise DataError(
             f"{where}: from {range_table['from']} on a log scale, expected a value above zero"
         )
-    return SweepAxis(path, name, (), start, stop, steps, scale == "log")
+    return SweepAxis(path, unit_name, (), start, stop, steps, scale == "log")
 
 
 def _in_one_unit(
@@ -138,18 +138,18 @@ def _in_one_unit(
     input_unit = unit_of(path)
     with located(where):
         read = [quantity(written_value, input_unit) for written_value in written_values]
-    names = {name for _, name in read}
-    if len(names) == 1:
-        return [number for number, _ in read], names.pop()
-    return [float(convert(number, name, input_unit)) for number, name in read], input_unit
+    unit_names = {unit_name for _, unit_name in read}
+    if len(unit_names) == 1:
+        return [number for number, _ in read], unit_names.pop()
+    return [float(convert(number, unit_name, input_unit)) for number, unit_name in read], input_unit
 
 
 def quantity(written_value: Any, input_unit: str) -> tuple[float, str]:
     """Return a value and the unit it is written in; a bare number is pure, as it is everywhere."""
-    text = written_value.strip() if isinstance(written_value, str) else repr(written_value)
-    value = question_quantity(text, input_unit)
-    number, unit = question_number_and_unit(text) or (value, input_unit)
-    return (number, unit) if unit else (value, input_unit)
+    quantity_text = written_value.strip() if isinstance(written_value, str) else repr(written_value)
+    input_number = question_quantity(quantity_text, input_unit)
+    number, unit = question_number_and_unit(quantity_text) or (input_number, input_unit)
+    return (number, unit) if unit else (input_number, input_unit)
 
 
 # for people and tests: the cases do not rest on them
@@ -198,7 +198,11 @@ class Study(NamedTuple):
     def content(self) -> str:
         """JSON text of all document fields that change the cases."""
         return json.dumps(
-            {key: value for key, value in self.document.items() if key not in WORDS},
+            {
+                document_key: document_value
+                for document_key, document_value in self.document.items()
+                if document_key not in WORDS
+            },
             ensure_ascii=False,
             default=str,
         )
@@ -233,11 +237,11 @@ def read_study(study: str | Path | JsonMapping) -> Study:
     return _study_of(path.stem, str(path), read_toml(path))
 
 
-def _study_of(name: str, where: str, document: JsonMapping) -> Study:
+def _study_of(study_name: str, where: str, document: JsonMapping) -> Study:
     """Return a study that a table states."""
     refuse_unknown("key", document, KEYS, where)
-    tables = {key: _study_table(document, key, where) for key in TABLES}
-    settings = {path: str(value) for path, value in tables["set"].items()}
+    tables = {table_key: _study_table(document, table_key, where) for table_key in TABLES}
+    settings = {path: str(setting_value) for path, setting_value in tables["set"].items()}
     report = tuple(
         _metric_of(metric_name, f"{where}: report")
         for metric_name in _names_of(document, "report", where)
@@ -262,7 +266,7 @@ def _study_of(name: str, where: str, document: JsonMapping) -> Study:
     baseline = _baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
     expect = parse_expected_figures(document, where)
     return Study(
-        name,
+        study_name,
         where,
         document,
         scenarios,
@@ -277,19 +281,20 @@ def _study_of(name: str, where: str, document: JsonMapping) -> Study:
     )
 
 
-def _study_table(document: JsonMapping, key: str, where: str) -> JsonObject:
+def _study_table(document: JsonMapping, table_key: str, where: str) -> JsonObject:
     """Return a table of a study, empty where it has none."""
-    stated_table = document.get(key, {})
+    stated_table = document.get(table_key, {})
     if not isinstance(stated_table, Mapping):
         raise DataError(
-            f"{where}: {key} is no table, expected [{key}] with a line for each path or metric"
+            f"{where}: {table_key} is no table, expected [{table_key}] with a line for each path "
+            "or metric"
         )
     return dict(stated_table)
 
 
-def _names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
+def _names_of(document: JsonMapping, list_key: str, where: str) -> tuple[str, ...]:
     """Return a list of names that must not be empty."""
-    stated_names = document.get(key)
+    stated_names = document.get(list_key)
     if (
         not isinstance(stated_names, list)
         or not stated_names
@@ -302,7 +307,9 @@ def _names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
             if stated_names == []
             else "no list of names"
         )
-        raise DataError(f"{where}: {key} is {fault}; expected {key} = [...] with one name or more")
+        raise DataError(
+            f"{where}: {list_key} is {fault}; expected {list_key} = [...] with one name or more"
+        )
     if twice := next(
         (
             stated_name
@@ -311,13 +318,13 @@ def _names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
         ),
         None,
     ):
-        raise DataError(f"{where}: {key} names {twice} twice")
+        raise DataError(f"{where}: {list_key} names {twice} twice")
     return tuple(stated_names)
 
 
-def _metric_of(name: str, where: str) -> str:
-    refuse_unknown("metric", [name], METRICS, where)
-    return name
+def _metric_of(metric_name: str, where: str) -> str:
+    refuse_unknown("metric", [metric_name], METRICS, where)
+    return metric_name
 
 
 def _baseline_of(
@@ -343,15 +350,16 @@ def _limits_of(metric_limits: Any, where: str) -> tuple[float, float]:
         raise DataError(
             f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name"
         )
-    for key, value in metric_limits.items():
-        refuse_unknown("key", [key], LIMITS, where)
+    for limit_key, limit_value in metric_limits.items():
+        refuse_unknown("key", [limit_key], LIMITS, where)
         if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
+            isinstance(limit_value, bool)
+            or not isinstance(limit_value, int | float)
+            or not math.isfinite(limit_value)
         ):
             raise DataError(
-                f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name"
+                f"{where}: {limit_key} is {limit_value!r}, expected a number in the unit of the "
+                "metric's name"
             )
     low, high = (
         float(metric_limits.get("min", -math.inf)),
@@ -394,13 +402,18 @@ def _parse_draw_section(draw_table: JsonMapping, where: str, grid: JsonMapping) 
 
 
 def _parse_study_integer(
-    draw_table: JsonMapping, key: str, usual: int | None, least: int, where: str
+    draw_table: JsonMapping, draw_key: str, usual: int | None, least: int, where: str
 ) -> int:
     """Return a whole number of a table."""
-    value = draw_table.get(key, usual)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+    draw_value = draw_table.get(draw_key, usual)
+    if (
+        isinstance(draw_value, bool)
+        or not isinstance(draw_value, int)
+        or not least <= draw_value <= MOST
+    ):
         raise DataError(
-            f"{where}: {key} is {'missing' if value is None else value}, expected a whole number "
+            f"{where}: {draw_key} is {'missing' if draw_value is None else draw_value}, expected a "
+            "whole number "
             f"from {least} on"
         )
-    return value
+    return draw_value

@@ -140,28 +140,39 @@ YIELDS: dict[
 USUAL_YIELD = "negative-binomial"
 
 
-def _built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
+def _built_up_price(input_values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
     """Return the built-up price of a chip without its HBM, USD.
 
     The price adds the costs of chip `part` from its wafer up. `model` names the yield model.
     """
-    area = values[f"parts.{part}.die_area"]
-    gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
+    area = input_values[f"parts.{part}.die_area"]
+    gross = gross_dies_per_wafer(area, input_values[f"parts.{part}.wafer_diameter"])
     yield_of, rests_on = YIELDS[model]
-    critical = critical_area(area, values[f"parts.{part}.repairable_area_share"])
-    usable = yield_of(critical, *(values[f"parts.{part}.{name}"] for name in rests_on))
-    die = values.derived(
+    critical = critical_area(area, input_values[f"parts.{part}.repairable_area_share"])
+    usable = yield_of(
+        critical, *(input_values[f"parts.{part}.{attribute_name}"] for attribute_name in rests_on)
+    )
+    die = input_values.derived(
         f"parts.{part}.die_cost",
         "USD",
-        lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable),
+        lambda: die_cost(input_values[f"parts.{part}.wafer_price"], gross, usable),
     )
-    rest = (values[f"parts.{part}.{name}"] for name in INPUTS[INPUTS.index("packaging_cost") :])
-    return chip_cost(die, values[f"parts.{part}.dies"], *rest)
+    rest = (
+        input_values[f"parts.{part}.{attribute_name}"]
+        for attribute_name in INPUTS[INPUTS.index("packaging_cost") :]
+    )
+    return chip_cost(die, input_values[f"parts.{part}.dies"], *rest)
 
 
 def _inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
-    idle = {name for _, names in YIELDS.values() for name in names} - set(YIELDS[model][1])
-    return tuple(f"parts.{part}.{name}" for name in INPUTS if name not in idle)
+    idle = {
+        attribute_name
+        for _, attribute_names in YIELDS.values()
+        for attribute_name in attribute_names
+    } - set(YIELDS[model][1])
+    return tuple(
+        f"parts.{part}.{attribute_name}" for attribute_name in INPUTS if attribute_name not in idle
+    )
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -259,8 +270,8 @@ class Bill(NamedTuple):
 class Pricing:
     """Prices parts once each, remembering kind and sources of what the price rests on."""
 
-    def __init__(self, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> None:
-        self.values = values
+    def __init__(self, input_values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> None:
+        self.values = input_values
         self.catalogue = catalogue
         self.dies = dies  # the model of their yield
         self.found: dict[str, tuple[Any, bool, tuple[str, ...]]] = {}
@@ -272,26 +283,28 @@ class Pricing:
         return self.found[part]
 
     def _price(self, part: str) -> tuple[Quantity, bool, tuple[str, ...]]:
-        values, whole_price, own_price = (
+        input_values, whole_price, own_price = (
             self.values,
             f"parts.{part}.price",
             f"parts.{part}.own_price",
         )
-        if values.has(whole_price) or self.catalogue.has_part_value(part, "price"):
-            return values[whole_price], True, (whole_price,)
+        if input_values.has(whole_price) or self.catalogue.has_part_value(part, "price"):
+            return input_values[whole_price], True, (whole_price,)
         if self.catalogue.has_part_value(part, "own_price"):
-            return values[own_price], False, (own_price,)
+            return input_values[own_price], False, (own_price,)
         if self.catalogue.has_part_value(part, "die_area"):
             with scope("parts", part):
-                price = values.derived(
-                    own_price, "USD", lambda: _built_up_price(values, part, self.dies)
+                price = input_values.derived(
+                    own_price, "USD", lambda: _built_up_price(input_values, part, self.dies)
                 )
             return (
                 price,
                 False,
-                (own_price,) if values.has(own_price) else _inputs_of_silicon(part, self.dies),
+                (own_price,)
+                if input_values.has(own_price)
+                else _inputs_of_silicon(part, self.dies),
             )
-        return values[whole_price], True, (whole_price,)  # raises: the price is missing
+        return input_values[whole_price], True, (whole_price,)  # raises: the price is missing
 
 
 class Offer(NamedTuple):
@@ -303,12 +316,12 @@ class Offer(NamedTuple):
     rests_on: tuple[str, ...]  # paths of inputs
 
 
-def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
+def offers(system: System, input_values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
     """Return the alternatives of each place of the tree, with their prices.
 
     Args:
         system: System with its tree.
-        values: Inputs by path.
+        input_values: Inputs by path.
         catalogue: Holds the parts.
 
     Returns:
@@ -319,7 +332,7 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
         DataError: The price of a part is missing.
 
     """
-    pricing = Pricing(values, catalogue)
+    pricing = Pricing(input_values, catalogue)
     slot_offers = {}
     for slot_place, candidates in system.alternatives.items():
         slot_offers[slot_place] = [
@@ -383,13 +396,13 @@ def _tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
 
 
 def bill_of_materials(
-    system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD
+    system: System, input_values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD
 ) -> Bill:
     """Return price and power of every place of the tree, USD and W.
 
     Args:
         system: System with its tree.
-        values: Inputs by path.
+        input_values: Inputs by path.
         catalogue: Holds the parts.
         dies: Model of the yield of dies.
 
@@ -397,7 +410,7 @@ def bill_of_materials(
         DataError: A price or power is missing.
 
     """
-    pricing = Pricing(values, catalogue, dies)
+    pricing = Pricing(input_values, catalogue, dies)
     lines: list[BillLine] = []
     included: dict[str, str] = {}  # path -> the path whose price holds it
     labour: list[Labour] = []
@@ -425,25 +438,25 @@ def bill_of_materials(
             if tree_place.converts:
                 converter, power = leaf, None
             else:
-                power = extended_power(values[tree_place.power], leaf.quantity)
-        lines.append(_bill_line(values, leaf, price, extended, power, paths, holder))
+                power = extended_power(input_values[tree_place.power], leaf.quantity)
+        lines.append(_bill_line(input_values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
-        lines.append(_assembly_line(values, assembly, labour, system))
-    _add_conversion_loss(values, converter, lines, system)
+        lines.append(_assembly_line(input_values, assembly, labour, system))
+    _add_conversion_loss(input_values, converter, lines, system)
     with scope("bill"):
-        price_sum = values.derived(
+        price_sum = input_values.derived(
             "system.price",
             "USD",
             lambda: total("system_price", [x.extended for x in lines if x.extended is not None]),
         )
-        power_sum = values.derived(
+        power_sum = input_values.derived(
             "system.power", "W", lambda: total("system_power", [x.power for x in lines])
         )
     return Bill(lines, price_sum, power_sum)
 
 
 def _bill_line(
-    values: Values,
+    input_values: Values,
     leaf: Leaf,
     price: Any,
     extended: Any,
@@ -454,8 +467,8 @@ def _bill_line(
     """Return the line of a leaf with the worst kind and all sources of the inputs its price rests
     on.
     """
-    kind, sources, overlay = values.grounds(paths)
-    near = least_direct(values.input(path).directness for path in paths) if paths else ""
+    kind, sources, overlay = input_values.grounds(paths)
+    near = least_direct(input_values.input(path).directness for path in paths) if paths else ""
     return BillLine(
         leaf.path,
         leaf.part,
@@ -472,7 +485,9 @@ def _bill_line(
     )
 
 
-def _assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
+def _assembly_line(
+    input_values: Values, leaf: Leaf, labour: list[Labour], system: System
+) -> BillLine:
     """Return the line of assembly and test: the hours of every tray and rack at one rate."""
     if not labour:
         raise DataError(
@@ -485,17 +500,25 @@ def _assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: Sys
     costs = []
     for task in labour:
         with scope("bill", leaf.path, task.leaf.path):
-            costs.append(labour_cost(values[rate], values[task.path], task.leaf.quantity))
+            costs.append(
+                labour_cost(input_values[rate], input_values[task.path], task.leaf.quantity)
+            )
     with scope("bill", leaf.path):
         price = total("assembly_and_test", costs)
         paths = (rate, *dict.fromkeys(task.path for task in labour))
         return _bill_line(
-            values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None
+            input_values,
+            leaf,
+            price,
+            extended_price(price, 1.0),
+            extended_power(0.0, 1.0),
+            paths,
+            None,
         )
 
 
 def _add_conversion_loss(
-    values: Values, converter: Leaf | None, lines: list[BillLine], system: System
+    input_values: Values, converter: Leaf | None, lines: list[BillLine], system: System
 ) -> None:
     """Give the power shelves, which only convert, the loss behind everything else as their
     power.
@@ -508,4 +531,6 @@ def _add_conversion_loss(
         load = total("converted_load", [line.power for line in lines if line.power is not None])
         for line in lines:
             if line.power is None:
-                line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])
+                line.power = conversion_loss(
+                    load, input_values[f"parts.{converter.part}.efficiency"]
+                )

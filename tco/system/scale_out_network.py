@@ -160,9 +160,9 @@ def cards_of(system: System, network: str) -> Cards | None:
         return None
     if not isinstance(stated, dict) or "nic" not in stated:
         raise DataError(f'{where} is {stated!r}, expected a table such as {{ nic = "connectx-7" }}')
-    for key in stated:
-        if key not in KEYS:
-            raise unknown("key", key, KEYS, where)
+    for table_key in stated:
+        if table_key not in KEYS:
+            raise unknown("key", table_key, KEYS, where)
     nic, below, hosts = stated["nic"], stated.get("below"), stated.get("hosts", 0)
     if below is not None and below not in system.quantity:
         raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
@@ -218,10 +218,10 @@ def nic_faults(system: System) -> Iterator[str]:
     """Yield the networks whose cards the tree does not hold; a key nobody reads raises
     `DataError`.
     """
-    keys = [f"network.{key}" for key in ("first_tier", IN_RACKS, *NETWORKS)]
-    for key in system.network:
-        if f"network.{key}" not in keys:
-            raise unknown("key", f"network.{key}", keys, system.where)
+    network_keys = [f"network.{network_key}" for network_key in ("first_tier", IN_RACKS, *NETWORKS)]
+    for network_key in system.network:
+        if f"network.{network_key}" not in network_keys:
+            raise unknown("key", f"network.{network_key}", network_keys, system.where)
     for network in NETWORKS:
         card_count = cards_of(system, network)
         if card_count is not None and card_count.quantity <= 0:
@@ -328,12 +328,12 @@ class ClosSize(NamedTuple):
 
 
 def clos_size(
-    values: Values, switch: str, chips: int | None, port: float, tiers: int | None
+    input_values: Values, switch: str, chips: int | None, port: float, tiers: int | None
 ) -> ClosSize:
     """Return the size of a Clos that joins some chips.
 
     Args:
-        values: ResolvedScenario by path.
+        input_values: ResolvedScenario by path.
         switch: Part id of the switch.
         chips: Chips to join; None for as many as the tiers reach.
         port: Rate of a logical port in byte/s.
@@ -343,8 +343,8 @@ def clos_size(
         DataError: The switch has fewer than two ports, or the tiers reach too few chips.
 
     """
-    tapering = float(values["cluster.oversubscription"])
-    radix = float(switch_radix(values[f"parts.{switch}.switch_capacity"], port))
+    tapering = float(input_values["cluster.oversubscription"])
+    radix = float(switch_radix(input_values[f"parts.{switch}.switch_capacity"], port))
     if radix < 2:
         raise DataError(f"{switch} has no two ports of {port * 8 / 1e9:g}G: {radix:.0f} ports")
     levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
@@ -367,27 +367,29 @@ class Network(NamedTuple):
     power: Any
 
 
-def switch_part(name: str, known_parts: Collection[str]) -> str:
+def switch_part(switch_name: str, known_parts: Collection[str]) -> str:
     """Return the part id of a switch named by capacity or id.
 
     The capacity '12.8T' names `tor-12t8`.
 
     Args:
-        name: Capacity or part id, in upper or lower case.
+        switch_name: Capacity or part id, in upper or lower case.
         known_parts: Part ids to choose among.
 
     Raises:
         DataError: No switch has the name.
 
     """
-    text = name.lower()
-    part = "tor-" + text.removesuffix("t").replace(".", "t") + ("" if "." in text else "t")
-    for candidate in (text, part):
+    lower_name = switch_name.lower()
+    part = (
+        "tor-" + lower_name.removesuffix("t").replace(".", "t") + ("" if "." in lower_name else "t")
+    )
+    for candidate in (lower_name, part):
         if candidate in known_parts:
             return candidate
     raise unknown(
         "switch",
-        name,
+        switch_name,
         [
             *(f"{p[4:].replace('t', '.')}T" for p in known_parts if p.startswith("tor-")),
             *known_parts,
@@ -396,34 +398,35 @@ def switch_part(name: str, known_parts: Collection[str]) -> str:
     )
 
 
-def optic_part(name: str, known_parts: Collection[str]) -> str:
+def optic_part(optic_name: str, known_parts: Collection[str]) -> str:
     """Return the part id of an optical module, with or without `optic-`.
 
     Args:
-        name: Part id of the module, or the rest of the id after `optic-`, in upper or lower case.
+        optic_name: Part id of the module, or the rest of the id after `optic-`, in upper or lower
+            case.
         known_parts: Part ids to choose among.
 
     Raises:
         DataError: No module has the name.
 
     """
-    text = name.lower()
-    for candidate in (text, f"optic-{text}"):
+    lower_name = optic_name.lower()
+    for candidate in (lower_name, f"optic-{lower_name}"):
         if candidate in known_parts:
             return candidate
     raise unknown(
         "optical module",
-        name,
+        optic_name,
         [part for part in known_parts if part.startswith("optic-")],
         "cluster.optic",
     )
 
 
-def optics_covering(values: Values, optics: Sequence[str], length: float) -> list[str]:
+def optics_covering(input_values: Values, optics: Sequence[str], length: float) -> list[str]:
     """Return the modules that cover a length, of each rate the shortest reach.
 
     Args:
-        values: ResolvedScenario by path.
+        input_values: ResolvedScenario by path.
         optics: Part ids to choose among.
         length: Metres of the links.
 
@@ -431,11 +434,11 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
         DataError: No module reaches as far.
 
     """
-    reaches = {optic: values.structure(f"parts.{optic}.reach") for optic in optics}
+    reaches = {optic: input_values.structure(f"parts.{optic}.reach") for optic in optics}
     shortest: dict[float, str] = {}
     for optic in sorted(optics, key=lambda part: reaches[part]):
         if length <= reaches[optic]:
-            shortest.setdefault(values.structure(f"parts.{optic}.port_bandwidth"), optic)
+            shortest.setdefault(input_values.structure(f"parts.{optic}.port_bandwidth"), optic)
     if not shortest:
         longest = max(optics, key=lambda part: reaches[part])
         farthest = f"{longest} covers {reaches[longest] / 1000:g} km"
@@ -446,11 +449,11 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
     return list(shortest.values())
 
 
-def scale_out_network(values: Values, plan: NetworkDesign) -> Network:
+def scale_out_network(input_values: Values, plan: NetworkDesign) -> Network:
     """Return switches by tier, links, modules and cables of a cluster's network.
 
     Args:
-        values: Inputs by path, with prices in USD and power in W of the parts.
+        input_values: Inputs by path, with prices in USD and power in W of the parts.
         plan: Design of the network, with bandwidths in byte/s.
 
     Returns:
@@ -463,26 +466,26 @@ def scale_out_network(values: Values, plan: NetworkDesign) -> Network:
     if plan.design not in DESIGNS:
         raise unknown("network design", plan.design, DESIGNS)
     with scope(f"{plan.prefix}network"):
-        return _tier_by_tier(values, plan)
+        return _tier_by_tier(input_values, plan)
 
 
-def _tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
+def _tier_by_tier(input_values: Values, plan: NetworkDesign) -> Network:
     """Return the network of a known design, from the chips up."""
-    oversubscription = values["cluster.oversubscription"]
-    capacity = values[f"parts.{plan.switch}.switch_capacity"]
+    oversubscription = input_values["cluster.oversubscription"]
+    capacity = input_values[f"parts.{plan.switch}.switch_capacity"]
     down = edge_bandwidth(plan.chips, plan.nic)
     lines: list[NetworkLine] = []
-    optical = OpticalLinks(values, plan)
+    optical = OpticalLinks(input_values, plan)
     if plan.design == "leaf":
         optical.add(plan.optic, down)
     elif not plan.in_rack:
         lines.append(
             _network_line(
-                values,
+                input_values,
                 plan,
                 "copper-cables",
                 COPPER,
-                tier_links(down, values[f"parts.{COPPER}.port_bandwidth"]),
+                tier_links(down, input_values[f"parts.{COPPER}.port_bandwidth"]),
             )
         )
     for tier in range(1, plan.tiers + 1):
@@ -491,7 +494,7 @@ def _tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
             if tier > 1 or not plan.in_rack:
                 lines.append(
                     _network_line(
-                        values,
+                        input_values,
                         plan,
                         f"switches-tier-{tier}",
                         plan.switch,
@@ -507,8 +510,8 @@ def _tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
 class OpticalLinks:
     """The optical links of a network, by their modules and lengths."""
 
-    def __init__(self, values: Values, plan: NetworkDesign) -> None:
-        self.values = values
+    def __init__(self, input_values: Values, plan: NetworkDesign) -> None:
+        self.values = input_values
         self.plan = plan
         self.links: dict[str, list[Any]] = {}  # by module
         self.metres: list[Quantity] = []
@@ -540,27 +543,35 @@ class OpticalLinks:
 
     def lines(self) -> list[NetworkLine]:
         """Return modules, fibres and shuffles as lines of the bill."""
-        values, plan = self.values, self.plan
+        input_values, plan = self.values, self.plan
         lines = []
         shuffled = []
         for optic, links in self.links.items():
             ends = module_ends(total("optical_links", links), 2)
             lines.append(
-                _network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends)
+                _network_line(
+                    input_values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends
+                )
             )
-            if values.decided(operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)):
+            if input_values.decided(
+                operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)
+            ):
                 shuffled += links
         if self.links:
             every_link = [link for links in self.links.values() for link in links]
-            lines.append(_network_line(values, plan, "fibres", FIBRE, total("fibres", every_link)))
+            lines.append(
+                _network_line(input_values, plan, "fibres", FIBRE, total("fibres", every_link))
+            )
             lines.append(
                 _network_line(
-                    values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)
+                    input_values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)
                 )
             )
         if shuffled:
             lines.append(
-                _network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled))
+                _network_line(
+                    input_values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled)
+                )
             )
         return lines
 
@@ -580,21 +591,23 @@ def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
         tiers,
         lines,
         *(
-            total(f"network_{name}", [getattr(line, name) for line in lines])
-            for name in ("price", "power")
+            total(f"network_{field_name}", [getattr(line, field_name) for line in lines])
+            for field_name in ("price", "power")
         ),
     )
 
 
 def _network_line(
-    values: Values, plan: NetworkDesign, name: str, part: str, quantity: Quantity
+    input_values: Values, plan: NetworkDesign, line_name: str, part: str, quantity: Quantity
 ) -> NetworkLine:
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"
-    kind, sources, _ = values.grounds((price,))
-    with scope(name):
+    kind, sources, _ = input_values.grounds((price,))
+    with scope(line_name):
         extended, drawn = (
-            extended_price(values[price], quantity),
-            extended_power(values[power], quantity),
+            extended_price(input_values[price], quantity),
+            extended_power(input_values[power], quantity),
         )
-    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, kind, sources, (price,))
+    return NetworkLine(
+        plan.prefix + line_name, part, quantity, extended, drawn, kind, sources, (price,)
+    )

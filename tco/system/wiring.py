@@ -23,54 +23,54 @@ SWITCHLESS = ("torus", "mesh")  # fabrics whose chips are wired to each other
 NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
 
 
-def _wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _wire_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
     """Yield the faults in a system's wiring, as messages.
 
     A fault is more lanes than the chip has, more ports than its switches have, or a link beyond its
     reach.
     """
     for faults in (
-        _chip_faults(system, catalogue, values),
-        _switch_faults(system, catalogue, values),
-        _cable_faults(system, catalogue, values),
+        _chip_faults(system, catalogue, input_values),
+        _switch_faults(system, catalogue, input_values),
+        _cable_faults(system, catalogue, input_values),
         system.once("faults of cards", lambda: list(nic_faults(system))),
     ):
         yield from (f"{system.where}: {fault}" for fault in faults)
 
 
-def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> None:
+def refuse_bad_wires(system: System, catalogue: Catalogue, input_values: Values) -> None:
     """Raise `DataError` with all faults in a system's wiring.
 
     Args:
         system: System with its fabric.
         catalogue: Holds the parts.
-        values: Values of the inputs by path.
+        input_values: Values of the inputs by path.
 
     Raises:
         DataError: There are more lanes than the chip has, more ports than the switches have, a link
             beyond its reach, or a fault of the cards.
 
     """
-    faults = list(_wire_faults(system, catalogue, values))
+    faults = list(_wire_faults(system, catalogue, input_values))
     if faults:
         raise DataError("; ".join(faults))
 
 
-def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> None:
+def refuse_unjoined(system: System, catalogue: Catalogue, input_values: Values) -> None:
     """Raise `DataError` for a scale-up domain of several chips without bandwidth.
 
     Args:
         system: System with the chips of a scale-up domain.
         catalogue: Holds the parts.
-        values: Values of the inputs by path.
+        input_values: Values of the inputs by path.
 
     Raises:
         DataError: The domain has several chips, and a stated scale-up bandwidth is 0.
 
     """
     rate = f"parts.{system.chip}.scale_up_bandwidth"
-    stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
-    if system.chips > 1 and stated and somewhere(values[rate] <= 0):
+    stated = input_values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
+    if system.chips > 1 and stated and somewhere(input_values[rate] <= 0):
         raise DataError(
             f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a "
             "scale-up domain"
@@ -108,7 +108,10 @@ def used_lanes(system: System) -> dict[str, float]:
     """Return the lanes of one chip by purpose, spares included: a torus has two links in most
     dimensions, a mesh one to every chip.
     """
-    stated = {name: lanes(system, name) for name in _fabric_section_table(system, "lanes")}
+    stated = {
+        lane_purpose: lanes(system, lane_purpose)
+        for lane_purpose in _fabric_section_table(system, "lanes")
+    }
     kind = system.fabric.get("kind")
     if kind == "torus":
         links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
@@ -118,15 +121,22 @@ def used_lanes(system: System) -> dict[str, float]:
             if kind == "mesh"
             else {}
         )
-    return {name: lane_count * links.get(name, 1) for name, lane_count in stated.items()}
+    return {
+        lane_purpose: lane_count * links.get(lane_purpose, 1)
+        for lane_purpose, lane_count in stated.items()
+    }
 
 
 def scale_up(used: dict[str, float]) -> dict[str, float]:
     """Return the purposes that are part of the scale-up fabric."""
-    return {name: lane_count for name, lane_count in used.items() if name not in NOT_SCALE_UP}
+    return {
+        lane_purpose: lane_count
+        for lane_purpose, lane_count in used.items()
+        if lane_purpose not in NOT_SCALE_UP
+    }
 
 
-def _chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _chip_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and
     NICs.
     """
@@ -136,22 +146,26 @@ def _chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterat
         ("lanes", inside, "scale-up lanes"),
         ("serdes_lanes", used, "lanes in all"),
     ):
-        have = _stated_part_value(catalogue, values, system.chip, attribute)
+        have = _stated_part_value(catalogue, input_values, system.chip, attribute)
         need = sum(expected_lanes.values())
         if have is not None and need > have:
             terms = " + ".join(
-                f"{name} {lane_count:g}" for name, lane_count in expected_lanes.items()
+                f"{lane_purpose} {lane_count:g}"
+                for lane_purpose, lane_count in expected_lanes.items()
             )
             yield f"fabric.lanes: {terms} = {need:g} {what}, a {system.chip} has {have:g}"
 
 
-def _switch_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _switch_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
     """Yield the ports its switches lack."""
     switch, kind = system.fabric.get("switch"), system.fabric.get("kind")
     if switch is None:
         return
     yield from _absent(system, catalogue, switch, "fabric.switch")
-    have, standing = values.structure(f"parts.{switch}.lanes"), system.quantity.get(switch, 0.0)
+    have, standing = (
+        input_values.structure(f"parts.{switch}.lanes"),
+        system.quantity.get(switch, 0.0),
+    )
     if kind == "two-level":
         racks, port, planes = (
             whole_racks(system),
@@ -186,50 +200,52 @@ def _switch_faults(system: System, catalogue: Catalogue, values: Values) -> Iter
             )
 
 
-def _cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _cable_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
     """Yield the links that are longer than their cable reaches."""
     cables = _fabric_section_table(system, "cable")
-    for name, cable in cables.items():
-        yield from _absent(system, catalogue, cable, f"fabric.cable.{name}")
-    for name, span in _fabric_section_table(system, "span").items():
+    for link_name, cable in cables.items():
+        yield from _absent(system, catalogue, cable, f"fabric.cable.{link_name}")
+    for link_name, span in _fabric_section_table(system, "span").items():
         if isinstance(span, bool) or not isinstance(span, (int, float)):
             raise DataError(
-                f"{system.where}: fabric.span.{name} is {span!r}, expected a number of metres"
+                f"{system.where}: fabric.span.{link_name} is {span!r}, expected a number of metres"
             )
-        if name not in cables:
-            yield f"fabric.span.{name} states a length, fabric.cable.{name} no cable"
+        if link_name not in cables:
+            yield f"fabric.span.{link_name} states a length, fabric.cable.{link_name} no cable"
             continue
-        reach = values.structure(f"parts.{cables[name]}.reach")
+        reach = input_values.structure(f"parts.{cables[link_name]}.reach")
         if span > reach:
             yield (
-                f"fabric.span.{name}: {span:g} m is beyond the reach of {cables[name]} "
+                f"fabric.span.{link_name}: {span:g} m is beyond the reach of {cables[link_name]} "
                 f"({reach:g} m)"
             )
 
 
-def _absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterator[str]:
+def _absent(system: System, catalogue: Catalogue, part: Any, fabric_path: str) -> Iterator[str]:
     if part not in catalogue.parts:
-        raise unknown("part", str(part), catalogue.parts, f"{system.where}: {key}")
+        raise unknown("part", str(part), catalogue.parts, f"{system.where}: {fabric_path}")
     if not system.quantity.get(part):
-        yield f"{key} names {part}, of which the tree holds none"
+        yield f"{fabric_path} names {part}, of which the tree holds none"
 
 
 def _stated_part_value(
-    catalogue: Catalogue, values: Values, part: str, attribute: str
+    catalogue: Catalogue, input_values: Values, part: str, attribute: str
 ) -> float | None:
     """Return a value the catalogue or the user states; None where nobody does."""
     path = f"parts.{part}.{attribute}"
     return (
-        values.structure(path)
-        if values.has(path) or catalogue.has_part_value(part, attribute)
+        input_values.structure(path)
+        if input_values.has(path) or catalogue.has_part_value(part, attribute)
         else None
     )
 
 
-def _fabric_section_table(system: System, name: str) -> JsonObject:
-    fabric_table = system.fabric.get(name, {})
+def _fabric_section_table(system: System, section_name: str) -> JsonObject:
+    fabric_table = system.fabric.get(section_name, {})
     if not isinstance(fabric_table, dict):
-        raise DataError(f"{system.where}: fabric.{name} is {fabric_table!r}, expected a table")
+        raise DataError(
+            f"{system.where}: fabric.{section_name} is {fabric_table!r}, expected a table"
+        )
     return fabric_table
 
 

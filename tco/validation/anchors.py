@@ -55,8 +55,8 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         )
     if table.empty:
         raise DataError(f"--anchor {path}: holds no row")
-    values = plain_inputs(catalogue, {}).values(as_number)
-    measurements = MeasuredRows(table, catalogue, values)
+    input_values = plain_inputs(catalogue, {}).values(as_number)
+    measurements = MeasuredRows(table, catalogue, input_values)
     prediction = predict_by_accelerator(inference.predict_serving_runs, measurements)
     serving_rows: inference.ServingRows = measurements.once(
         "asked", lambda: inference.ServingRows(measurements)
@@ -64,7 +64,9 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     faults = list(_faults_of(serving_rows, measurements, prediction))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
-        raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
+        raise DataError(
+            "\n".join(f"{path}:{row_index + 2}: {why}" for row_index, why in faults[:SHOWN]) + more
+        )
     residual_rows = residuals(kind, measurements, prediction)
     engines = [
         serving_engine_id(catalogue, family, engine)
@@ -78,8 +80,8 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         residual_rows.residual,
     )
     return tuple(
-        Anchor(f"{path}:{row + 2}", *anchor_fields)
-        for row, anchor_fields in enumerate(zip(*columns, strict=True))
+        Anchor(f"{path}:{row_index + 2}", *anchor_fields)
+        for row_index, anchor_fields in enumerate(zip(*columns, strict=True))
     )
 
 
@@ -96,50 +98,61 @@ def _faults_of(
     rates = np.fmax(measurements["total_tput_tok_s_per_gpu"], output * (prompt + answer) / answer)
     times = np.fmin(measurements["tpot_ms_mean"], measurements["tpot_ms_median"])
     speeds = np.fmax(measurements["interactivity_tok_s_per_user"], 1e3 / times)
-    for row in range(len(measurements)):
-        if prediction.skip[row]:
-            yield row, f"{prediction.skip[row]}; expected a row that `tco validate` scores"
-            continue
-        most, quickest = _bounds_of(points, row)
-        ratio = prediction.target[row] / prediction.predicted[row]
-        if rates[row] > most:
+    for row_index in range(len(measurements)):
+        if prediction.skip[row_index]:
             yield (
-                row,
-                f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak "
+                row_index,
+                f"{prediction.skip[row_index]}; expected a row that `tco validate` scores",
+            )
+            continue
+        most, quickest = _bounds_of(points, row_index)
+        ratio = prediction.target[row_index] / prediction.predicted[row_index]
+        if rates[row_index] > most:
+            yield (
+                row_index,
+                f"{rates[row_index]:,.6g} tokens/s a chip, in and out, are above the roofline: its "
+                "peak "
                 f"does {most:,.6g}",
             )
-        elif speeds[row] > quickest:
+        elif speeds[row_index] > quickest:
             yield (
-                row,
-                f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at "
+                row_index,
+                f"{speeds[row_index]:,.6g} tokens/s a user are above the roofline: weights are "
+                "read at "
                 f"{quickest:,.6g}",
             )
         elif not 1 / FARTHEST < ratio < FARTHEST:
             measured, predicted_text = (
-                f"{prediction.target_name[row]} {prediction.target[row]:,.6g}",
-                f"{prediction.predicted[row]:,.6g}",
+                f"{prediction.target_name[row_index]} {prediction.target[row_index]:,.6g}",
+                f"{prediction.predicted[row_index]:,.6g}",
             )
             yield (
-                row,
+                row_index,
                 f"{measured} is {ratio:,.3g} times the {predicted_text} predicted: expected the "
                 "unit that "
                 "its name ends in",
             )
 
 
-def _bounds_of(points: inference.ServingRows, row: int) -> tuple[float, float]:
+def _bounds_of(points: inference.ServingRows, row_index: int) -> tuple[float, float]:
     """Return the most tokens a second that the peak of a row's chip lets it compute, and that its
     bandwidth lets a user get.
 
     R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n
     chips of a worker and the weights W read.
     """
-    values, part = points.measurements.values, points.measurements.parts[row]
-    model = points.model(points.models[row])
-    peak = max(values[f"parts.{part}.{name}"] for name in PEAKS)
-    read = model.active_parameters * min(FORMATS[name].element for name in points.formats[row]) / 8
-    ahead = 1 + (values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0)
-    bandwidth = points.decode["size"][row] * values[f"parts.{part}.hbm_bandwidth"]
+    input_values, part = points.measurements.values, points.measurements.parts[row_index]
+    model = points.model(points.models[row_index])
+    peak = max(input_values[f"parts.{part}.{peak_attribute}"] for peak_attribute in PEAKS)
+    read = (
+        model.active_parameters
+        * min(FORMATS[format_name].element for format_name in points.formats[row_index])
+        / 8
+    )
+    ahead = 1 + (
+        input_values["performance.serving.draft_tokens"] if points.speculative[row_index] else 0.0
+    )
+    bandwidth = points.decode["size"][row_index] * input_values[f"parts.{part}.hbm_bandwidth"]
     return peak / float(
         flops_per_token(model, 1.0, training=False)
     ), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf

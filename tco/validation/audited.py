@@ -44,9 +44,9 @@ def as_serving_rows(measurements: MeasuredRows) -> MeasuredRows:
     if not audited.any():
         return measurements
     columns = _serving_columns(measurements.chosen(audited))
-    for name, stated in columns.items():
-        columns[name] = measurements[name].copy()
-        columns[name][audited] = stated
+    for column_name, stated in columns.items():
+        columns[column_name] = measurements[column_name].copy()
+        columns[column_name][audited] = stated
     return measurements.assign(**columns)
 
 
@@ -60,7 +60,7 @@ def _serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
     plans = pd.DataFrame(map(stated_plan, words, measurements["n_gpus"]))
     drafts = mapped(words, stated_drafts, float)
     flight = _requests_in_flight_of_log(measurements, answers)
-    return {name: plans[name].to_numpy() for name in plans} | {
+    return {column_name: plans[column_name].to_numpy() for column_name in plans} | {
         "isl_tokens": prompts,
         "osl_tokens": answers,
         "concurrency": np.where(all_at_once(measurements), np.nan, flight),
@@ -88,9 +88,9 @@ def _nominal_lengths(measurements: MeasuredRows) -> AnyArray:
 
     def lengths(cells: tuple[str, str]) -> tuple[float, float]:
         source, model = cells[0], named_model(catalogue, cells[1])
-        for row in data_sets:
-            if source.startswith(row["benchmark"]) and model == row["model"]:
-                return float(row["input_tokens"]), float(row["output_tokens"])
+        for table_row in data_sets:
+            if source.startswith(table_row["benchmark"]) and model == table_row["model"]:
+                return float(table_row["input_tokens"]), float(table_row["output_tokens"])
         return np.nan, np.nan
 
     cells = zip(measurements["source_id"], measurements["model"], strict=True)
@@ -122,7 +122,9 @@ def stated_plan(words: str, chips: float) -> JsonObject:
 
     """
     plan: JsonObject = {
-        f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS
+        f"{side}_{pool_column}": np.nan
+        for side in ("prefill", "decode")
+        for pool_column in POOL_COLUMNS
     }
     plan |= {"disaggregated": "no", "searched": 0.0, "tp": np.nan, "pp": np.nan, "ep": np.nan}
     plan |= {"groups": np.nan, "engine_chips": np.nan}
@@ -138,7 +140,7 @@ def stated_plan(words: str, chips: float) -> JsonObject:
                 plan[f"{side}_gpus"] = float(workers) * float(size)
                 plan[f"{side}_ep"] = plan[f"{side}_dp"] = float(size)
         return plan
-    degrees = {name: float(size) for name, size in DEGREE.findall(words)}
+    degrees = {degree_name: float(size) for degree_name, size in DEGREE.findall(words)}
     if not degrees:
         return plan | {"searched": 1.0}
     wide = degrees.get("dep", 0.0)
@@ -162,22 +164,29 @@ def refused_runs(measurements: MeasuredRows) -> AnyArray:
     audited = is_audited(measurements)
     reasons[measurements["division"] == "open"] = OPEN
     reasons[audited & _repeated_runs(measurements)] = TWICE
-    names = ("source_id", "submitter", "accelerator", "model", "scenario")
-    for row in read_pattern_table(measurements.catalogue, SUSPECTS, (*names, "reason")):
+    run_columns = ("source_id", "submitter", "accelerator", "model", "scenario")
+    for suspect_row in read_pattern_table(
+        measurements.catalogue, SUSPECTS, (*run_columns, "reason")
+    ):
         matches = audited
-        for name in names:
-            if row[name]:
-                matches = matches & (measurements[name] == row[name])
-        reasons[matches] = f"suspect: {row['reason']}"
+        for run_column in run_columns:
+            if suspect_row[run_column]:
+                matches = matches & (measurements[run_column] == suspect_row[run_column])
+        reasons[matches] = f"suspect: {suspect_row['reason']}"
     return reasons
 
 
 def _repeated_runs(measurements: MeasuredRows) -> AnyArray:
     """Return which rows are an earlier run under another accuracy."""
-    names = measurements["model"]
+    model_names = measurements["model"]
     columns = ("source_id", "submitter", "platform", "division", "scenario", "n_gpus")
     runs = pd.DataFrame(
-        {name: measurements[name] for name in (*columns, "output_tok_s_per_gpu")}
-    ).assign(model=mapped(names, lambda name: ACCURACY.sub("", name)))
-    first = runs.assign(name=names).groupby(list(runs), dropna=False)["name"].transform("first")
-    return np.asarray(first.to_numpy(object) != names)
+        {
+            column_name: measurements[column_name]
+            for column_name in (*columns, "output_tok_s_per_gpu")
+        }
+    ).assign(model=mapped(model_names, lambda model_name: ACCURACY.sub("", model_name)))
+    first = (
+        runs.assign(name=model_names).groupby(list(runs), dropna=False)["name"].transform("first")
+    )
+    return np.asarray(first.to_numpy(object) != model_names)

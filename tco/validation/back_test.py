@@ -63,9 +63,9 @@ def _comparable_row_pairs(
     """
     workload_pairs = []
     for _, group in workload[usable].groupby(list(workload.columns)):
-        rows = group.index.to_numpy()
+        row_indices = group.index.to_numpy()
         first_rows, second_rows = (
-            rows[row_positions] for row_positions in np.triu_indices(len(rows), 1)
+            row_indices[row_positions] for row_positions in np.triu_indices(len(row_indices), 1)
         )
         is_comparable = (chips[first_rows] != chips[second_rows]) & (
             np.abs(np.log(speed[first_rows] / speed[second_rows])) <= np.log(CLOSE)
@@ -89,7 +89,7 @@ def _scored_row_pairs(measurements: MeasuredRows, prediction: Prediction) -> Pai
     """
     speed = measurements["interactivity_tok_s_per_user"]
     usable = (prediction.skip == "") & (prediction.target_name != "tpot_ms_mean") & (speed > 0)
-    workload = pd.DataFrame({name: measurements[name] for name in WORKLOAD})
+    workload = pd.DataFrame({column_name: measurements[column_name] for column_name in WORKLOAD})
     return _comparable_row_pairs(
         workload.assign(target=prediction.target_name), measurements["accelerator"], speed, usable
     )
@@ -106,8 +106,8 @@ def pair_order_accuracy(measurements: MeasuredRows, prediction: Prediction) -> d
     if not len(first_rows):
         return {}
     truth, guess = (
-        values[first_rows] / values[second_rows]
-        for values in (prediction.target, prediction.predicted)
+        rate_values[first_rows] / rate_values[second_rows]
+        for rate_values in (prediction.target, prediction.predicted)
     )
     differ = np.abs(np.log(truth)) > np.log(EVEN)
     return {
@@ -168,17 +168,19 @@ def _left_out_draws(
     """
     refits: dict[str, dict[str, float]] = {}
     refitted = set()  # chips whose rows of this kind some refit never saw
-    for row in accuracy(catalogue, "left_out"):
-        if row["left_out"] == "accelerator":
-            refits.setdefault(row["member"], {})[row["path"]] = float(row["value"])
-            if row["kind"] == kind:
-                refitted.add(row["member"])
+    for accuracy_row in accuracy(catalogue, "left_out"):
+        if accuracy_row["left_out"] == "accelerator":
+            refits.setdefault(accuracy_row["member"], {})[accuracy_row["path"]] = float(
+                accuracy_row["value"]
+            )
+            if accuracy_row["kind"] == kind:
+                refitted.add(accuracy_row["member"])
     parts = part_ids(catalogue, table["accelerator"])
     tried = {}
     for chip in sorted(refitted & set(parts[is_selected])):
         other_chip_rows, held_out = (
-            _measurements(table, catalogue, settings, np.flatnonzero(rows))
-            for rows in ((parts != chip) & (parts != ""), (parts == chip) & is_selected)
+            _measurements(table, catalogue, settings, np.flatnonzero(row_mask))
+            for row_mask in ((parts != chip) & (parts != ""), (parts == chip) & is_selected)
         )
         tried[chip] = _predict_held_out_chip(kind, other_chip_rows, held_out, refits[chip])
     held_out_chips = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
@@ -228,8 +230,8 @@ def _measurements(
     settings: dict[str, str],
     indices: AnyArray | None = None,
 ) -> MeasuredRows:
-    values = plain_inputs(catalogue, settings).values(as_number)
-    return MeasuredRows(table, catalogue, values, indices=indices)
+    input_values = plain_inputs(catalogue, settings).values(as_number)
+    return MeasuredRows(table, catalogue, input_values, indices=indices)
 
 
 def _predict_held_out_chip(
@@ -282,24 +284,24 @@ def _places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
     }
 
 
-def rescaled_range(parameter_range: Range, value: float) -> Range:
+def rescaled_range(parameter_range: Range, centre_value: float) -> Range:
     """Return a range about another value, as wide in proportion."""
-    scale = value / parameter_range.value
+    scale = centre_value / parameter_range.value
     return parameter_range._replace(
-        low=parameter_range.low * scale, value=value, high=parameter_range.high * scale
+        low=parameter_range.low * scale, value=centre_value, high=parameter_range.high * scale
     )
 
 
-def _practice_ranges(values: Values) -> dict[str, Range]:
+def _practice_ranges(input_values: Values) -> dict[str, Range]:
     """Return the ranges of the parameters of practice that a prediction has read.
 
     Parameters that decide structure have none.
     """
     return {
         path: belief_of(parameter)
-        for path, parameter in sorted(values.inputs.items())
+        for path, parameter in sorted(input_values.inputs.items())
         if path.startswith("performance.")
-        and path not in values.readings
+        and path not in input_values.readings
         and parameter.low is not None
         and parameter.high != parameter.low
     }

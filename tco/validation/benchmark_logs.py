@@ -62,7 +62,7 @@ def _formats() -> JsonObject:
 def stated_columns() -> Record:
     """Return the columns that options of the command line state."""
     columns = {option: column for column, option in _formats()["options"].items()}
-    return {columns[option]: text for option, text in measured_facts.get().items()}
+    return {columns[option]: option_text for option, option_text in measured_facts.get().items()}
 
 
 def read_log(path: Path) -> Log | None:
@@ -75,11 +75,11 @@ def read_log(path: Path) -> Log | None:
         DataError: The file is JSON of no known format, or holds no measurement.
 
     """
-    text = read_text(path)
-    if text.lstrip()[:1] in ("{", "["):
-        outer_records = _json_records(path, text)
-    elif re.search(r"^#.*\bbusbw\b", text, re.MULTILINE):
-        outer_records = [_collective_log(path, text)]
+    log_text = read_text(path)
+    if log_text.lstrip()[:1] in ("{", "["):
+        outer_records = _json_records(path, log_text)
+    elif re.search(r"^#.*\bbusbw\b", log_text, re.MULTILINE):
+        outer_records = [_collective_log(path, log_text)]
     else:
         return None
     for layout in _formats()["formats"].values():
@@ -87,9 +87,10 @@ def read_log(path: Path) -> Log | None:
         if records and all(_has_marks(record, layout["marks"]) for record in records):
             return Log(layout["title"], layout["kind"], _measured_table(records, layout))
     titles = ", ".join(layout["title"] for layout in _formats()["formats"].values())
-    keys = ", ".join(list(_flattened(outer_records[0]))[:12]) if outer_records else "none"
+    record_keys = ", ".join(list(_flattened(outer_records[0]))[:12]) if outer_records else "none"
     raise DataError(
-        f"{path}: is JSON of no known benchmark, with the keys {keys}; those of {titles} are read, "
+        f"{path}: is JSON of no known benchmark, with the keys {record_keys}; those of {titles} "
+        "are read, "
         "and CSV in the columns of data/measured"
     )
 
@@ -105,18 +106,25 @@ def table_records(table: pd.DataFrame) -> pd.DataFrame:
 
 def _measured_table(records: Sequence[Mapping[str, str]], layout: JsonObject) -> pd.DataFrame:
     """Return records of a format in measured columns, without those that are blank."""
-    rows = [_measured_row(record, layout["columns"]) for record in records]
-    columns = [name for name in layout["columns"] if any(row.get(name) for row in rows)]
-    cells = {name: [row.get(name, "") for row in rows] for name in columns}
+    measured_rows = [_measured_row(record, layout["columns"]) for record in records]
+    columns = [
+        column_name
+        for column_name in layout["columns"]
+        if any(measured_row.get(column_name) for measured_row in measured_rows)
+    ]
+    cells = {
+        column_name: [measured_row.get(column_name, "") for measured_row in measured_rows]
+        for column_name in columns
+    }
     return pd.DataFrame(cells, dtype=object)
 
 
-def _json_records(path: Path, text: str) -> list[JsonObject]:
+def _json_records(path: Path, log_text: str) -> list[JsonObject]:
     """Return the objects of a JSON text: one, a list of them, or one a line."""
     try:
-        document = json.loads(text)
+        document = json.loads(log_text)
     except json.JSONDecodeError:
-        document = [_json_line(path, line, part) for line, part in _text_lines(text)]
+        document = [_json_line(path, line, part) for line, part in _text_lines(log_text)]
     except (RecursionError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error})") from None
     records = document if isinstance(document, list) else [document]
@@ -126,13 +134,13 @@ def _json_records(path: Path, text: str) -> list[JsonObject]:
     return records
 
 
-def _text_lines(text: str) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+def _text_lines(log_text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(log_text.split("\n"), 1) if line.strip())
 
 
-def _json_line(path: Path, line: int, text: str) -> JsonObject:
+def _json_line(path: Path, line: int, line_text: str) -> JsonObject:
     try:
-        record: JsonObject = json.loads(text)
+        record: JsonObject = json.loads(line_text)
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}:{line}: broken JSON ({error}), expected the results of a benchmark"
@@ -140,9 +148,9 @@ def _json_line(path: Path, line: int, text: str) -> JsonObject:
     return record
 
 
-def _collective_log(path: Path, text: str) -> JsonObject:
+def _collective_log(path: Path, log_text: str) -> JsonObject:
     """Return the text of nccl-tests as the JSON that the same program writes."""
-    lines = text.split("\n")
+    lines = log_text.split("\n")
     header = next(
         (
             line.lstrip("# ").split()
@@ -153,7 +161,7 @@ def _collective_log(path: Path, text: str) -> JsonObject:
     )
     if header is None:
         raise DataError(f"{path}: has no header with size, time and busbw, as nccl-tests prints it")
-    results = []
+    size_results = []
     for number, line in enumerate(lines, 1):
         cells = line.split()
         if not cells or not cells[0].isdigit():
@@ -163,7 +171,7 @@ def _collective_log(path: Path, text: str) -> JsonObject:
                 f"{path}:{number}: {len(cells)} cells, expected {len(header)} ({' '.join(header)})"
             )
         numbers = dict(zip(reversed(header), reversed(cells), strict=True))  # the first of a name
-        results.append(
+        size_results.append(
             {
                 "size": numbers["size"],
                 "type": numbers.get("type", ""),
@@ -175,15 +183,15 @@ def _collective_log(path: Path, text: str) -> JsonObject:
                 },
             }
         )
-    if not results:
+    if not size_results:
         raise DataError(f"{path}: holds the header of nccl-tests and no measurement")
     devices = [match for line in lines if (match := DEVICE.match(line))]
-    run = RUN_LINE.search(text)
+    run = RUN_LINE.search(log_text)
     return {
         "config": {"nthread": run[1], "ngpus": run[2]} if run else {},
         "args": [match[0] for line in lines if (match := COLLECTIVE.search(line))],
         "devices": [{"hostname": match[1], "device_info": match[2]} for match in devices],
-        "results": results,
+        "results": size_results,
     }
 
 
@@ -192,12 +200,15 @@ def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
     if (list_name := layout.get("inside")) is None:
         flat = _flattened(outer)
         prefix = f"{layout.get('flat', '')}."
-        yield {name.removeprefix(prefix): cell for name, cell in flat.items()}
+        yield {record_key.removeprefix(prefix): cell for record_key, cell in flat.items()}
         return
     inner = outer.get(list_name)
     if not isinstance(inner, list):
         return
-    shared = {f"outer.{name}": cell for name, cell in _flattened(outer, skip=list_name).items()}
+    shared = {
+        f"outer.{record_key}": cell
+        for record_key, cell in _flattened(outer, skip=list_name).items()
+    }
     shared |= _collective_facts(outer, inner) if layout["kind"] == "collectives" else {}
     for record in inner:
         if isinstance(record, dict):
@@ -207,38 +218,40 @@ def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
 def _flattened(record: object, prefix: str = "", skip: str = "") -> Record:
     """Return texts by dotted key of nested tables and lists; what is null is left out."""
     if isinstance(record, dict):
-        items = [(str(key), item) for key, item in record.items() if key != skip]
+        items = [(str(item_key), item) for item_key, item in record.items() if item_key != skip]
     elif isinstance(record, list):
         items = [(str(number), item) for number, item in enumerate(record[:1])]
     else:
         return {} if record is None else {prefix: _cell_text(record)}
     flat: Record = {}
-    for key, item in items:
-        flat |= _flattened(item, f"{prefix}.{key}" if prefix else key)
+    for item_key, item in items:
+        flat |= _flattened(item, f"{prefix}.{item_key}" if prefix else item_key)
     return flat
 
 
-def _cell_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return repr(value) if isinstance(value, float) else str(value)
+def _cell_text(cell_value: object) -> str:
+    if isinstance(cell_value, bool):
+        return "yes" if cell_value else "no"
+    return repr(cell_value) if isinstance(cell_value, float) else str(cell_value)
 
 
-def _collective_facts(outer: JsonObject, results: Sequence[JsonObject]) -> Record:
+def _collective_facts(outer: JsonObject, size_results: Sequence[JsonObject]) -> Record:
     """Return chip, ranks, nodes, operation and library of a log of collectives."""
     devices = [device for device in outer.get("devices") or [] if isinstance(device, dict)]
-    names = {str(device.get("device_info", "")) for device in devices} - {""}
+    device_names = {str(device.get("device_info", "")) for device in devices} - {""}
     hosts = {str(device.get("hostname", "")) for device in devices}
     facts: Record = {}
-    if len(names) == 1:
-        facts["device_name"] = names.pop()
+    if len(device_names) == 1:
+        facts["device_name"] = device_names.pop()
         facts["library"] = "rccl" if "AMD" in facts["device_name"] else "nccl"
     config = _flattened(outer.get("config") or {})
     ranks = max(len(devices), _ranks_of_process(config))  # of a log that lists some devices only
     if ranks:
         facts |= {"rank_count": str(ranks), "node_count": str(max(len(hosts), 1))}
     match = COLLECTIVE.search(" ".join(map(str, outer.get("args") or [])))
-    operation = match[1] if match else config.get("collective") or _told_operation(results, ranks)
+    operation = (
+        match[1] if match else config.get("collective") or _told_operation(size_results, ranks)
+    )
     if operation:
         facts["operation"] = OPERATIONS.get(operation, operation)
     return facts
@@ -246,26 +259,26 @@ def _collective_facts(outer: JsonObject, results: Sequence[JsonObject]) -> Recor
 
 def _ranks_of_process(config: Record) -> int:
     """Return the ranks of one process, its threads times their chips; zero where unstated."""
-    numbers = {re.sub("_", "", name.lower()): cell for name, cell in config.items()}
+    numbers = {re.sub("_", "", config_key.lower()): cell for config_key, cell in config.items()}
     chips, threads = numbers.get("ngpus", ""), numbers.get("nthread", numbers.get("nthreads", "1"))
     return int(chips) * int(threads) if chips.isdigit() and threads.isdigit() else 0
 
 
-def _told_operation(results: Sequence[JsonObject], ranks: int) -> str:
+def _told_operation(size_results: Sequence[JsonObject], ranks: int) -> str:
     """Return the operation that bus over algorithm bandwidth tells; empty where it tells none.
 
     2 (n - 1) / n is that of an all-reduce alone. (n - 1) / n with a reduction is that of a
     reduce-scatter; without one it may be an all-gather or an all-to-all.
     """
     ratios = []
-    for result in results:
-        times = result.get("out_of_place")
+    for size_result in size_results:
+        times = size_result.get("out_of_place")
         if isinstance(times, dict) and float(times.get("alg_bw") or 0) > 1:
             ratios.append(float(times["bus_bw"]) / float(times["alg_bw"]))
     if ranks <= 2 or not ratios:
         return ""
     ratio, share = sorted(ratios)[len(ratios) // 2], (ranks - 1) / ranks
-    is_reduced = str(results[0].get("redop", "none")) not in ("none", "")
+    is_reduced = str(size_results[0].get("redop", "none")) not in ("none", "")
     if abs(ratio / (BUS_FACTOR * share) - 1) < ROUNDING:
         return "all_reduce"
     if abs(ratio / share - 1) < ROUNDING and is_reduced:
@@ -274,31 +287,37 @@ def _told_operation(results: Sequence[JsonObject], ranks: int) -> str:
 
 
 def _has_marks(record: Mapping[str, str], marks: Sequence[str]) -> bool:
-    return all(any(name in record for name in mark.split("|")) for mark in marks)
+    return all(any(mark_key in record for mark_key in mark.split("|")) for mark in marks)
 
 
 def _measured_row(record: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> Record:
-    row = {
-        column: next((cell for name in spellings if (cell := _cell_of(record, name))), "")
+    measured_row = {
+        column: next(
+            (cell for spelling_name in spellings if (cell := _cell_of(record, spelling_name))), ""
+        )
         for column, spellings in columns.items()
     }
-    if "date" in row:
-        row["date"] = _written_date(row["date"])
-    if row.get("concurrency") == "" and record.get("request_rate") == "inf":  # all at once
-        row["concurrency"] = "unlimited"
-    if row.get("disaggregated", "").lower() in NO:
-        return {name: cell for name, cell in row.items() if not name.startswith(POOLS)}
-    chips = [row.get(f"{pool}gpus", "") for pool in POOLS]
-    return row | ({"n_gpus": f"{sum(map(float, chips)):g}"} if all(chips) else {})
+    if "date" in measured_row:
+        measured_row["date"] = _written_date(measured_row["date"])
+    if measured_row.get("concurrency") == "" and record.get("request_rate") == "inf":  # all at once
+        measured_row["concurrency"] = "unlimited"
+    if measured_row.get("disaggregated", "").lower() in NO:
+        return {
+            column_name: cell
+            for column_name, cell in measured_row.items()
+            if not column_name.startswith(POOLS)
+        }
+    chips = [measured_row.get(f"{pool}gpus", "") for pool in POOLS]
+    return measured_row | ({"n_gpus": f"{sum(map(float, chips)):g}"} if all(chips) else {})
 
 
-def _written_date(text: str) -> str:
+def _written_date(date_text: str) -> str:
     """Return a date as year, month and day: of an ISO date, of digits, or of epoch seconds."""
-    if match := re.match(r"(20\d\d)-?(\d\d)-?(\d\d)(?!\d)", text):
+    if match := re.match(r"(20\d\d)-?(\d\d)-?(\d\d)(?!\d)", date_text):
         return "-".join(match.groups())
-    if re.fullmatch(r"\d{10}(\.\d+)?", text):
-        return datetime.fromtimestamp(float(text), UTC).date().isoformat()
-    return text
+    if re.fullmatch(r"\d{10}(\.\d+)?", date_text):
+        return datetime.fromtimestamp(float(date_text), UTC).date().isoformat()
+    return date_text
 
 
 def _cell_of(record: Mapping[str, str], spelling: str) -> str:
@@ -309,7 +328,8 @@ def _cell_of(record: Mapping[str, str], spelling: str) -> str:
         return record.get(spelling, "")
     try:
         left, right = (
-            float(name if name.isdigit() else record.get(name, "")) for name in match.group(1, 3)
+            float(operand_name if operand_name.isdigit() else record.get(operand_name, ""))
+            for operand_name in match.group(1, 3)
         )
     except ValueError:
         return ""
@@ -320,7 +340,11 @@ def _cell_of(record: Mapping[str, str], spelling: str) -> str:
 
 def with_chip_count(table: pd.DataFrame) -> pd.DataFrame:
     """Return serving rows with the chips of their tensor and pipeline parallelism, if unstated."""
-    sizes = [pd.to_numeric(table[name], errors="coerce") for name in ("tp", "pp") if name in table]
+    sizes = [
+        pd.to_numeric(table[column_name], errors="coerce")
+        for column_name in ("tp", "pp")
+        if column_name in table
+    ]
     if "n_gpus" in table or "tp" not in table:
         return table
     chips = sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1].fillna(1)
@@ -341,13 +365,15 @@ def with_facts(path: Path, log: Log, needed: Sequence[str] | None = None) -> pd.
     """
     table = with_chip_count(log.table.assign(**stated_columns()))
     missing = [
-        name
-        for name in (_formats()["asked"][log.kind] if needed is None else needed)
-        if name not in table or (table[name] == "").any()
+        column_name
+        for column_name in (_formats()["asked"][log.kind] if needed is None else needed)
+        if column_name not in table or (table[column_name] == "").any()
     ]
     if missing:
         options = _formats()["options"]
-        words = ", ".join(FACTS.get(name, name) for name in missing)
-        asked_options = " ".join(f"--{options[name]} ..." for name in missing if name in options)
+        words = ", ".join(FACTS.get(column_name, column_name) for column_name in missing)
+        asked_options = " ".join(
+            f"--{options[column_name]} ..." for column_name in missing if column_name in options
+        )
         raise DataError(f"{path}: {log.title} does not state {words}; add {asked_options}")
     return table

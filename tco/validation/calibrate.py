@@ -69,7 +69,7 @@ def fit_shared_parameters(
     kind: str,
     table: pd.DataFrame,
     catalogue: Catalogue,
-    values: Values,
+    input_values: Values,
     date: str,
     progress: Callable[[str], None] = lambda _: None,
     fit_name: str = "",
@@ -82,7 +82,7 @@ def fit_shared_parameters(
         kind: Kind of the measurements, from `KINDS`.
         table: Measurements, a row for each.
         catalogue: Holds chips and the list of free parameters.
-        values: Inputs by path; they carry the fitted values afterwards.
+        input_values: Inputs by path; they carry the fitted values afterwards.
         date: Date of the fitted catalogue rows.
         progress: Receives a line of text before the fit.
         fit_name: Name of the list of free parameters; empty for the list of `kind`.
@@ -91,7 +91,7 @@ def fit_shared_parameters(
         The fit, the refits, rows for the catalogue, and errors.
 
     """
-    full_table, task = table, Task(kind, table, catalogue, values, fit_name)
+    full_table, task = table, Task(kind, table, catalogue, input_values, fit_name)
     table, groups, free = task.table, task.groups(), task.free
     progress(
         f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} "
@@ -100,11 +100,13 @@ def fit_shared_parameters(
     everything = np.ones(len(table), dtype=bool)
     # one source often is all there is of a chip
     left_out_masks = {
-        rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))
+        row_mask.tobytes(): row_mask
+        for row_mask in (~everything, *(row_mask for _, _, row_mask in groups))
     }
     fits = dict(zip(left_out_masks, task.without(list(left_out_masks.values())), strict=True))
     full_fit, *left_out_fits = (
-        fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups))
+        fits[row_mask.tobytes()]
+        for row_mask in (~everything, *(row_mask for _, _, row_mask in groups))
     )
     task.measurements.say(full_fit.values)
     prediction = task.predict(task.measurements)
@@ -114,16 +116,16 @@ def fit_shared_parameters(
     ]
     refits = [refit for refit in refits if len(refit.rows)]
     accuracy = {"nothing": fitting.scored(prediction, everything)}
-    for name in LEFT_OUT:
-        parts = [refit for refit in refits if refit.left_out == name]
+    for left_out_kind in LEFT_OUT:
+        parts = [refit for refit in refits if refit.left_out == left_out_kind]
         if parts:
-            accuracy[name] = scores(
+            accuracy[left_out_kind] = scores(
                 np.concatenate([prediction.target[refit.rows] for refit in parts]),
                 np.concatenate([refit.predicted for refit in parts]),
             )
-    rows = list(
+    catalogue_rows = list(
         _fitted_catalogue_rows(
-            values,
+            input_values,
             free,
             full_fit,
             refits,
@@ -133,7 +135,7 @@ def fit_shared_parameters(
     )
     # of a fit of some chips alone there are too few rows to say how far single ones lie off
     if kind in PARAMETERS and not fit_name:
-        rows += unexplained_rows(
+        catalogue_rows += unexplained_rows(
             kind, residuals(kind, task.measurements, prediction), catalogue, date
         )
     blind = unseen(prediction, refits)
@@ -143,7 +145,7 @@ def fit_shared_parameters(
     return Calibration(
         fit_name or kind,
         refits,
-        rows,
+        catalogue_rows,
         accuracy,
         chips,
         pair_order_accuracy(task.measurements, blind) if kind == "inference" else {},
@@ -169,8 +171,10 @@ def _refit(
     left_out_fit: fitting.Fit,
     prediction: Prediction,
 ) -> Refit:
-    rows = np.flatnonzero(left_out_mask & (prediction.skip == ""))
-    return Refit(left_out, member, left_out_fit.values, rows, left_out_fit.predicted[rows])
+    row_indices = np.flatnonzero(left_out_mask & (prediction.skip == ""))
+    return Refit(
+        left_out, member, left_out_fit.values, row_indices, left_out_fit.predicted[row_indices]
+    )
 
 
 def unseen(prediction: Prediction, refits: Sequence[Refit]) -> Prediction:
@@ -191,16 +195,16 @@ def _errors_by_chip(
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
     chip_errors = {}
     for part in sorted(set(measurements.parts[prediction.skip == ""])):
-        rows = measurements.parts == part
-        blind_errors = fitting.scored(blind, rows)
-        chip_errors[part] = fitting.scored(prediction, rows) | {
+        chip_rows = measurements.parts == part
+        blind_errors = fitting.scored(blind, chip_rows)
+        chip_errors[part] = fitting.scored(prediction, chip_rows) | {
             "left_out": blind_errors["median_ape"]
         }
     return chip_errors
 
 
 def _fitted_catalogue_rows(
-    values: Values,
+    input_values: Values,
     free: Free,
     fit: fitting.Fit,
     refits: Sequence[Refit],
@@ -213,16 +217,16 @@ def _fitted_catalogue_rows(
     """
     followed_paths = {follower.path: follower.followed for follower in free.followers}
     for path in fitted_paths(free):
-        _, family, name = path.split(".")
-        value, base = float(values[path]), path
+        _, family, parameter_name = path.split(".")
+        fitted_value, base = float(input_values[path]), path
         while base in followed_paths:
             base = followed_paths[base]
         half = max(NORMAL_P95 * min(fit.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
-        shifts = [-half, half, *(math.log(refit.values[path] / value) for refit in refits)]
-        low, high = value * math.exp(min(shifts)), value * math.exp(max(shifts))
-        bounds = attribute("performance", name, path)
-        ends = value, max(low, bounds.minimum), min(high, bounds.maximum)
+        shifts = [-half, half, *(math.log(refit.values[path] / fitted_value) for refit in refits)]
+        low, high = fitted_value * math.exp(min(shifts)), fitted_value * math.exp(max(shifts))
+        bounds = attribute("performance", parameter_name, path)
+        ends = fitted_value, max(low, bounds.minimum), min(high, bounds.maximum)
         leader = followed_paths.get(path, "").removeprefix("performance.")
         note = f"{LEADER}{leader}" if leader else f"fitted on {int(accuracy['n'] or 0):,} rows"
         residual = round_fitted_number(accuracy["median_ape"])
-        yield fitted_row(family, name, ends, note, date, residual)
+        yield fitted_row(family, parameter_name, ends, note, date, residual)

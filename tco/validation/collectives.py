@@ -45,8 +45,10 @@ def _collective_skip_reasons(measurements: MeasuredRows) -> AnyArray:
     """Return the reason for skipping each row, empty if scored."""
     operations, fabric = measurements["op"], measurements["fabric"]
     ranks, time = measurements["n_gpus"], measurements["time_us"]
-    expert = np.array([text.startswith("ep_") for text in operations], dtype=bool)
-    results = [time, measurements["algbw_gb_s"], measurements["busbw_gb_s"]]
+    expert = np.array(
+        [operation_name.startswith("ep_") for operation_name in operations], dtype=bool
+    )
+    measured_results = [time, measurements["algbw_gb_s"], measurements["busbw_gb_s"]]
     return measurements.refused(
         (measurements.parts == "", "unknown-accelerator"),
         (np.isnan(ranks), "unstated rank count"),
@@ -61,7 +63,7 @@ def _collective_skip_reasons(measurements: MeasuredRows) -> AnyArray:
         ),
         (measurements.meanings("collective", "op") == "", "unsupported operation"),
         (expert & np.isnan(measurements["tokens_per_rank"]), "unstated token count"),
-        (np.isnan(results).all(axis=0), "unstated result"),
+        (np.isnan(measured_results).all(axis=0), "unstated result"),
         (time == 0, "suspect: zero time"),
     )
 
@@ -94,39 +96,42 @@ def _parse_collective_rows(measurements: MeasuredRows) -> list[CollectiveRowKey]
     catalogue = measurements.catalogue
     words = read_pattern_table(catalogue, "libraries/words.csv", WORDS)
     cells = {
-        name: [text.lower() for text in measurements[name]]
-        for name in ("library", "fabric", "algo", "notes", "dtype", "op")
+        column_name: [cell_text.lower() for cell_text in measurements[column_name]]
+        for column_name in ("library", "fabric", "algo", "notes", "dtype", "op")
     }
     cores = ~np.isnan(measurements["sms"])
     signalled = {
         part: bool(part) and catalogue.has_part_value(part, "dma_signal")
         for part in set(measurements.parts)
     }
-    engines, keys = measurements["engine_kernel"], []
-    for row, family in enumerate(measurements.families):
+    engines, collective_keys = measurements["engine_kernel"], []
+    for row_index, family in enumerate(measurements.families):
         stated = dict.fromkeys(("library", "algorithm", "network"), "")
         for word in words:
-            if word["words"] in cells[word["column"]][row]:
-                stated = {name: text or word[name] for name, text in stated.items()}
-        operation = interpret_note(catalogue, "collective", cells["op"][row])
+            if word["words"] in cells[word["column"]][row_index]:
+                stated = {
+                    property_name: stated_text or word[property_name]
+                    for property_name, stated_text in stated.items()
+                }
+        operation = interpret_note(catalogue, "collective", cells["op"][row_index])
         exchange = operation in EXCHANGES
-        limited = GROUP_LIMIT.search(cells["notes"][row]) if exchange else None
+        limited = GROUP_LIMIT.search(cells["notes"][row_index]) if exchange else None
         library = stated["library"]
-        keys.append(
+        collective_keys.append(
             CollectiveRowKey(
                 operation,
                 library,
                 "" if library else family,
                 stated["algorithm"],
                 stated["network"] or "rdma",
-                form=("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else "",
+                form=("fp8" if "fp8" in cells["dtype"][row_index] else "bf16") if exchange else "",
                 groups=(int(limited[1]), 2 * int(limited[1])) if limited else (0, 0),
-                cores=exchange and bool(cores[row]),
-                signalled=signalled[measurements.parts[row]],
-                engine=engines[row],
+                cores=exchange and bool(cores[row_index]),
+                signalled=signalled[measurements.parts[row_index]],
+                engine=engines[row_index],
             )
         )
-    return keys
+    return collective_keys
 
 
 def _nic_rate(measurements: MeasuredRows) -> AnyArray:
@@ -136,20 +141,20 @@ def _nic_rate(measurements: MeasuredRows) -> AnyArray:
     """
     rates = np.full(len(measurements), np.nan)
     per_node = measurements.filled("gpus_per_node", 8)
-    for row, fabric in enumerate(measurements["fabric"]):
+    for row_index, fabric in enumerate(measurements["fabric"]):
         nics, nic = re.search(r"(\d+)x(\d+)G", fabric), re.search(r"(\d+)G IB", fabric)
         if nics:
-            rates[row] = float(nics[1]) * float(nics[2]) * 1e9 / 8 / per_node[row]
+            rates[row_index] = float(nics[1]) * float(nics[2]) * 1e9 / 8 / per_node[row_index]
         elif nic:
-            rates[row] = float(nic[1]) * 1e9 / 8
+            rates[row_index] = float(nic[1]) * 1e9 / 8
     return rates
 
 
 class Rows:
     """Rows that are predicted together: their values, their group and what they send."""
 
-    def __init__(self, measurements: MeasuredRows, key: CollectiveRowKey) -> None:
-        self.measurements, self.key = measurements, key
+    def __init__(self, measurements: MeasuredRows, collective_key: CollectiveRowKey) -> None:
+        self.measurements, self.key = measurements, collective_key
         domain = measurements.part("scale_up_domain")
         ranks, stated = measurements["n_gpus"], _nic_rate(measurements)
         servers = measurements.filled("gpus_per_node", SERVER)
@@ -160,8 +165,8 @@ class Rows:
         self.group: RankGroup = group_across_domains(ranks, self.per_domain)
         self.set_nic = ~np.isnan(stated) & (self.group.domains > 1)
         self.nic = np.where(self.set_nic, stated, measurements.part("scale_out_bandwidth"))
-        self.library = key.of(measurements.catalogue)
-        self.cores = measurements["sms"] if key.cores else None
+        self.library = collective_key.of(measurements.catalogue)
+        self.cores = measurements["sms"] if collective_key.cores else None
         self.sizes = measurements.filled("message_size_bytes", PLATEAU_SIZE)
         self.tokens = measurements["tokens_per_rank"]
         self.hidden = measurements.filled("hidden", 0)
@@ -179,26 +184,28 @@ class Rows:
         """Return the time of every row, and the bytes its publisher divides by it."""
         seconds, reported = self.timed()
         if self.key.engine:
-            rows = self.of_engine(seconds)
+            engine_rows = self.of_engine(seconds)
             correction = correction_of_rows(
                 self.measurements.catalogue,
-                rows.operation,
-                rows.kernel,
-                rows.format,
+                engine_rows.operation,
+                engine_rows.kernel,
+                engine_rows.format,
                 self.measurements.parts,
             )
             if correction is not None:
-                seconds = correction.of(rows.operation, seconds, rows.sides)
+                seconds = correction.of(engine_rows.operation, seconds, engine_rows.sides)
         return seconds, reported
 
-    def of_engine(self, seconds: Any, rows: Sequence[int] = ()) -> OfEngine:
+    def of_engine(self, seconds: Any, row_indices: Sequence[int] = ()) -> OfEngine:
         """Return the rows as those of one kernel of an engine."""
         sides = {"ranks": self.group.ranks, "size": self.sizes, "tokens": self.tokens}
-        return OfEngine(self.key.operation, self.key.engine, self.key.form, rows, seconds, sides)
+        return OfEngine(
+            self.key.operation, self.key.engine, self.key.form, row_indices, seconds, sides
+        )
 
     def timed(self) -> tuple[Any, Any]:
         """Return time and reported bytes as physics and the library have them."""
-        values = RowValues(
+        row_values = RowValues(
             self.measurements,
             ALONE
             | {
@@ -208,7 +215,7 @@ class Rows:
         )
         route = Route("leaf", 1, PROTOCOLS[self.key.network])
         links = links_of_chips(
-            values, CHIP, FAMILY, route, self.library, signalled=self.key.signalled
+            row_values, CHIP, FAMILY, route, self.library, signalled=self.key.signalled
         )
         reached, size = reach(links, self.group), self.sent()
         algorithm = self.key.algorithm or None
@@ -217,42 +224,42 @@ class Rows:
 
     def commands(self) -> list[str]:
         """Return the command line that gives each row's answer again."""
-        key, lines, across_domains = self.key, [], self.group.domains > 1
-        for row, chip in enumerate(self.measurements.parts):
-            across = across_domains[row]
+        collective_key, lines, across_domains = self.key, [], self.group.domains > 1
+        for row_index, chip in enumerate(self.measurements.parts):
+            across = across_domains[row_index]
             options = {
-                "op": key.operation,
-                "ranks": self.group.ranks[row],
-                "per-domain": self.per_domain[row] if across else None,
-                "library": key.library or None,
-                "algorithm": key.algorithm or None,
-                "engine-kernel": key.engine or None,
+                "op": collective_key.operation,
+                "ranks": self.group.ranks[row_index],
+                "per-domain": self.per_domain[row_index] if across else None,
+                "library": collective_key.library or None,
+                "algorithm": collective_key.algorithm or None,
+                "engine-kernel": collective_key.engine or None,
                 **(
-                    self.tokens_asked(row)
-                    if key.operation in EXCHANGES
-                    else {"size": f"{command_line_text(self.sizes[row])}B"}
+                    self.tokens_asked(row_index)
+                    if collective_key.operation in EXCHANGES
+                    else {"size": f"{command_line_text(self.sizes[row_index])}B"}
                 ),
                 "format": "json",
             }
-            settings: JsonObject = {"cluster.chips": self.group.ranks[row]} if across else {}
-            if self.set_domain[row]:
-                settings[f"parts.{chip}.scale_up_domain"] = self.domain[row]
-            if self.set_nic[row]:
-                settings[f"parts.{chip}.scale_out_bandwidth"] = (self.nic[row], "byte/s")
-            if across and key.network != "rdma":
-                settings["cluster.network"] = key.network
+            settings: JsonObject = {"cluster.chips": self.group.ranks[row_index]} if across else {}
+            if self.set_domain[row_index]:
+                settings[f"parts.{chip}.scale_up_domain"] = self.domain[row_index]
+            if self.set_nic[row_index]:
+                settings[f"parts.{chip}.scale_out_bandwidth"] = (self.nic[row_index], "byte/s")
+            if across and collective_key.network != "rdma":
+                settings["cluster.network"] = collective_key.network
             lines.append(command_line(["collective", chip], options, settings))
         return lines
 
-    def tokens_asked(self, row: int) -> JsonObject:
+    def tokens_asked(self, row_index: int) -> JsonObject:
         """Return the options of an expert exchange."""
         drawn, groups = self.key.groups
         return {
-            "tokens": self.tokens[row],
-            "hidden": self.hidden[row],
-            "topk": self.top_experts[row],
+            "tokens": self.tokens[row_index],
+            "hidden": self.hidden[row_index],
+            "topk": self.top_experts[row_index],
             "precision": self.key.form,
-            "sms": None if self.cores is None else self.cores[row],
+            "sms": None if self.cores is None else self.cores[row_index],
             "groups": f"{drawn}/{groups}" if groups else None,
         }
 
@@ -262,12 +269,12 @@ def _rows_by_collective(
 ) -> Iterator[tuple[Rows, AnyArray]]:
     """Yield the rows that are predicted together with their indices, without those left out."""
     groups: dict[CollectiveRowKey, list[int]] = {}
-    for row, key in enumerate(_parse_collective_rows(measurements)):
-        if skip[row] == "":
-            groups.setdefault(key, []).append(row)
-    for key, rows in groups.items():
-        indices = np.array(rows)
-        yield Rows(measurements.chosen(indices), key), indices
+    for row_index, collective_key in enumerate(_parse_collective_rows(measurements)):
+        if skip[row_index] == "":
+            groups.setdefault(collective_key, []).append(row_index)
+    for collective_key, row_indices in groups.items():
+        indices = np.array(row_indices)
+        yield Rows(measurements.chosen(indices), collective_key), indices
 
 
 def engine_collective_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEngine]]:
@@ -277,9 +284,9 @@ def engine_collective_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[O
     """
     skip = _collective_skip_reasons(measurements)
     return measurements["time_us"] / 1e6, [
-        rows.of_engine(rows.timed()[0], chosen.tolist())
-        for rows, chosen in _rows_by_collective(measurements, skip)
-        if rows.key.engine
+        collective_rows.of_engine(collective_rows.timed()[0], chosen.tolist())
+        for collective_rows, chosen in _rows_by_collective(measurements, skip)
+        if collective_rows.key.engine
     ]
 
 
@@ -289,22 +296,22 @@ def predict_collectives(measurements: MeasuredRows) -> Prediction:
     skip = _collective_skip_reasons(measurements)
     target = np.full(count, np.nan)
     predicted = np.full((*measurements.sets, count), np.nan)
-    names, command, key = np.full((3, count), "", dtype=object)
-    for rows, chosen in _rows_by_collective(measurements, skip):
+    target_names, command, answer_keys = np.full((3, count), "", dtype=object)
+    for collective_rows, chosen in _rows_by_collective(measurements, skip):
         try:
-            seconds, reported = rows.answers()
+            seconds, reported = collective_rows.answers()
         except NotOfferedError:
             skip[chosen] = "unsupported algorithm: neither fabric nor library have it"
             continue
-        target[chosen], _ = rows.measurements.first_stated("time_us", "algbw_gb_s")
-        stated = ~np.isnan(rows.measurements["time_us"])
+        target[chosen], _ = collective_rows.measurements.first_stated("time_us", "algbw_gb_s")
+        stated = ~np.isnan(collective_rows.measurements["time_us"])
         predicted[..., chosen] = np.where(stated, seconds * 1e6, reported / seconds / 1e9)
-        names[chosen] = np.where(stated, "time_us", "algbw_gb_s")
-        key[chosen] = np.where(stated, "time_us", "algorithm_gb_per_s")
+        target_names[chosen] = np.where(stated, "time_us", "algbw_gb_s")
+        answer_keys[chosen] = np.where(stated, "time_us", "algorithm_gb_per_s")
         if not measurements.sets:
-            command[chosen] = rows.commands()
+            command[chosen] = collective_rows.commands()
     lost = (skip == "") & np.isnan(target)
     skip[lost] = "unsupported target: bus bandwidth alone"
     finite = np.isfinite(predicted).reshape(-1, count).all(axis=0)
     skip[(skip == "") & ~finite] = "unsupported algorithm: neither fabric nor library have it"
-    return Prediction(target, predicted, names, skip, command, key, np.ones(count))
+    return Prediction(target, predicted, target_names, skip, command, answer_keys, np.ones(count))

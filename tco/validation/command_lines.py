@@ -27,7 +27,9 @@ def command_line_text(value: Any) -> str:
 
 def plan_axes_text(axes: JsonMapping) -> str:
     """Return the axes of a plan as `--plan` takes them: tp=8,ep=1."""
-    return ",".join(f"{name}={command_line_text(value)}" for name, value in axes.items())
+    return ",".join(
+        f"{axis_name}={command_line_text(axis_value)}" for axis_name, axis_value in axes.items()
+    )
 
 
 def command_line(words: Sequence[str], options: JsonMapping, settings: Settings) -> str:
@@ -40,9 +42,13 @@ def command_line(words: Sequence[str], options: JsonMapping, settings: Settings)
 
     """
     line = ["tco", *words]
-    for name, value in options.items():
-        if value is not None:
-            line += [f"--{name}"] if value is True else [f"--{name}", command_line_text(value)]
-    for path, value in settings.items():
-        line += ["--set", f"{path}={command_line_text(value)}"]
+    for option_name, option_value in options.items():
+        if option_value is not None:
+            line += (
+                [f"--{option_name}"]
+                if option_value is True
+                else [f"--{option_name}", command_line_text(option_value)]
+            )
+    for path, option_value in settings.items():
+        line += ["--set", f"{path}={command_line_text(option_value)}"]
     return shlex.join(line)

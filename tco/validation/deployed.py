@@ -56,7 +56,7 @@ FAMILY_SPREAD = 0.35  # standard deviation between families, in logarithm
 PUBLISHER_SPREAD = 0.25  # between publishers of one family
 
 
-def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
+def gaps(table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -> pd.DataFrame:
     """Return the undominated runs with their share of the class's best rate.
 
     An envelope of fewer than `LEAST` configurations is left out.
@@ -64,7 +64,7 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
     Args:
         table: Published serving runs, a row each.
         catalogue: Holds the chips and models.
-        values: Inputs by path.
+        input_values: Inputs by path.
 
     Returns:
         Row per run: class, engine, envelope, chip, speed (tokens/s per user) and share, as a
@@ -72,12 +72,12 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
         The share is `NO_PLAN` where the class has no plan at that speed.
 
     """
-    rows = []
-    sweep = EnvelopeCandidates(table, catalogue, values)
-    for key, runs in sweep.configurations(ahead=True).groupby(list(KEYS), sort=True):
+    gap_rows = []
+    sweep = EnvelopeCandidates(table, catalogue, input_values)
+    for envelope_key, runs in sweep.configurations(ahead=True).groupby(list(KEYS), sort=True):
         if len(runs) < LEAST:
             continue
-        named = dict(zip(KEYS, key, strict=True))
+        named = dict(zip(KEYS, envelope_key, strict=True))
         for run in runs[
             pareto_front(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))
         ].itertuples():
@@ -85,17 +85,17 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
             settings = {"workload.operated_by": operator, "workload.engine": run.engine}
             best = best_at(catalogue, named, run.speed, run.date, run.ahead, settings)
             share = NO_PLAN if not best else math.log(run.rate / best)
-            rows.append(
+            gap_rows.append(
                 (
                     operator,
                     run.engine,
-                    "/".join(map(str, key)),
+                    "/".join(map(str, envelope_key)),
                     named["chip"],
                     float(run.speed),
                     share,
                 )
             )
-    return pd.DataFrame(rows, columns=[CLASS, ENGINE, ENVELOPE, "chip", "speed", "share"])
+    return pd.DataFrame(gap_rows, columns=[CLASS, ENGINE, ENVELOPE, "chip", "speed", "share"])
 
 
 def fit_mixed_model(runs: pd.DataFrame) -> Effects:
@@ -130,20 +130,22 @@ def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int
     return effects
 
 
-def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
+def residuals_by_source(
+    table: pd.DataFrame, catalogue: Catalogue, input_values: Values
+) -> pd.DataFrame:
     """Return the residuals of the scored runs of a file, with their sources.
 
     Args:
         table: Published serving runs, a row each.
         catalogue: Holds the chips and models.
-        values: Inputs by path.
+        input_values: Inputs by path.
 
     Returns:
         Row per scored run: owners by level, source, and the logarithm of the time over the time
         predicted for the run as configured.
 
     """
-    measurements = MeasuredRows(table, catalogue, values)
+    measurements = MeasuredRows(table, catalogue, input_values)
     prediction = predict_by_accelerator(inference.predict_serving_runs, measurements)
     scored = residuals("inference", measurements, prediction)
     return scored.assign(source=measurements["source_id"][prediction.skip == ""])

@@ -45,7 +45,7 @@ def predict_deployments(measurements: MeasuredRows) -> Prediction:
         measurements["isl_tokens"],
         measurements["osl_tokens"],
     )
-    target, names = measurements.first_stated(*METRICS)
+    target, target_names = measurements.first_stated(*METRICS)
     speed = measurements["interactivity_tok_s_per_user"]
     skip = measurements.refused(
         (measurements.models == "", "unknown-model"),
@@ -56,39 +56,39 @@ def predict_deployments(measurements: MeasuredRows) -> Prediction:
         (np.isnan(target), "unstated result"),
     )
     predicted, scale = np.full((2, len(measurements)), np.nan)
-    command, key = np.full((2, len(measurements)), "", dtype=object)
-    for row in np.flatnonzero(skip == "").tolist():
-        part, name = measurements.parts[row], str(names[row])
-        settings = _deployment_settings(measurements, row) | measurements.settings
-        result = evaluate(part, settings, catalogue=measurements.catalogue, refuse=False)
-        rate = result.metrics[METRICS[name]]
-        if rate is None or not isinstance(result.serving, ServingResult):
-            skip[row] = "unsupported: no plan reaches the speed"
+    command, answer_keys = np.full((2, len(measurements)), "", dtype=object)
+    for row_index in np.flatnonzero(skip == "").tolist():
+        part, target_name = measurements.parts[row_index], str(target_names[row_index])
+        settings = _deployment_settings(measurements, row_index) | measurements.settings
+        scenario_result = evaluate(part, settings, catalogue=measurements.catalogue, refuse=False)
+        rate = scenario_result.metrics[METRICS[target_name]]
+        if rate is None or not isinstance(scenario_result.serving, ServingResult):
+            skip[row_index] = "unsupported: no plan reaches the speed"
             continue
-        share = float(result.serving.prefill_share)
-        tokens = prompt[row] + answer[row]
-        factors = {DECODE: 1 / (1 - share), PREFILL: 1 / share, TOTAL: tokens / answer[row]}
-        scale[row] = factors[name]
-        predicted[row] = rate * scale[row]
-        command[row] = command_line(["perf", part], {}, settings)
-        key[row] = f"metrics/{METRICS[name]}"
-    return Prediction(target, predicted, names, skip, command, key, scale)
+        share = float(scenario_result.serving.prefill_share)
+        tokens = prompt[row_index] + answer[row_index]
+        factors = {DECODE: 1 / (1 - share), PREFILL: 1 / share, TOTAL: tokens / answer[row_index]}
+        scale[row_index] = factors[target_name]
+        predicted[row_index] = rate * scale[row_index]
+        command[row_index] = command_line(["perf", part], {}, settings)
+        answer_keys[row_index] = f"metrics/{METRICS[target_name]}"
+    return Prediction(target, predicted, target_names, skip, command, answer_keys, scale)
 
 
-def _deployment_settings(measurements: MeasuredRows, row: int) -> JsonObject:
+def _deployment_settings(measurements: MeasuredRows, row_index: int) -> JsonObject:
     """Return the inputs that a row states of its deployment, as texts."""
-    date = measurements.dates[row]
-    engine, _ = parse_framework(measurements.catalogue, measurements["framework"][row], date)
+    date = measurements.dates[row_index]
+    engine, _ = parse_framework(measurements.catalogue, measurements["framework"][row_index], date)
     settings = {
-        "workload.model": measurements.models[row],
+        "workload.model": measurements.models[row_index],
         "workload.engine": engine,
         "workload.software": date,
     }
-    for name, path in FORMATS.items():
-        if stated := measurements[name][row]:
+    for column_name, path in FORMATS.items():
+        if stated := measurements[column_name][row_index]:
             settings[path] = stated
-    for name, (path, unit) in NUMBERS.items():
-        number = measurements[name][row]
+    for column_name, (path, unit) in NUMBERS.items():
+        number = measurements[column_name][row_index]
         if not np.isnan(number):
             settings[path] = f"{command_line_text(number)} {unit}".strip()
     return settings

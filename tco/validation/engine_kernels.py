@@ -55,12 +55,12 @@ def _ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
 
 
 def fit_engine_kernel_rows(
-    kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str
+    kind: str, table: pd.DataFrame, catalogue: Catalogue, input_values: Values, date: str
 ) -> Iterator[JsonObject]:
     """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
     that no table is of.
     """
-    measurements = MeasuredRows(table, catalogue, values)
+    measurements = MeasuredRows(table, catalogue, input_values)
     readers = {
         "kernels": kernels.engine_kernel_rows,
         "collectives": collectives.engine_collective_rows,
@@ -77,7 +77,7 @@ def fit_engine_kernel_rows(
             (timed_kernel.operation, timed_kernel.kernel, timed_kernel.format), []
         ).append(timed_kernel)
     for named, timed_kernels in sorted(groups.items()):
-        rows = np.concatenate([timed_kernel.rows for timed_kernel in timed_kernels])
+        row_indices = np.concatenate([timed_kernel.rows for timed_kernel in timed_kernels])
         has = np.concatenate(
             [
                 correction_design_matrix(
@@ -90,11 +90,13 @@ def fit_engine_kernel_rows(
             ]
         )
         left = np.log(
-            measured[rows] / np.concatenate([timed_kernel.time for timed_kernel in timed_kernels])
+            measured[row_indices]
+            / np.concatenate([timed_kernel.time for timed_kernel in timed_kernels])
         )
         common = _ridge(has, left, KERNEL)
-        of_chip = {ANY: np.ones(len(rows), dtype=bool)} | {
-            chip: measurements.parts[rows] == chip for chip in sorted(set(measurements.parts[rows]))
+        of_chip = {ANY: np.ones(len(row_indices), dtype=bool)} | {
+            chip: measurements.parts[row_indices] == chip
+            for chip in sorted(set(measurements.parts[row_indices]))
         }
         for chip, is_of_chip in of_chip.items():
             coefficients = (

@@ -34,7 +34,7 @@ POOLS = ("size", "workers", "groups", "experts")
 CONFIGURATION = (
     "engine",
     "apart",
-    *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS),
+    *(f"{side}_{pool_field}" for side in ("decode", "prefill") for pool_field in POOLS),
 )
 
 
@@ -85,24 +85,25 @@ def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
     """Return the parameters of the refit that never saw a chip's serving runs; empty where there
     are too few of them for one.
     """
-    rows = accuracy_rows(catalogue, "left_out")
+    refit_rows = accuracy_rows(catalogue, "left_out")
     return {
-        row["path"]: float(row["value"])
-        for row in rows
-        if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)
+        refit_row["path"]: float(refit_row["value"])
+        for refit_row in refit_rows
+        if (refit_row["kind"], refit_row["left_out"], refit_row["member"])
+        == ("inference", "accelerator", chip)
     }
 
 
 @contextmanager
 def never_seen(measurements: MeasuredRows, chip: str) -> Iterator[None]:
     """Let the values be those of the refit that never saw a chip, but for what the user sets."""
-    values = measurements.values
+    input_values = measurements.values
     refit = {
-        path: value
-        for path, value in left_out(measurements.catalogue, chip).items()
-        if path not in values.given
+        path: refit_value
+        for path, refit_value in left_out(measurements.catalogue, chip).items()
+        if path not in input_values.given
     }
-    before = {path: values[path] for path in refit}
+    before = {path: input_values[path] for path in refit}
     measurements.say(refit)
     try:
         yield
@@ -130,8 +131,8 @@ def _predicted_envelope(
         }
         group_predictions, fits = predict_group(serving_rows, asks, group_runs["row"].to_numpy())
         rate, time = (
-            np.broadcast_to(group_predictions[name], fits.shape)[fits]
-            for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean")
+            np.broadcast_to(group_predictions[metric_name], fits.shape)[fits]
+            for metric_name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean")
         )
         speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
         rates.append(rate)
@@ -203,8 +204,8 @@ class EnvelopeCandidates:
     output tokens a chip makes.
     """
 
-    def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
-        self.measurements = measurements = MeasuredRows(table, catalogue, values)
+    def __init__(self, table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -> None:
+        self.measurements = measurements = MeasuredRows(table, catalogue, input_values)
         self.asked = serving_rows = points = ServingRows(measurements)
         speed = measurements["interactivity_tok_s_per_user"]
         speed = np.where(np.isnan(speed), 1e3 / measurements["tpot_ms_mean"], speed)
@@ -228,14 +229,14 @@ class EnvelopeCandidates:
         )
         candidate_runs = candidate_runs.assign(
             **{
-                name: points.formats[:, format_index]
-                for format_index, name in enumerate(("attention", "experts", "dense"))
+                format_role: points.formats[:, format_index]
+                for format_index, format_role in enumerate(("attention", "experts", "dense"))
             }
         )
         pools = {
-            f"{side}_{name}": pool[name]
+            f"{side}_{pool_field}": pool[pool_field]
             for side, pool in (("decode", points.decode), ("prefill", points.prefill))
-            for name in pool
+            for pool_field in pool
         }
         candidate_runs = candidate_runs.assign(
             **pools,
@@ -273,26 +274,29 @@ class EnvelopeCandidates:
 def envelopes_of(
     table: pd.DataFrame,
     catalogue: Catalogue,
-    values: Values,
+    input_values: Values,
     chips: frozenset[str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or
     some, each against both predictions.
     """
-    sweep = EnvelopeCandidates(table, catalogue, values)
-    user_settings = {path: setting.text for path, setting in values.given.items()} | dict(
+    sweep = EnvelopeCandidates(table, catalogue, input_values)
+    user_settings = {path: setting.text for path, setting in input_values.given.items()} | dict(
         settings or {}
     )
-    for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
-        named = dict(zip(KEYS, key, strict=True))
+    for envelope_key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
+        named = dict(zip(KEYS, envelope_key, strict=True))
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
             continue
         speed_and_rate = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.measurements, named["chip"]):
             alike = _predicted_envelope(
                 sweep.asked,
-                {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},
+                {
+                    key_field: named[key_field]
+                    for key_field in ("chip", "model", "attention", "experts", "dense")
+                },
                 runs,
             )
         envelope = runs[pareto_front(*speed_and_rate)].sort_values("speed", kind="stable")
@@ -300,7 +304,9 @@ def envelopes_of(
             _against_best(catalogue, named, run, alike, user_settings)
             for run in envelope.itertuples()
         ]
-        formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
+        formats = "/".join(
+            str(named[format_role]) for format_role in ("dense", "experts", "attention")
+        )
         yield Envelope(
             named["chip"],
             named["model"],
@@ -354,12 +360,12 @@ def best_at(
         "workload.operated_by": "benchmark",
     } | ({} if ahead else {"workload.draft_tokens": "0"})
     settings |= user_settings or {}
-    result = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False)
-    rate = result.metrics["output_tokens_per_s_per_chip"]
+    scenario_result = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False)
+    rate = scenario_result.metrics["output_tokens_per_s_per_chip"]
     if rate is None:
         return None
     # a closed loop begins and ends
-    over_a_run = result.plan is not None and result.plan.engines is not None
+    over_a_run = scenario_result.plan is not None and scenario_result.plan.engines is not None
     return (
         float(rate)
         if over_a_run
@@ -385,9 +391,16 @@ def _stands(ratios: Sequence[float]) -> dict[str, float | None]:
     """Return the median of predicted over measured, its median error, the shares that are close and
     that lie well below, and the least.
     """
-    names = ("median", "median_error", "close", f"below_{NEAR:g}", f"below_{FAR:g}", "least")
+    statistic_names = (
+        "median",
+        "median_error",
+        "close",
+        f"below_{NEAR:g}",
+        f"below_{FAR:g}",
+        "least",
+    )
     if not ratios:
-        return dict.fromkeys(names)
+        return dict.fromkeys(statistic_names)
     ratio_array = np.array(ratios)
     error = np.abs(ratio_array - 1)
     ratio_statistics = (
@@ -398,7 +411,7 @@ def _stands(ratios: Sequence[float]) -> dict[str, float | None]:
         np.mean(ratio_array < FAR),
         ratio_array.min(),
     )
-    return dict(zip(names, map(float, ratio_statistics), strict=True))
+    return dict(zip(statistic_names, map(float, ratio_statistics), strict=True))
 
 
 def envelope_order_accuracy(
@@ -489,15 +502,15 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> JsonObject:
     if not trial_scores[0]["pairs"]:
         return {"error": error, "right": None, "ratio_error": None}
     return {"error": error} | {
-        name: float(np.mean([trial_score[name] for trial_score in trial_scores]))
-        for name in ("right", "ratio_error")
+        score_name: float(np.mean([trial_score[score_name] for trial_score in trial_scores]))
+        for score_name in ("right", "ratio_error")
     }
 
 
 def against_runs(
     table: pd.DataFrame,
     catalogue: Catalogue,
-    values: Values,
+    input_values: Values,
     settings: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Envelope, JsonObject]], JsonObject]:
     """Return the envelopes of a file of serving runs with summaries.
@@ -505,15 +518,15 @@ def against_runs(
     Args:
         table: Rows of the file of serving runs.
         catalogue: Holds the documents, parts and rows.
-        values: Inputs by path, with the user's settings.
-        settings: Further settings by path, which win over the settings in `values`.
+        input_values: Inputs by path, with the user's settings.
+        settings: Further settings by path, which win over the settings in `input_values`.
 
     Returns:
         Each envelope with the statistics of its runs, and the statistics of all runs. The latter
         also hold the accuracy of the order of chip pairs, under `ratio_of_two`.
 
     """
-    envelopes = list(envelopes_of(table, catalogue, values, settings=settings))
+    envelopes = list(envelopes_of(table, catalogue, input_values, settings=settings))
     two = envelope_order_accuracy(envelopes, [envelope.alike for envelope in envelopes]) | {
         "off_at_random": [off_at_random(envelopes, error) for error in ERRORS]
     }

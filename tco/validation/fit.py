@@ -139,15 +139,18 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
     if path is None:
         raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
     parameters, followers = [], []
-    for line, row in read_csv(path, COLUMNS):
+    for line, parameter_row in read_csv(path, COLUMNS):
         where = f"{path}:{line}"
-        parameter_path = f"performance.{row['family']}.{row['attribute']}"
-        prior = parse_finite_number(row["prior"], "prior", where)
-        if row["follows"]:
-            followers.append(Follower(parameter_path, row["follows"], prior))
+        parameter_path = f"performance.{parameter_row['family']}.{parameter_row['attribute']}"
+        prior = parse_finite_number(parameter_row["prior"], "prior", where)
+        if parameter_row["follows"]:
+            followers.append(Follower(parameter_path, parameter_row["follows"], prior))
             continue
-        attribute_bounds = attribute("performance", row["attribute"], where)
-        low, high = (parse_finite_number(row[name], name, where) for name in ("low", "high"))
+        attribute_bounds = attribute("performance", parameter_row["attribute"], where)
+        low, high = (
+            parse_finite_number(parameter_row[bound_name], bound_name, where)
+            for bound_name in ("low", "high")
+        )
         if not 0 < low <= prior <= high:
             raise DataError(
                 f"{where}: {parameter_path}: expected 0 < low <= prior <= high, found {low:g}, "
@@ -203,29 +206,34 @@ class Task:
     """
 
     def __init__(
-        self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = ""
+        self,
+        kind: str,
+        table: pd.DataFrame,
+        catalogue: Catalogue,
+        input_values: Values,
+        fit_name: str = "",
     ) -> None:
         self.predict = PREDICTORS[kind]
         self.table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
-        self.measurements = MeasuredRows(self.table, catalogue, values)
-        self.free = read_free(catalogue, name or kind)
+        self.measurements = MeasuredRows(self.table, catalogue, input_values)
+        self.free = read_free(catalogue, fit_name or kind)
         self.priors = np.log([p.prior for p in self.free.parameters])
         self.set_parameters(np.exp(self.priors))
         prediction = self.predict(self.measurements)
         self.scored, self.target = np.asarray(prediction.skip == ""), prediction.target
-        keys = [key for key in GROUPS if key in self.table]
-        self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
+        group_columns = [group_column for group_column in GROUPS if group_column in self.table]
+        self.alike = self.table.groupby(group_columns, dropna=False).ngroup().to_numpy()
 
     def set_parameters(self, sets: AnyArray) -> None:
         """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one
         set.
         """
         columns = sets.T if sets.ndim == 1 else [column.reshape(-1, 1) for column in sets.T]
-        values = self.measurements.values
-        for parameter, value in zip(self.free.parameters, columns, strict=True):
-            values[parameter.path] = value
+        input_values = self.measurements.values
+        for parameter, parameter_value in zip(self.free.parameters, columns, strict=True):
+            input_values[parameter.path] = parameter_value
         for follower in self.free.followers:
-            values[follower.path] = values[follower.followed] * follower.ratio
+            input_values[follower.path] = input_values[follower.followed] * follower.ratio
         self.measurements.gathered.clear()
 
     def predicted(self, logs: AnyArray) -> AnyArray:
@@ -235,11 +243,11 @@ class Task:
             self.predict(self.measurements).predicted, (len(logs), len(self.table))
         )
 
-    def weights(self, rows: AnyArray) -> AnyArray:
+    def weights(self, row_indices: AnyArray) -> AnyArray:
         """Return the weight of each row's error: a group of n rows counts as much as the square
         root of n, so that big ones do not drown others.
         """
-        groups = self.alike[rows]
+        groups = self.alike[row_indices]
         weights = np.bincount(groups)[groups] ** -0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
@@ -249,16 +257,18 @@ class Task:
         """
         count, left_out_groups = len(self.table), []
         least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
-        for name, column in LEFT_OUT.items():
+        for group_kind, column in LEFT_OUT.items():
             if column in self.table:
                 # a part has several names
                 labels = (
                     self.measurements.parts
-                    if name == "accelerator"
+                    if group_kind == "accelerator"
                     else self.table[column].to_numpy(object)
                 ).astype(str)
                 members = [
-                    (name, member, labels == member) for member in sorted(set(labels)) if member
+                    (group_kind, member, labels == member)
+                    for member in sorted(set(labels))
+                    if member
                 ]
                 left_out_groups += [group for group in members if least <= group[2].sum() < count]
         return left_out_groups
@@ -282,14 +292,16 @@ def _minimise_fit_errors(task: Task, fitted_mask: AnyArray, ask: Ask) -> Any:
     """
     from scipy.optimize import least_squares
 
-    parameters, rows = task.free.parameters, np.flatnonzero(task.scored & fitted_mask)
-    spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
+    parameters, row_indices = task.free.parameters, np.flatnonzero(task.scored & fitted_mask)
+    spreads, weights = np.array([p.spread for p in parameters]), task.weights(row_indices) / SCALE
 
     @lru_cache(maxsize=1)
     def residuals_and_slopes(log_bytes: bytes) -> tuple[AnyArray, AnyArray]:
         logs = np.frombuffer(log_bytes)
-        predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
-        errors = np.log(predicted / task.target[rows]) * weights
+        predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[
+            :, row_indices
+        ]
+        errors = np.log(predicted / task.target[row_indices]) * weights
         slopes = np.concatenate([(errors[1:] - errors[0]).T / STEP, np.diag(1 / spreads)])
         return np.concatenate([errors[0], (logs - task.priors) / spreads]), slopes
 
@@ -308,10 +320,10 @@ def _minimise_fit_errors(task: Task, fitted_mask: AnyArray, ask: Ask) -> Any:
 def _fit_of(task: Task, optimum: Any, predicted: AnyArray) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
     task.set_parameters(np.exp(optimum.x))
-    paths, values = [p.path for p in task.free.parameters], task.measurements.values
+    paths, input_values = [p.path for p in task.free.parameters], task.measurements.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(optimum.jac.T @ optimum.jac)), 0))
     fitted_values = {
-        path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))
+        path: float(input_values[path]) for path in (*paths, *(f.path for f in task.free.followers))
     }
     return Fit(
         fitted_values,
@@ -321,7 +333,7 @@ def _fit_of(task: Task, optimum: Any, predicted: AnyArray) -> Fit:
     )
 
 
-def scored(prediction: Prediction, rows: AnyArray) -> JsonObject:
+def scored(prediction: Prediction, row_mask: AnyArray) -> JsonObject:
     """Return the errors of some rows that are scored."""
-    chosen = rows & (prediction.skip == "")
+    chosen = row_mask & (prediction.skip == "")
     return scores(prediction.target[chosen], prediction.predicted[chosen])

@@ -27,7 +27,7 @@ class FittedRow(NamedTuple):
 
 def fitted_row(
     owner: str,
-    name: str,
+    attribute_name: str,
     ends: Iterable[float],
     note: str,
     date: str,
@@ -37,19 +37,21 @@ def fitted_row(
 
     Args:
         owner: Family, engine, model or other owner of the attribute.
-        name: Attribute.
+        attribute_name: Attribute.
         ends: Value, low and high.
         note: What the fit rests on.
         date: Year and month that the row carries.
         residual: Median error of the fit.
 
     """
-    value, low, high = map(round_fitted_number, ends)
-    unit = attribute("performance", name, owner).unit
+    fitted_value, low, high = map(round_fitted_number, ends)
+    unit = attribute("performance", attribute_name, owner).unit
     origin = "derived", "tco-calibration"
-    return FittedRow(owner, name, value, unit, low, high, date, *origin, note, "", residual)
+    return FittedRow(
+        owner, attribute_name, fitted_value, unit, low, high, date, *origin, note, "", residual
+    )
 
 
-def round_fitted_number(value: float) -> float:
+def round_fitted_number(fitted_value: float) -> float:
     """Return a number at the four digits a fit can claim."""
-    return float(f"{value:.4g}")
+    return float(f"{fitted_value:.4g}")

@@ -79,8 +79,8 @@ def _requests_in_flight(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]
     total = measurements["total_tput_tok_s_per_gpu"] * answer / (prompt + answer)
     rate = measurements["n_gpus"] * np.where(np.isnan(total), output, total) / answer
     first_token, per_token = (
-        measurements.first_stated(f"{name}_mean", f"{name}_median")[0] / MILLI
-        for name in ("ttft_ms", "tpot_ms")
+        measurements.first_stated(f"{latency_metric}_mean", f"{latency_metric}_median")[0] / MILLI
+        for latency_metric in ("ttft_ms", "tpot_ms")
     )
     of_speed = 1 / measurements["interactivity_tok_s_per_user"]
     per_token = np.where(np.isnan(per_token), of_speed, per_token)
@@ -107,20 +107,25 @@ def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[st
     """Return the engine a framework names, the family's where it names none, and the date of its
     release, else that of the row.
     """
-    table, text = (
+    table, framework_text = (
         read_pattern_table(
             catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")
         ),
         framework.lower(),
     )
     engine = next(
-        (row["engine"] for row in table if row["pattern"].pattern and row["pattern"].search(text)),
+        (
+            engine_row["engine"]
+            for engine_row in table
+            if engine_row["pattern"].pattern and engine_row["pattern"].search(framework_text)
+        ),
         "family",
     )
     released = [
-        row["date"]
-        for row in table
-        if row["version"] and re.search(rf"{row['engine']} {re.escape(row['version'])}", text)
+        engine_row["date"]
+        for engine_row in table
+        if engine_row["version"]
+        and re.search(rf"{engine_row['engine']} {re.escape(engine_row['version'])}", framework_text)
     ]
     return engine, released[-1] if released else date
 
@@ -131,8 +136,12 @@ def checkpoint_formats(
     """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its
     attention too.
     """
-    row = checkpoint_of(catalogue, model, precision)
-    return row.attention if sparse else row.dense, row.experts, row.dense
+    checkpoint_row = checkpoint_of(catalogue, model, precision)
+    return (
+        checkpoint_row.attention if sparse else checkpoint_row.dense,
+        checkpoint_row.experts,
+        checkpoint_row.dense,
+    )
 
 
 class ServingRows:
@@ -173,7 +182,9 @@ class ServingRows:
         self.skip = self.reasons()
         self.months = mapped(
             self.date,
-            lambda text: np.nan if (month := parse_calendar_month(text)) is None else month,
+            lambda date_text: (
+                np.nan if (month := parse_calendar_month(date_text)) is None else month
+            ),
             float,
         )
         kinds = {
@@ -189,27 +200,29 @@ class ServingRows:
             "searched": self.searched,
         }
         kinds |= {
-            name: self.formats[:, format_index]
-            for format_index, name in enumerate(("attention", "experts", "dense"))
+            format_role: self.formats[:, format_index]
+            for format_index, format_role in enumerate(("attention", "experts", "dense"))
         }
         usable_rows = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[usable_rows]
         self.groups = [
-            (dict(zip(kinds, key, strict=True)), usable_rows[rows])
-            for key, rows in frame.groupby(list(kinds)).indices.items()
+            (dict(zip(kinds, group_key, strict=True)), usable_rows[row_positions])
+            for group_key, row_positions in frame.groupby(list(kinds)).indices.items()
         ]
         self.inputs = {
             chip: system_inputs(catalogue, chip, {}, {})
             for chip in {kind["chip"] for kind, _ in self.groups}
         }
 
-    def model(self, name: str) -> Architecture:
+    def model(self, model_name: str) -> Architecture:
         """Return the model of a row."""
-        return load_model(self.measurements.catalogue, name)
+        return load_model(self.measurements.catalogue, model_name)
 
-    def sparse(self, name: str) -> bool:
+    def sparse(self, model_name: str) -> bool:
         """Say whether a model has experts."""
-        return bool(name) and any(block.feed_forward.experts for block in self.model(name).blocks)
+        return bool(model_name) and any(
+            block.feed_forward.experts for block in self.model(model_name).blocks
+        )
 
     def says(self, subject: str) -> AnyArray:
         """Return which rows carry a note on how columns of theirs are to be read."""
@@ -219,11 +232,16 @@ class ServingRows:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
         scenario, share = self.measurements["scenario"], np.ones(len(self.measurements))
         columns = ("scenario", "lengths", "drawn", "note")
-        for row in read_pattern_table(self.measurements.catalogue, "benchmarks.csv", columns):
-            lengths = [float(text) for text in row["lengths"].split()]
+        for benchmark_row in read_pattern_table(
+            self.measurements.catalogue, "benchmarks.csv", columns
+        ):
+            lengths = [float(length_text) for length_text in benchmark_row["lengths"].split()]
             matches = np.isin(prompt, lengths) & np.isin(answer, lengths)
-            matches &= np.array([row["scenario"] in text for text in scenario], dtype=bool)
-            share[matches] = float(row["drawn"])
+            matches &= np.array(
+                [benchmark_row["scenario"] in scenario_text for scenario_text in scenario],
+                dtype=bool,
+            )
+            share[matches] = float(benchmark_row["drawn"])
         return share
 
     def speculation(self, drawn: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -234,8 +252,10 @@ class ServingRows:
         unstated.
         """
         stated = self.measurements["spec_decoding"] == "mtp"
-        names = ("accelerator", "precision", "date", "scenario")
-        sweep = pd.DataFrame({name: self.measurements[name] for name in names})
+        sweep_columns = ("accelerator", "precision", "date", "scenario")
+        sweep = pd.DataFrame(
+            {sweep_column: self.measurements[sweep_column] for sweep_column in sweep_columns}
+        )
         sweep = sweep.assign(model=self.models, engine=self.engine, apart=self.apart)
         export = self.says("no speculation column")
         ahead_by_sweep = (
@@ -251,7 +271,9 @@ class ServingRows:
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
         recent = self.measurements["date"] >= GROWN
         predicts = mapped(
-            self.models, lambda name: bool(name) and self.model(name).prediction_layers > 0, bool
+            self.models,
+            lambda model_name: bool(model_name) and self.model(model_name).prediction_layers > 0,
+            bool,
         )
         return stated | all_ahead, export & (drawn < 1) & predicts & recent & ~all_ahead & ~none
 
@@ -293,7 +315,8 @@ class ServingRows:
             "stages": measurements["pp"],
         }
         return plans | {
-            name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()
+            pool_field: np.where(stated_as_words, stated, plans[pool_field])
+            for pool_field, stated in audited.items()
         }
 
     def reasons(self) -> AnyArray:
@@ -304,7 +327,9 @@ class ServingRows:
         measurements = self.measurements
         unstated_parallelism = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(
-            self.models, lambda name: self.model(name).context if name else np.inf, float
+            self.models,
+            lambda model_name: self.model(model_name).context if model_name else np.inf,
+            float,
         )
         audited = refused_runs(measurements)
         pools = np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"])
@@ -361,35 +386,35 @@ class ServingRows:
             self.measurements.values, kind["chip"], kind["experts"], "workload.expert_format"
         ).is_native
 
-    def numbers(self, kind: JsonObject, rows: AnyArray, values: Any) -> JsonObject:
+    def numbers(self, kind: JsonObject, row_indices: AnyArray, input_values: Any) -> JsonObject:
         """Return the inputs of a group that are numbers; what a row that predicts ahead leaves
         unsaid is what recipes do.
         """
         group_inputs = {
-            "workload.concurrency": self.concurrency[rows],
+            "workload.concurrency": self.concurrency[row_indices],
             "workload.offline": 1.0 * kind["offline"],
             "workload.equal_lengths": 1.0 * kind["equal"],
-            "workload.input_tokens": self.prompt[rows],
-            "workload.output_tokens": self.answer[rows],
+            "workload.input_tokens": self.prompt[row_indices],
+            "workload.output_tokens": self.answer[row_indices],
         }
         if not kind["ahead"]:
             return group_inputs | {"workload.draft_tokens": 0.0}
         group_inputs |= {
-            f"workload.{path}": values[f"performance.serving.{stands_in}"]
+            f"workload.{path}": input_values[f"performance.serving.{stands_in}"]
             for path, stands_in in DRAFTS.items()
         }
-        if not np.isnan(self.drafts[rows]).all():
+        if not np.isnan(self.drafts[row_indices]).all():
             group_inputs["workload.draft_tokens"] = np.where(
-                np.isnan(self.drafts[rows]),
+                np.isnan(self.drafts[row_indices]),
                 group_inputs["workload.draft_tokens"],
-                self.drafts[rows],
+                self.drafts[row_indices],
             )
         return group_inputs
 
-    def plan(self, rows: AnyArray, is_disaggregated: bool) -> ServingPlan:
+    def plan(self, row_indices: AnyArray, is_disaggregated: bool) -> ServingPlan:
         """Return the plans that rows state."""
         decode, prefill = (
-            {name: values[rows] for name, values in pool.items()}
+            {pool_field: pool_values[row_indices] for pool_field, pool_values in pool.items()}
             for pool in (self.decode, self.prefill)
         )
         tensor = decode["size"] / decode["groups"] / decode["stages"]
@@ -403,23 +428,23 @@ class ServingRows:
         )
         return ServingPlan(chosen, before, decode["workers"], prefill["workers"])
 
-    def take_engines(self, rows: AnyArray, engines: Engines) -> None:
+    def take_engines(self, row_indices: AnyArray, engines: Engines) -> None:
         """Let rows that state no plan have the engines that a search found."""
-        self.decode["size"][rows] = engines.size
-        self.decode["groups"][rows] = engines.size / engines.tensor
-        self.decode["experts"][rows] = engines.experts
-        self.decode["workers"][rows] = self.gpus[rows] / engines.size
-        self.decode["stages"][rows] = 1.0
+        self.decode["size"][row_indices] = engines.size
+        self.decode["groups"][row_indices] = engines.size / engines.tensor
+        self.decode["experts"][row_indices] = engines.experts
+        self.decode["workers"][row_indices] = self.gpus[row_indices] / engines.size
+        self.decode["stages"][row_indices] = 1.0
 
-    def axes(self, row: int) -> dict[str, float]:
+    def axes(self, row_index: int) -> dict[str, float]:
         """Return the plan of a row as a command line takes it."""
         plan_axes = dict[str, float]()
         for prefix, pool in (("", self.decode), ("prefill_", self.prefill))[
-            : 2 if self.apart[row] else 1
+            : 2 if self.apart[row_index] else 1
         ]:
             size, groups, experts, workers, stages = (
-                float(pool[name][row])
-                for name in ("size", "groups", "experts", "workers", "stages")
+                float(pool[pool_field][row_index])
+                for pool_field in ("size", "groups", "experts", "workers", "stages")
             )
             pool_axes = {
                 "chips": size,
@@ -429,40 +454,44 @@ class ServingRows:
                 "cp": 1.0,
                 "workers": workers,
             }
-            plan_axes |= {f"{prefix}{name}": value for name, value in pool_axes.items()}
+            plan_axes |= {
+                f"{prefix}{axis_name}": axis_value for axis_name, axis_value in pool_axes.items()
+            }
         return plan_axes
 
-    def settings(self, kind: JsonObject, row: int) -> JsonObject:
+    def settings(self, kind: JsonObject, row_index: int) -> JsonObject:
         """Return the inputs of a row as a command line sets them."""
-        numbers = self.numbers(kind, np.array([row]), self.measurements.values)
+        numbers = self.numbers(kind, np.array([row_index]), self.measurements.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
         workload_numbers = {
-            path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent
+            path: float(np.ravel(input_number)[0])
+            for path, input_number in numbers.items()
+            if path != silent
         }
-        software = {"workload.software": self.date[row]}
+        software = {"workload.software": self.date[row_index]}
         return self.texts(kind) | software | workload_numbers | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return the command line that gives the prediction of each row again, the key of its
         number, and what that times gives it.
         """
-        command, key, scale = (
+        command, answer_keys, scale = (
             np.full(len(self.skip), missing, dtype=object) for missing in ("", "", np.nan)
         )
-        for kind, rows in self.groups:
-            for row in rows:
-                command[row] = command_line(
+        for kind, row_indices in self.groups:
+            for row_index in row_indices:
+                command[row_index] = command_line(
                     ["perf", kind["chip"]],
-                    {"plan": plan_axes_text(self.axes(row))},
-                    self.settings(kind, row),
+                    {"plan": plan_axes_text(self.axes(row_index))},
+                    self.settings(kind, row_index),
                 )
-                key[row] = KEYS[self.names[row]]
-                prompt, answer = self.prompt[row], self.answer[row]
-                scale[row] = {
+                answer_keys[row_index] = KEYS[self.names[row_index]]
+                prompt, answer = self.prompt[row_index], self.answer[row_index]
+                scale[row_index] = {
                     "total_tput_tok_s_per_gpu": (prompt + answer) / answer,
                     "tpot_ms_mean": MILLI,
-                }.get(self.names[row], 1.0)
-        return command, key, scale
+                }.get(self.names[row_index], 1.0)
+        return command, answer_keys, scale
 
 
 def _inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -484,43 +513,52 @@ def _inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[
 
 
 def _group_machine(
-    serving_rows: ServingRows, kind: JsonObject, rows: AnyArray
+    serving_rows: ServingRows, kind: JsonObject, row_indices: AnyArray
 ) -> tuple[Machine, RowValues]:
     """Return the chips that some rows of a group run on, and their values.
 
     The software is that of the rows' dates.
     """
     measurements = serving_rows.measurements
-    values = RowValues(measurements, serving_rows.numbers(kind, rows, measurements.values))
+    row_values = RowValues(
+        measurements, serving_rows.numbers(kind, row_indices, measurements.values)
+    )
     released = measurements.values.structure(f"parts.{kind['chip']}.released")
-    reach = MEASURED._replace(months=serving_rows.months[rows] - released * 12)
+    reach = MEASURED._replace(months=serving_rows.months[row_indices] - released * 12)
     inputs: ResolvedScenario = serving_rows.inputs[kind["chip"]]
-    return machine_of(inputs, values, serving_rows.texts(kind).__getitem__, reach), values
+    return machine_of(inputs, row_values, serving_rows.texts(kind).__getitem__, reach), row_values
 
 
 def _predict_plans(
     serving_rows: ServingRows,
     kind: JsonObject,
-    rows: AnyArray,
+    row_indices: AnyArray,
     plan: ServingPlan,
 ) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of rows of a group with some plans by what they are, and which of them
     fit.
     """
-    machine, values = _group_machine(serving_rows, kind, rows)
-    result = evaluate_serving_plan(machine, serving_rows.model(kind["model"]), values, plan)
-    output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
-    prompt, answer = serving_rows.prompt[rows], serving_rows.answer[rows]
+    machine, row_values = _group_machine(serving_rows, kind, row_indices)
+    serving_result = evaluate_serving_plan(
+        machine, serving_rows.model(kind["model"]), row_values, plan
+    )
+    output, per_token = (
+        serving_result.rates["output_tokens_per_s_per_chip"],
+        serving_result.rates["tpot_s"],
+    )
+    prompt, answer = serving_rows.prompt[row_indices], serving_rows.answer[row_indices]
     predicted = {
         "total_tput_tok_s_per_gpu": output * ((prompt + answer) / answer),
         "output_tput_tok_s_per_gpu": output,
         "tpot_ms_mean": per_token * MILLI,
     }
-    return predicted, np.broadcast_to(result.fits, (*serving_rows.measurements.sets, len(rows)))
+    return predicted, np.broadcast_to(
+        serving_result.fits, (*serving_rows.measurements.sets, len(row_indices))
+    )
 
 
 def predict_group(
-    serving_rows: ServingRows, kind: JsonObject, rows: AnyArray
+    serving_rows: ServingRows, kind: JsonObject, row_indices: AnyArray
 ) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of the rows of a group by what they are, and which rows have a plan
     that fits.
@@ -528,11 +566,19 @@ def predict_group(
     Where rows state no plan, the best whole engine that divides their chips stands for it.
     """
     if not kind["searched"]:
-        return _predict_plans(serving_rows, kind, rows, serving_rows.plan(rows, kind["apart"]))
-    machine, _ = _group_machine(serving_rows, kind, rows[:1])
+        return _predict_plans(
+            serving_rows, kind, row_indices, serving_rows.plan(row_indices, kind["apart"])
+        )
+    machine, _ = _group_machine(serving_rows, kind, row_indices[:1])
     engines = engines_inside_domain(machine, serving_rows.model(kind["model"]))
-    matches = [np.flatnonzero(serving_rows.gpus[row] % engines.size == 0) for row in rows]
-    repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
+    matches = [
+        np.flatnonzero(serving_rows.gpus[row_index] % engines.size == 0)
+        for row_index in row_indices
+    ]
+    repeated, chosen = (
+        np.repeat(row_indices, [len(match) for match in matches]),
+        np.concatenate(matches),
+    )
     candidates = Engines(*(axis[chosen] for axis in engines))
     predicted, fits = _predict_plans(
         serving_rows, kind, repeated, candidates.plan(serving_rows.gpus[repeated])
@@ -547,14 +593,16 @@ def predict_group(
         axis=-1,
     )
     if not serving_rows.measurements.sets:
-        serving_rows.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
+        serving_rows.take_engines(row_indices, Engines(*(axis[best] for axis in candidates)))
         slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
-        serving_rows.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
+        serving_rows.slowest[row_indices] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
 
-    def of_best(values: Any) -> AnyArray:
-        return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
+    def of_best(candidate_values: Any) -> AnyArray:
+        return np.take_along_axis(np.broadcast_to(candidate_values, fits.shape), best, axis=-1)
 
-    return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)
+    return {
+        metric_name: of_best(metric_values) for metric_name, metric_values in predicted.items()
+    }, of_best(fits)
 
 
 def predict_serving_runs(measurements: MeasuredRows) -> Prediction:
@@ -562,18 +610,20 @@ def predict_serving_runs(measurements: MeasuredRows) -> Prediction:
     serving_rows: ServingRows = measurements.once("asked", lambda: ServingRows(measurements))
     skip = serving_rows.skip.copy()
     predicted = np.full((*measurements.sets, len(measurements)), np.nan)
-    for kind, rows in serving_rows.groups:
-        group_predictions, fits = predict_group(serving_rows, kind, rows)
-        predicted[..., rows] = np.select(
-            [serving_rows.names[rows] == name for name in group_predictions],
+    for kind, row_indices in serving_rows.groups:
+        group_predictions, fits = predict_group(serving_rows, kind, row_indices)
+        predicted[..., row_indices] = np.select(
+            [serving_rows.names[row_indices] == metric_name for metric_name in group_predictions],
             [
                 np.broadcast_to(group_prediction, fits.shape)
                 for group_prediction in group_predictions.values()
             ],
         )
         if kind["offline"]:
-            skip[rows[~serving_rows.at_once[rows]]] = OFFLINE
-        skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
+            skip[row_indices[~serving_rows.at_once[row_indices]]] = OFFLINE
+        skip[row_indices[~fits.reshape(-1, len(row_indices))[0]]] = (
+            "unsupported: the plan does not fit memory"
+        )
     prediction = Prediction(serving_rows.target, predicted, serving_rows.names, skip)
     prediction.unstated = np.where(serving_rows.searched, "plan", "").astype(object)
     if not measurements.sets:

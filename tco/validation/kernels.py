@@ -97,7 +97,7 @@ def _elementwise_width(operation: str, notes: str, split: float) -> float:
     widths_match = WIDTHS.search(notes)
     if not widths_match:
         return np.nan
-    hidden, inner, heads, kv_heads = (float(text) for text in widths_match.groups())
+    hidden, inner, heads, kv_heads = (float(width_text) for width_text in widths_match.groups())
     return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(
         operation, hidden
     )
@@ -105,12 +105,12 @@ def _elementwise_width(operation: str, notes: str, split: float) -> float:
 
 def _cores_of(catalogue: Catalogue, source: str) -> float:
     """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
-    rows = read_pattern_table(catalogue, "kernel_cores.csv", ("pattern", "cores"))
+    core_rows = read_pattern_table(catalogue, "kernel_cores.csv", ("pattern", "cores"))
     return next(
         (
-            float(cores_match[1]) * float(row["cores"])
-            for row in rows
-            if (cores_match := row["pattern"].search(source))
+            float(cores_match[1]) * float(core_row["cores"])
+            for core_row in core_rows
+            if (cores_match := core_row["pattern"].search(source))
         ),
         np.nan,
     )
@@ -122,12 +122,15 @@ def _kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
 
     A bare kernel follows none.
     """
-    rows = read_pattern_table(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
+    library_rows = read_pattern_table(
+        catalogue, "kernel_libraries.csv", ("name", "parts", "library")
+    )
     return next(
         (
-            row["library"]
-            for row in rows
-            if source.startswith(row["name"]) and (not row["parts"] or part in row["parts"].split())
+            library_row["library"]
+            for library_row in library_rows
+            if source.startswith(library_row["name"])
+            and (not library_row["parts"] or part in library_row["parts"].split())
         ),
         BARE,
     )
@@ -135,14 +138,16 @@ def _kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
 
 def _kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
     """Return the kind of every row."""
-    catalogue, values = measurements.catalogue, measurements.values
+    catalogue, input_values = measurements.catalogue, measurements.values
 
     @cache
     def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> KernelKind:
         kernel = interpret_note(catalogue, "kernel", operation)
         number_format = _format_of(catalogue, kernel, dtype)
         computed = (
-            computed_on(values, part, number_format, "dtype") if number_format and part else None
+            computed_on(input_values, part, number_format, "dtype")
+            if number_format and part
+            else None
         )
         traits = traits_of(catalogue, part) if part else Traits(tiled=True, logical=False)
         part_of_chip = (
@@ -156,20 +161,25 @@ def _kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
             kernel, elementwise, number_format, library, computed, traits, part_of_chip, engine
         )
 
-    columns = (measurements[name] for name in ("op", "dtype", "kernel_source", "engine_kernel"))
+    columns = (
+        measurements[column_name]
+        for column_name in ("op", "dtype", "kernel_source", "engine_kernel")
+    )
     return [kind(*cells) for cells in zip(*columns, measurements.parts, strict=True)]
 
 
 def _widths(measurements: MeasuredRows) -> AnyArray:
-    operations = [text.removeprefix("elementwise:") for text in measurements["op"]]
+    operations = [
+        operation_name.removeprefix("elementwise:") for operation_name in measurements["op"]
+    ]
     cells = zip(operations, measurements["notes"], measurements.filled("tp", 1.0), strict=True)
-    of_model = np.array([_elementwise_width(*row) for row in cells], dtype=float)
+    of_model = np.array([_elementwise_width(*row_cells) for row_cells in cells], dtype=float)
     stated = np.where(np.isnan(measurements["n"]), of_model, measurements["n"])
     return np.where(np.isnan(measurements["width"]), stated, measurements["width"])
 
 
 def _kernel_skip_reasons(
-    measurements: MeasuredRows, kinds: list[KernelKind], target: AnyArray, names: AnyArray
+    measurements: MeasuredRows, kinds: list[KernelKind], target: AnyArray, target_names: AnyArray
 ) -> AnyArray:
     """Return the reason to skip each row, empty for a scored row."""
     kernels = np.array([kind.kernel for kind in kinds], dtype=object)
@@ -177,7 +187,12 @@ def _kernel_skip_reasons(
     unstated = [
         (
             np.any(
-                [~(_sided(measurements, name) > 0) for name in sides if name not in STATED], axis=0
+                [
+                    ~(_sided(measurements, side_name) > 0)
+                    for side_name in sides
+                    if side_name not in STATED
+                ],
+                axis=0,
             )
             & (kernels == kernel),
             "unstated shape",
@@ -187,7 +202,7 @@ def _kernel_skip_reasons(
     return measurements.refused(
         (measurements.parts == "", "unknown-accelerator"),
         (
-            [text.startswith("sparse") for text in measurements["op"]],
+            [operation_name.startswith("sparse") for operation_name in measurements["op"]],
             "unsupported sparse attention",
         ),
         (kernels == "", "unsupported operation"),
@@ -201,15 +216,15 @@ def _kernel_skip_reasons(
         (np.isnan(target), "unstated result"),
         (target == 0, "suspect: zero result"),
         (
-            (names == "tflops") & (kernels == "elementwise"),
+            (target_names == "tflops") & (kernels == "elementwise"),
             "unsupported target: TFLOP/s of an elementwise kernel",
         ),
     )
 
 
-def _sided(measurements: MeasuredRows, name: str) -> AnyArray:
-    sides = measurements[COLUMNS.get(name, name)]
-    if name == "value_dim":
+def _sided(measurements: MeasuredRows, side_name: str) -> AnyArray:
+    sides = measurements[COLUMNS.get(side_name, side_name)]
+    if side_name == "value_dim":
         return np.where(np.isnan(sides), measurements["head_dim"], sides)
     return sides
 
@@ -221,7 +236,7 @@ def routing(measurements: MeasuredRows, sides: Mapping[str, AnyArray]) -> dict[s
     states its exponent. Where the row says nothing, tokens choose at random.
     """
     texts = measurements["routing"]
-    laws = [POWER_LAW.fullmatch(text) for text in texts]
+    laws = [POWER_LAW.fullmatch(routing_text) for routing_text in texts]
     exponent = np.array([float(law[1]) if law else np.nan for law in laws])
     skew = skew_of_power_law(exponent, sides["tokens"], sides["topk"], sides["experts"])
     return {
@@ -235,28 +250,34 @@ def _copied_expert_times(measurements: MeasuredRows, kinds: Sequence[KernelKind]
 
     Where most of a table has, all of it counts.
     """
-    rows, table = (
+    expert_rows, table = (
         np.array([kind.kernel == "experts" for kind in kinds], dtype=bool),
         measurements.table,
     )
-    shape = [name for name in (*SHAPES["experts"], "dtype") if name in table]
-    if not rows.any() or "time_us" not in table:
-        return np.zeros_like(rows)
-    times = table["time_us"].map(lambda value: f"{value:.{DIGITS}g}")
-    experts = table.assign(printed=times)[rows].drop_duplicates(["accelerator", "printed", *shape])
+    shape = [
+        shape_column for shape_column in (*SHAPES["experts"], "dtype") if shape_column in table
+    ]
+    if not expert_rows.any() or "time_us" not in table:
+        return np.zeros_like(expert_rows)
+    times = table["time_us"].map(lambda measured_time: f"{measured_time:.{DIGITS}g}")
+    experts = table.assign(printed=times)[expert_rows].drop_duplicates(
+        ["accelerator", "printed", *shape]
+    )
     shared = experts.groupby(["accelerator", "printed"]).size()
-    keys = pd.MultiIndex.from_arrays([table["accelerator"], times])
-    copied = rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED)
+    time_keys = pd.MultiIndex.from_arrays([table["accelerator"], times])
+    copied = expert_rows & (shared.reindex(time_keys).fillna(0).to_numpy() >= COPIED)
     sources = measurements["source_url"]
-    share_of_table = pd.Series(copied[rows]).groupby(sources[rows]).mean()
-    mostly = rows & (share_of_table.reindex(sources).to_numpy() > MOST)
+    share_of_table = pd.Series(copied[expert_rows]).groupby(sources[expert_rows]).mean()
+    mostly = expert_rows & (share_of_table.reindex(sources).to_numpy() > MOST)
     return np.asarray(copied | mostly, dtype=bool)
 
 
 def _kernel_arguments(kind: KernelKind, measurements: MeasuredRows) -> JsonObject:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
     sides: JsonObject = {
-        name: _sided(measurements, name) for name in SHAPES[kind.kernel] if name not in STATED
+        side_name: _sided(measurements, side_name)
+        for side_name in SHAPES[kind.kernel]
+        if side_name not in STATED
     }
     if kind.kernel == "experts":
         sides |= routing(measurements, sides)
@@ -269,13 +290,15 @@ def _kernel_arguments(kind: KernelKind, measurements: MeasuredRows) -> JsonObjec
         sides |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
     if kind.part_of_chip:
         sources = measurements["kernel_source"]
-        sides["cores"] = np.array([_cores_of(measurements.catalogue, text) for text in sources])
+        sides["cores"] = np.array(
+            [_cores_of(measurements.catalogue, source_text) for source_text in sources]
+        )
     return sides
 
 
-def _in_window(keys: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
-    attended = np.where(causal > 0, window * (2 - window / keys), window)
-    return np.where((window > 0) & (window < keys), attended, keys)
+def _in_window(key_count: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
+    attended = np.where(causal > 0, window * (2 - window / key_count), window)
+    return np.where((window > 0) & (window < key_count), attended, key_count)
 
 
 # what a row states -> key of `tco kernel`'s answer
@@ -301,24 +324,27 @@ def commands(kind: KernelKind, sides: JsonMapping, parts: AnyArray) -> list[str]
     options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
     options["library"] = kind.engine or (None if kind.library == BARE else kind.library)
     named = {
-        name.replace("_", "-"): side
-        for name, side in sides.items()
-        if name not in ("causal", "by_row", "even")
+        side_name.replace("_", "-"): side
+        for side_name, side in sides.items()
+        if side_name not in ("causal", "by_row", "even")
     }
     full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
     even = sides.get("even", np.zeros(len(parts)))
     flat = True if sides.get("by_row") is False else None
     command_lines = []
-    for row, part in enumerate(parts):
-        row_sides = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
+    for row_index, part in enumerate(parts):
+        row_sides = {
+            side_name: side[row_index] if np.ndim(side) else side
+            for side_name, side in named.items()
+        }
         command_lines.append(
             command_line(
                 ["kernel", part],
                 {
                     **options,
                     **row_sides,
-                    "full": bool(full[row]) or None,
-                    "even": bool(even[row]) or None,
+                    "full": bool(full[row_index]) or None,
+                    "even": bool(even[row_index]) or None,
                     "flat": flat,
                 },
                 {},
@@ -344,23 +370,23 @@ def _parse_kernel_rows(measurements: MeasuredRows) -> KernelRows:
     """
     measurements = measurements.assign(width=_widths(measurements))
     # its time, else its rate of computing, else of moving
-    target, names = measurements.first_stated(*ANSWERS)
+    target, target_names = measurements.first_stated(*ANSWERS)
     kinds = _kernel_kinds(measurements)
-    skip = _kernel_skip_reasons(measurements, kinds, target, names)
+    skip = _kernel_skip_reasons(measurements, kinds, target, target_names)
     members: dict[KernelKind, list[int]] = {}
-    for row in np.flatnonzero(skip == "").tolist():
-        members.setdefault(kinds[row], []).append(row)
+    for row_index in np.flatnonzero(skip == "").tolist():
+        members.setdefault(kinds[row_index], []).append(row_index)
     questions, lines = [], np.full(len(measurements), "", dtype=object)
-    for kind, rows in members.items():
-        sides = _kernel_arguments(kind, measurements.chosen(np.array(rows)))
-        questions.append((kind, rows, sides))
-        lines[rows] = commands(kind, sides, measurements.parts[rows])
-    return KernelRows(target, names, skip, questions, lines)
+    for kind, row_indices in members.items():
+        sides = _kernel_arguments(kind, measurements.chosen(np.array(row_indices)))
+        questions.append((kind, row_indices, sides))
+        lines[row_indices] = commands(kind, sides, measurements.parts[row_indices])
+    return KernelRows(target, target_names, skip, questions, lines)
 
 
 def _predicted_kernel(
     kind: KernelKind,
-    rows: list[int],
+    row_indices: list[int],
     sides: JsonMapping,
     measurements: MeasuredRows,
     learnt: Correction | None = None,
@@ -370,16 +396,16 @@ def _predicted_kernel(
     They follow physics and the practice of their library, or a table of their engine.
     """
     assert kind.form is not None
-    values = RowValues(measurements.chosen(np.array(rows)))
-    chip = kernels_on(values, CHIP, FAMILY, kind.traits)
+    row_values = RowValues(measurements.chosen(np.array(row_indices)))
+    chip = kernels_on(row_values, CHIP, FAMILY, kind.traits)
     return kernel_timing(
         chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores"), learnt
     )
 
 
 def _kernel_rows(measurements: MeasuredRows) -> KernelRows:
-    rows: KernelRows = measurements.once("kernels", lambda: _parse_kernel_rows(measurements))
-    return rows
+    kernel_rows: KernelRows = measurements.once("kernels", lambda: _parse_kernel_rows(measurements))
+    return kernel_rows
 
 
 def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEngine]]:
@@ -391,11 +417,11 @@ def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEng
     return parsed.target / 1e6, [
         OfEngine(
             *kind.of_engine,
-            rows,
-            _predicted_kernel(kind, rows, sides, measurements).time,
+            row_indices,
+            _predicted_kernel(kind, row_indices, sides, measurements).time,
             sides,
         )
-        for kind, rows, sides in parsed.questions
+        for kind, row_indices, sides in parsed.questions
         if kind.engine
     ]
 
@@ -404,22 +430,27 @@ def predict_kernels(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of kernels."""
     parsed = _kernel_rows(measurements)
     predicted = np.full((*measurements.sets, len(measurements)), np.nan)
-    for kind, rows, sides in parsed.questions:
+    for kind, row_indices, sides in parsed.questions:
         learnt = None
         if kind.engine:
-            parts = measurements.parts[rows]
+            parts = measurements.parts[row_indices]
             learnt = correction_of_rows(measurements.catalogue, *kind.of_engine, parts)
-        figures = _stated_kernel_figures(_predicted_kernel(kind, rows, sides, measurements, learnt))
-        predicted[..., rows] = np.select(
-            [parsed.names[rows] == name for name in figures], list(figures.values())
+        figures = _stated_kernel_figures(
+            _predicted_kernel(kind, row_indices, sides, measurements, learnt)
         )
-    keys = np.array([ANSWERS.get(name, "") for name in parsed.names], dtype=object)
+        predicted[..., row_indices] = np.select(
+            [parsed.names[row_indices] == figure_name for figure_name in figures],
+            list(figures.values()),
+        )
+    answer_keys = np.array(
+        [ANSWERS.get(target_name, "") for target_name in parsed.names], dtype=object
+    )
     return Prediction(
         parsed.target,
         predicted,
         parsed.names,
         parsed.skip.copy(),
         parsed.commands,
-        keys,
+        answer_keys,
         np.ones(len(measurements)),
     )

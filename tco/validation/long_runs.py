@@ -61,28 +61,28 @@ class Decline(NamedTuple):
     slope_spread: float
 
 
-def long_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> list[LongRun]:
+def long_runs(table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -> list[LongRun]:
     """Return the runs at scale of a file of training runs, one for each job."""
     publishers = {
-        row["source_id"]: row["publisher"]
-        for row in read_pattern_table(catalogue, FILE, ("source_id", "publisher", "note"))
+        publisher_row["source_id"]: publisher_row["publisher"]
+        for publisher_row in read_pattern_table(catalogue, FILE, ("source_id", "publisher", "note"))
     }
-    measurements = MeasuredRows(table, catalogue, values)
+    measurements = MeasuredRows(table, catalogue, input_values)
     large = measurements["n_accelerators"] >= LEAST_CHIPS
     runs = measurements.chosen(np.isin(measurements["source_id"], list(publishers)) & large)
     sources = runs["source_id"]
     efficiencies: dict[tuple[Any, ...], LongRun] = {}
     for run in as_configured(runs):
         job = {
-            path: command_line_text(value)
-            for path, value in asked_again(run.asked, run.batch, values).items()
+            path: command_line_text(setting_value)
+            for path, setting_value in asked_again(run.asked, run.batch, input_values).items()
         }
         best = evaluate(run.asked.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
         if best is None:
             continue
         publisher = publishers[sources[run.row]]
         efficiency = float(best) / run.step
-        key = (
+        run_key = (
             sources[run.row],
             run.asked.part,
             run.asked.model,
@@ -90,7 +90,7 @@ def long_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> list
             run.asked.sequence,
             run.batch,
         )
-        efficiencies[key] = LongRun(
+        efficiencies[run_key] = LongRun(
             publisher, run.asked.part, run.asked.model, run.asked.chips, efficiency
         )
     return list(efficiencies.values())
@@ -102,18 +102,22 @@ def fit_decline(runs: list[LongRun]) -> Decline:
     doublings = np.log2([run.chips / REFERENCE for run in runs])
     logs = np.log([run.efficiency for run in runs])
     level, slope = _weighted_line(doublings, logs, groups)
-    names = np.unique(groups)
+    group_names = np.unique(groups)
     without = np.array(
         [
-            _weighted_line(*(part[groups != name] for part in (doublings, logs, groups)))
-            for name in names
+            _weighted_line(*(part[groups != group_name] for part in (doublings, logs, groups)))
+            for group_name in group_names
         ]
     )
     spreads = np.sqrt(
-        (len(names) - 1) / len(names) * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+        (len(group_names) - 1)
+        / len(group_names)
+        * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
     )
     residuals = logs - level - slope * doublings
-    between = float(np.std([residuals[groups == name].mean() for name in names], ddof=1))
+    between = float(
+        np.std([residuals[groups == group_name].mean() for group_name in group_names], ddof=1)
+    )
     return Decline(level, slope, math.hypot(float(spreads[0]), between), float(spreads[1]))
 
 
@@ -134,5 +138,5 @@ def long_run_rows(runs: list[LongRun], date: str) -> Iterator[FittedRow]:
     declines = [
         max(1 - math.exp(line.slope - side * P95 * line.slope_spread), 0.0) for side in (0, -1, 1)
     ]
-    for name, ends in (("long_run_rate", rates), ("long_run_decline", declines)):
-        yield fitted_row("training", name, ends, note, date)
+    for attribute_name, ends in (("long_run_rate", rates), ("long_run_decline", declines)):
+        yield fitted_row("training", attribute_name, ends, note, date)

@@ -54,25 +54,29 @@ NAMED = re.compile(r"{(\w+)}")
 def _translated(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of texts with the columns that its header means."""
     translated_columns: dict[str, pd.Series[str]] = {}
-    for _, row in read_csv(data_directory() / "words" / "column_names.csv", COLUMNS):
-        if row["mark"] in table:
-            read = _evaluate_column_template(table, row["reads"])
+    for _, column_row in read_csv(data_directory() / "words" / "column_names.csv", COLUMNS):
+        if column_row["mark"] in table:
+            read = _evaluate_column_template(table, column_row["reads"])
             chosen = pd.Series(True, index=table.index)
-            for name, _, text in (condition.partition("=") for condition in row["where"].split()):
-                chosen &= _required_column(table, name) == text
+            for column_name, _, expected_text in (
+                condition.partition("=") for condition in column_row["where"].split()
+            ):
+                chosen &= _required_column(table, column_name) == expected_text
             before = translated_columns.get(
-                row["column"], table.get(row["column"], pd.Series("", index=table.index))
+                column_row["column"],
+                table.get(column_row["column"], pd.Series("", index=table.index)),
             )
-            translated_columns[row["column"]] = read.where(chosen, before)
+            translated_columns[column_row["column"]] = read.where(chosen, before)
     return table.assign(**translated_columns)
 
 
-def _required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
-    if name not in table:
+def _required_column(table: pd.DataFrame, column_name: str) -> pd.Series[str]:
+    if column_name not in table:
         raise DataError(
-            f"the header lacks the column {name!r}; there are {', '.join(table.columns[:12])}"
+            f"the header lacks the column {column_name!r}; there are "
+            f"{', '.join(table.columns[:12])}"
         )
-    return table[name]
+    return table[column_name]
 
 
 def _evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
@@ -84,18 +88,18 @@ def _evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]
     if reads.startswith("= "):
         left_operand, sign, right_operand = reads.removeprefix("= ").split()
         numbers = (
-            float(name)
-            if name.isdigit()
-            else pd.to_numeric(_required_column(table, name), errors="coerce")
-            for name in (left_operand, right_operand)
+            float(operand_name)
+            if operand_name.isdigit()
+            else pd.to_numeric(_required_column(table, operand_name), errors="coerce")
+            for operand_name in (left_operand, right_operand)
         )
         return CALCULATIONS[sign](*numbers).map(
-            lambda value: "" if pd.isna(value) else repr(float(value))
+            lambda cell_number: "" if pd.isna(cell_number) else repr(float(cell_number))
         )
-    names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
+    column_names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
     row_texts = pd.Series(texts[0], index=table.index)
-    for name, text in zip(names, texts[1:], strict=True):
-        row_texts = row_texts + _required_column(table, name) + text
+    for column_name, template_text in zip(column_names, texts[1:], strict=True):
+        row_texts = row_texts + _required_column(table, column_name) + template_text
     return row_texts
 
 
@@ -105,9 +109,9 @@ def columns_known() -> JsonObject:
     return read_toml(data_directory() / "measured" / "columns.toml")
 
 
-def of_text(name: str) -> bool:
+def of_text(column_name: str) -> bool:
     """Say whether a column holds texts; all others hold numbers."""
-    return name in columns_known()["texts"]
+    return column_name in columns_known()["texts"]
 
 
 CHUNK = 2**20  # bytes that are unpacked at a time
@@ -217,11 +221,15 @@ def curve_table(path: Path) -> pd.DataFrame:
     if table.empty:
         raise DataError(f"{path}: holds a header and no row")
     columns = columns_known()["kinds"]["inference"]["targets"]
-    if not any(name in table for name in columns):
+    if not any(target_column in table for target_column in columns):
         raise DataError(f"{path}: states no throughput, expected {' or '.join(columns)}")
-    texts = {name: table[name] for name in table.columns if of_text(name)}
+    texts = {
+        column_name: table[column_name] for column_name in table.columns if of_text(column_name)
+    }
     numbers = {
-        name: _to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
+        column_name: _to_numbers(table[column_name], column_name, path)
+        for column_name in table.columns
+        if not of_text(column_name)
     }
     return pd.DataFrame(texts | numbers).assign(number=range(1, len(table) + 1))
 
@@ -235,18 +243,20 @@ def _checked_rows(
         columns_known()["kinds"][kind]["needed"],
         columns_known()["kinds"][kind]["targets"],
     )
-    missing = [name for name in needed if name not in table.columns]
+    missing = [column_name for column_name in needed if column_name not in table.columns]
     if missing:
         raise DataError(
             f"{path}:1: {kind} need the column {missing[0]!r}; there are "
             f"{', '.join(table.columns[:12])}"
         )
-    if not any(name in table.columns for name in targets):
+    if not any(target_column in table.columns for target_column in targets):
         raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(targets)}")
     if table.empty:
         raise DataError(f"{path}: holds a header and no row")
     numbers = {
-        name: _to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
+        column_name: _to_numbers(table[column_name], column_name, path)
+        for column_name in table.columns
+        if not of_text(column_name)
     }
     return kind, table.assign(**numbers)
 
@@ -293,21 +303,26 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
 
 
-def _to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
+def _to_numbers(column: pd.Series[str], column_name: str, path: Path) -> pd.Series[float]:
     """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with
     its line.
     """
-    words = {"": np.nan} | WORDS.get(name, {})
+    words = {"": np.nan} | WORDS.get(column_name, {})
     numbers: pd.Series[float] = pd.to_numeric(
-        column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce"
+        column.str.strip().str.lower().map(lambda cell_text: words.get(cell_text, cell_text)),
+        errors="coerce",
     )
     bad = (
         numbers.isna() | ~(np.isfinite(numbers) | column.str.strip().str.lower().isin(words))
     ) & (column != "")
     if bad.any():
         line = int(bad.to_numpy().argmax()) + 2
-        unit = next((word for end, word in SUFFIXES.items() if name.endswith(end)), "a number")
-        raise DataError(f"{path}:{line}: {name} is {column.iloc[line - 2]!r}, expected {unit}")
+        unit = next(
+            (word for end, word in SUFFIXES.items() if column_name.endswith(end)), "a number"
+        )
+        raise DataError(
+            f"{path}:{line}: {column_name} is {column.iloc[line - 2]!r}, expected {unit}"
+        )
     return numbers
 
 

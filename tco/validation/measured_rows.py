@@ -54,33 +54,37 @@ class MeasuredRows:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, name: str) -> AnyArray:
+    def __getitem__(self, column_name: str) -> AnyArray:
         """Return a column of texts or numbers; a cell that is blank is empty or nan."""
-        if not of_text(name):
-            return self.filled(name, np.nan)
-        if name not in self.table:
+        if not of_text(column_name):
+            return self.filled(column_name, np.nan)
+        if column_name not in self.table:
             return np.full(len(self), "", dtype=object)
-        return np.asarray(self.table[name].fillna(""), dtype=object)
+        return np.asarray(self.table[column_name].fillna(""), dtype=object)
 
-    def filled(self, name: str, default: float) -> AnyArray:
+    def filled(self, column_name: str, default: float) -> AnyArray:
         """Return a column of numbers with a default where a cell is blank."""
-        assert name in columns_known()["numbers"], name
-        if name not in self.table:
+        assert column_name in columns_known()["numbers"], column_name
+        if column_name not in self.table:
             return np.full(len(self), default)
-        return np.asarray(self.table[name].fillna(default), dtype=float)
+        return np.asarray(self.table[column_name].fillna(default), dtype=float)
 
-    def meanings(self, subject: str, name: str) -> AnyArray:
+    def meanings(self, subject: str, column_name: str) -> AnyArray:
         """Return the meanings of the words in a column for a subject, empty where unknown."""
-        return mapped(self[name], lambda text: interpret_note(self.catalogue, subject, text))
+        return mapped(
+            self[column_name], lambda cell_text: interpret_note(self.catalogue, subject, cell_text)
+        )
 
-    def first_stated(self, *names: str) -> tuple[AnyArray, AnyArray]:
+    def first_stated(self, *column_names: str) -> tuple[AnyArray, AnyArray]:
         """Return the first of some columns that each row states, and its name.
 
         They are nan and empty where a row states none.
         """
-        columns = [self[name] for name in names]
+        columns = [self[column_name] for column_name in column_names]
         stated = [~np.isnan(column) for column in columns]
-        return np.select(stated, columns, np.nan), np.select(stated, names, "").astype(object)
+        return np.select(stated, columns, np.nan), np.select(stated, column_names, "").astype(
+            object
+        )
 
     def refused(self, *marks: tuple[Any, Any]) -> AnyArray:
         """Return the reason for leaving out each row, empty if it is scored.
@@ -94,18 +98,21 @@ class MeasuredRows:
         """
         kinds = pd.Series(self["value_kind"]).str.upper()
         negative = [
-            (np.asarray(self.table[name], dtype=float) < 0, f"suspect: negative {name}")
-            for name in self.table.columns
-            if not of_text(name) and name != "date"
+            (
+                np.asarray(self.table[column_name], dtype=float) < 0,
+                f"suspect: negative {column_name}",
+            )
+            for column_name in self.table.columns
+            if not of_text(column_name) and column_name != "date"
         ]
         reasons = np.full(len(self), "", dtype=object)
-        for rows, reason in (
+        for row_mask, reason in (
             (kinds.str.startswith("SUSPECT"), "suspect"),
             (kinds.str.startswith("CLAIM"), "claim"),
             *negative,
             *marks,
         ):
-            refused = (reasons == "") & np.asarray(rows, dtype=bool)
+            refused = (reasons == "") & np.asarray(row_mask, dtype=bool)
             reasons[refused] = reason if isinstance(reason, str) else reason[refused]
         return reasons
 
@@ -132,22 +139,24 @@ class MeasuredRows:
     @cached_property
     def dates(self) -> AnyArray:
         """Date of each row's software, as a text; empty where nothing tells it."""
-        columns = (self[name] for name in ("date", "source_id", "source_url"))
+        columns = (self[column_name] for column_name in ("date", "source_id", "source_url"))
         cells = zip(*columns, strict=True)
         return mapped(cells, lambda texts: row_date(self.catalogue, *texts))
 
-    def part(self, name: str) -> AnyArray:
+    def part(self, attribute_name: str) -> AnyArray:
         """Return an attribute of every row's chip."""
         return self.gather(
-            f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"]
+            f"parts.{attribute_name}",
+            self.parts,
+            lambda part: self.values[f"parts.{part}.{attribute_name}"],
         )
 
-    def gather(self, key: str, ids: AnyArray, read: Callable[[str], Any]) -> AnyArray:
+    def gather(self, cache_key: str, ids: AnyArray, read: Callable[[str], Any]) -> AnyArray:
         """Return one value for each row, read once for each id.
 
         A value that is a column of sets gives an array of (sets, rows).
         """
-        if key not in self.gathered:
+        if cache_key not in self.gathered:
             distinct = sorted(set(ids))
             columns = [
                 np.asarray(read(owner), dtype=float) if owner else np.array(np.nan)
@@ -157,32 +166,36 @@ class MeasuredRows:
             spread = np.concatenate(
                 [np.broadcast_to(column.reshape(-1, 1), (sets, 1)) for column in columns], axis=1
             )
-            rows = spread[:, np.searchsorted(distinct, ids.astype(str))]
-            self.gathered[key] = rows if len(rows) > 1 else rows[0]
-        return self.gathered[key]
+            row_values = spread[:, np.searchsorted(distinct, ids.astype(str))]
+            self.gathered[cache_key] = row_values if len(row_values) > 1 else row_values[0]
+        return self.gathered[cache_key]
 
-    def say(self, values: Settings) -> None:
+    def say(self, parameter_values: Settings) -> None:
         """Set parameters: each a number, or a column of them."""
-        self.values.update(values)
+        self.values.update(parameter_values)
         self.gathered.clear()
 
     @property
     def sets(self) -> tuple[int, ...]:
         """Shape of predictions before their rows: sets of parameters, empty for one set."""
         most = max(
-            (np.size(value) for value in self.values.values() if isinstance(value, np.ndarray)),
+            (
+                np.size(input_value)
+                for input_value in self.values.values()
+                if isinstance(input_value, np.ndarray)
+            ),
             default=1,
         )
         return (most,) if most > 1 else ()
 
-    def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return the cached value of `key`; the first use calls `make`.
+    def once(self, cache_key: str, make: Callable[[], Any]) -> Any:
+        """Return the cached value of `cache_key`; the first use calls `make`.
 
         The value depends on the rows and on no fitted value.
         """
-        if key not in self.cached:
-            self.cached[key] = make()
-        return self.cached[key]
+        if cache_key not in self.cached:
+            self.cached[cache_key] = make()
+        return self.cached[cache_key]
 
     def assign(self, **columns: AnyArray) -> MeasuredRows:
         """Return the rows with some columns replaced or added."""
@@ -219,19 +232,21 @@ class RowValues(Readable):
         self.owners = {FAMILY: measurements.families, **(owners or {})}
 
     def __missing__(self, path: str) -> Any:
-        group, owner, name = [*path.split("."), "", ""][:3]
-        values = self.measurements.values
-        value: Any
+        group, owner, attribute_name = [*path.split("."), "", ""][:3]
+        input_values = self.measurements.values
+        row_value: Any
         if owner == CHIP and group == "parts":
-            value = self.measurements.part(name)
+            row_value = self.measurements.part(attribute_name)
         elif owner in self.owners and group == "performance":
-            value = self.measurements.gather(
-                path, self.owners[owner], lambda owner_id: values[f"performance.{owner_id}.{name}"]
+            row_value = self.measurements.gather(
+                path,
+                self.owners[owner],
+                lambda owner_id: input_values[f"performance.{owner_id}.{attribute_name}"],
             )
         else:
-            value = values[path]
-        self[path] = value
-        return value
+            row_value = input_values[path]
+        self[path] = row_value
+        return row_value
 
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide what exists.

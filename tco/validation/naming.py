@@ -42,7 +42,7 @@ class Spelling(NamedTuple):
 
 
 def read_pattern_table(
-    catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0
+    catalogue: Catalogue, table_name: str, columns: tuple[str, ...], flags: int = 0
 ) -> list[JsonObject]:
     """Return the rows of a table that any data folder may have, a person's own folder first;
     patterns are read as regular expressions.
@@ -50,34 +50,41 @@ def read_pattern_table(
 
     def read() -> Iterator[JsonObject]:
         for folder in reversed(catalogue.folders):
-            for line, row in read_csv(path, columns) if (path := folder / name).is_file() else ():
+            for line, table_row in (
+                read_csv(path, columns) if (path := folder / table_name).is_file() else ()
+            ):
                 try:
-                    yield row | (
-                        {"pattern": re.compile(row["pattern"], flags)} if "pattern" in row else {}
+                    yield table_row | (
+                        {"pattern": re.compile(table_row["pattern"], flags)}
+                        if "pattern" in table_row
+                        else {}
                     )
                 except re.error as error:
                     raise DataError(
-                        f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})"
+                        f"{path}:{line}: {table_row['pattern']!r} is no regular expression "
+                        f"({error})"
                     ) from None
 
-    table_rows: list[JsonObject] = catalogue.once(("table", name), lambda: list(read()))
+    table_rows: list[JsonObject] = catalogue.once(("table", table_name), lambda: list(read()))
     return table_rows
 
 
-def _hyphenated_name(name: str) -> str:
-    return re.sub(r"[\s_:\-]+", "-", MARKS.sub(" ", name.lower())).strip("-")
+def _hyphenated_name(model_name: str) -> str:
+    return re.sub(r"[\s_:\-]+", "-", MARKS.sub(" ", model_name.lower())).strip("-")
 
 
-def _spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:
+def _spelling(accelerator_name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:
     """Return the normalised spelling of an accelerator name.
 
     The core leaves out every word of `words`.
     """
-    text = MEMORY.sub(r" \1\2 ", re.sub(r"(\d)\s+(gi?b)\b", r"\1\2", MARKS.sub(" ", name.lower())))
+    name_text = MEMORY.sub(
+        r" \1\2 ", re.sub(r"(\d)\s+(gi?b)\b", r"\1\2", MARKS.sub(" ", accelerator_name.lower()))
+    )
     core_words: list[str] = []
     forms: list[str] = []
     memory, parts = 0.0, None
-    for token in re.split(r"[^a-z0-9.]+", text):
+    for token in re.split(r"[^a-z0-9.]+", name_text):
         word = COUNT.sub("", token)
         size = MEMORY.fullmatch(word)
         form = next((form for form, pattern in FORMS.items() if pattern.fullmatch(word)), "")
@@ -102,37 +109,42 @@ class Accelerators:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        rows = read_pattern_table(catalogue, "words/accelerator_aliases.csv", ("word", "parts"))
+        alias_rows = read_pattern_table(
+            catalogue, "words/accelerator_aliases.csv", ("word", "parts")
+        )
         # that tell no part from another, and of which
-        self.words = {row["word"]: frozenset(row["parts"].split()) or None for row in rows}
+        self.words = {
+            alias_row["word"]: frozenset(alias_row["parts"].split()) or None
+            for alias_row in alias_rows
+        }
         self.exact = {
             part: part
             for part, part_attributes in catalogue.parts.items()
             if "hbm_bandwidth" in part_attributes
         }
-        for row in read_pattern_table(catalogue, "accelerators.csv", ("name", "part")):
-            self.exact.setdefault(row["name"], row["part"])
+        for accelerator_row in read_pattern_table(catalogue, "accelerators.csv", ("name", "part")):
+            self.exact.setdefault(accelerator_row["name"], accelerator_row["part"])
         self.spelt: dict[str, list[tuple[float, str]]] = {}
-        for name, part in self.exact.items():
-            spelling = _spelling(name, self.words)
+        for accelerator_name, part in self.exact.items():
+            spelling = _spelling(accelerator_name, self.words)
             if spelling.core:
                 self.spelt.setdefault(spelling.core, []).append((spelling.memory, part))
 
-    def candidates(self, name: str) -> set[str]:
+    def candidates(self, accelerator_name: str) -> set[str]:
         """Return the parts a name may mean."""
-        name = name.strip()
-        if name in self.exact:
-            return {self.exact[name]}
-        inside = re.fullmatch(r"(.+?)\s*\((.+)\)", name)
-        meant = self.fitting(name)
+        accelerator_name = accelerator_name.strip()
+        if accelerator_name in self.exact:
+            return {self.exact[accelerator_name]}
+        inside = re.fullmatch(r"(.+?)\s*\((.+)\)", accelerator_name)
+        meant = self.fitting(accelerator_name)
         if not meant and inside:
             both = self.candidates(inside[1]), self.candidates(inside[2])
             return both[0] & both[1]
         return meant
 
-    def fitting(self, name: str) -> set[str]:
+    def fitting(self, accelerator_name: str) -> set[str]:
         """Return the parts that a name fits once spellings are levelled."""
-        spelling = _spelling(name, self.words)
+        spelling = _spelling(accelerator_name, self.words)
         entries = self.spelt.get(spelling.core, [])
         if spelling.memory:
             parts = {part for _, part in entries if self.holds(part, spelling.memory)}
@@ -150,25 +162,25 @@ class Accelerators:
             abs(self.catalogue.part_input(part, "hbm_capacity", "").value / memory - 1) <= PRINTED
         )
 
-    def part(self, name: str) -> str:
+    def part(self, accelerator_name: str) -> str:
         """Return the part a name means, empty where it is unknown or may be several."""
-        candidate_parts = self.candidates(name)
+        candidate_parts = self.candidates(accelerator_name)
         return candidate_parts.pop() if len(candidate_parts) == 1 else ""
 
-    def fault(self, name: str) -> str:
+    def fault(self, accelerator_name: str) -> str:
         """Return the fault of an unknown accelerator name, with possible parts.
 
         The text names no parts where the name fits none.
         """
-        core = _spelling(name, self.words).core
+        core = _spelling(accelerator_name, self.words).core
         near = {
             part
             for spelt_core, entries in self.spelt.items()
             if core and spelt_core.startswith(core)
             for _, part in entries
         }
-        candidate_parts = sorted(self.candidates(name) or near)
-        return f"unknown-accelerator: {name!r}" + (
+        candidate_parts = sorted(self.candidates(accelerator_name) or near)
+        return f"unknown-accelerator: {accelerator_name!r}" + (
             f" may be {' or '.join(candidate_parts)}" if candidate_parts else ""
         )
 
@@ -186,17 +198,19 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
     return accelerator_names
 
 
-def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
+def part_ids(catalogue: Catalogue, printed_names: Iterable[Any]) -> AnyArray:
     """Return the part id of every name; empty where it is unknown."""
-    return mapped(map(str, names), accelerators(catalogue).part)
+    return mapped(map(str, printed_names), accelerators(catalogue).part)
 
 
-def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
+def unread_accelerators(catalogue: Catalogue, printed_names: Iterable[Any]) -> AnyArray:
     """Return the fault of each accelerator name; empty where it is known."""
     accelerator_names = accelerators(catalogue)
     return mapped(
-        map(str, names),
-        lambda name: "" if accelerator_names.part(name) else accelerator_names.fault(name),
+        map(str, printed_names),
+        lambda printed_name: (
+            "" if accelerator_names.part(printed_name) else accelerator_names.fault(printed_name)
+        ),
     )
 
 
@@ -211,26 +225,30 @@ VOCABULARIES = (
     256_000.0,
 )
 USUAL = VOCABULARIES[1]  # where a row states all of its model but this
-SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
+SHAPE = tuple(
+    figure_name for figure_name in KEYS if figure_name not in ("tied", "context")
+)  # columns of numbers
 
 
-def named_model(catalogue: Catalogue, name: str) -> str:
+def named_model(catalogue: Catalogue, model_name: str) -> str:
     """Return the model a name means, empty where it is unknown: an id, a list of figures, or what
     the table of names says.
     """
-    name = name.strip()
-    if name in catalogue.models or is_stated_model(name):
-        return name
-    level = MAKERS.sub("", _hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", name))))
+    model_name = model_name.strip()
+    if model_name in catalogue.models or is_stated_model(model_name):
+        return model_name
+    level = MAKERS.sub("", _hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", model_name))))
     if level in catalogue.models:
         return level
     # an empty model: the name is of none here
-    rows = read_pattern_table(catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE)
+    pattern_rows = read_pattern_table(
+        catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE
+    )
     return next(
         (
-            row["model"]
-            for row in rows
-            if row["pattern"].search(level) or row["pattern"].search(name)
+            pattern_row["model"]
+            for pattern_row in pattern_rows
+            if pattern_row["pattern"].search(level) or pattern_row["pattern"].search(model_name)
         ),
         "",
     )
@@ -238,24 +256,30 @@ def named_model(catalogue: Catalogue, name: str) -> str:
 
 def _stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
     """Return the figures every row states of its model."""
-    stated = [name for name in SHAPE if name in table]
-    rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
+    stated = [figure_name for figure_name in SHAPE if figure_name in table]
+    figure_rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
     return [
-        {name: value for name, value in zip(stated, row, strict=True) if not np.isnan(value)}
-        for row in rows
+        {
+            figure_name: figure_value
+            for figure_name, figure_value in zip(stated, figure_row, strict=True)
+            if not np.isnan(figure_value)
+        }
+        for figure_row in figure_rows
     ]
 
 
-def _read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
+def _read_model(
+    catalogue: Catalogue, model_name: str, figures: Mapping[str, float]
+) -> tuple[str, str]:
     """Return the model of a row and why it is unknown, one of them empty."""
-    model_id = named_model(catalogue, name)
+    model_id = named_model(catalogue, model_name)
     if not model_id and vocabulary_alone(figures):
         figures = {**figures, "vocab": USUAL}
     missing = missing_figures(figures)
     if not model_id and missing:
         return (
             "",
-            f"unknown-model: neither the name {name!r} nor its shape is known; missing: "
+            f"unknown-model: neither the name {model_name!r} nor its shape is known; missing: "
             f"{', '.join(missing)}",
         )
     try:
@@ -273,10 +297,10 @@ def vocabulary_alone(figures: Mapping[str, float]) -> bool:
 
 def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
     """Return the model of every row, and the reason where it is unknown."""
-    names = [str(name) for name in table["model"]]
+    model_names = [str(model_name) for model_name in table["model"]]
     names_and_figures = [
-        (name, tuple(figures.items()))
-        for name, figures in zip(names, _stated_model_dimensions(table), strict=True)
+        (model_name, tuple(figures.items()))
+        for model_name, figures in zip(model_names, _stated_model_dimensions(table), strict=True)
     ]
     both = mapped(
         names_and_figures,
@@ -295,17 +319,21 @@ def _read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]
     `DataError` with its line.
     """
     alias_meanings: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
-    for line, row in read_csv(path, ("name",), tuple(COLUMNS)):
-        name, where = row["name"].strip(), f"{path}:{line}"
-        stated_meanings = {key: row[key].strip() for key in COLUMNS if row.get(key, "").strip()}
-        if not name or len(stated_meanings) != 1:
+    for line, alias_row in read_csv(path, ("name",), tuple(COLUMNS)):
+        alias_name, where = alias_row["name"].strip(), f"{path}:{line}"
+        stated_meanings = {
+            kind_name: alias_row[kind_name].strip()
+            for kind_name in COLUMNS
+            if alias_row.get(kind_name, "").strip()
+        }
+        if not alias_name or len(stated_meanings) != 1:
             raise DataError(f"{where}: expected a name and either the part or the model it means")
-        ((key, meant),) = stated_meanings.items()
-        if name in alias_meanings[COLUMNS[key]]:
-            raise DataError(f"{where}: the name {name!r} is given twice")
-        alias_meanings[COLUMNS[key]][name] = (
+        ((alias_kind, meant),) = stated_meanings.items()
+        if alias_name in alias_meanings[COLUMNS[alias_kind]]:
+            raise DataError(f"{where}: the name {alias_name!r} is given twice")
+        alias_meanings[COLUMNS[alias_kind]][alias_name] = (
             part_of(meant, catalogue, where)
-            if key == "part"
+            if alias_kind == "part"
             else _model_id_for_alias(meant, catalogue, where)
         )
     return alias_meanings
@@ -333,8 +361,10 @@ def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFra
     alias_meanings = _read_aliases(path, catalogue)
     return table.assign(
         **{
-            name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text))
-            for name, meant in alias_meanings.items()
-            if name in table
+            column_name: table[column_name].map(
+                lambda cell_text, meant=meant: meant.get(cell_text.strip(), cell_text)
+            )
+            for column_name, meant in alias_meanings.items()
+            if column_name in table
         }
     )

@@ -54,11 +54,16 @@ STATED = {  # settings of engines as rows write them
 def predict_open_loop_runs(measurements: MeasuredRows) -> Prediction:
     """Predict the first token of every row of a file of services under load."""
     count = len(measurements)
-    target, names = measurements.first_stated(*TARGETS)
+    target, target_names = measurements.first_stated(*TARGETS)
     prefix, groups = measurements["prefix_tokens"], measurements["prefix_groups"]
-    routers = [_stated_router(measurements.catalogue, text) for text in measurements["routing"]]
-    blank = [(~(measurements[name] > 0), f"unstated {name}") for name in POSITIVE]
-    at_random = ["poisson" in text.lower() for text in measurements["arrivals"]]
+    routers = [
+        _stated_router(measurements.catalogue, routing_text)
+        for routing_text in measurements["routing"]
+    ]
+    blank = [
+        (~(measurements[column_name] > 0), f"unstated {column_name}") for column_name in POSITIVE
+    ]
+    at_random = ["poisson" in arrivals_text.lower() for arrivals_text in measurements["arrivals"]]
     requests = _stage_requests(measurements)
     skip = measurements.refused(
         (measurements.parts == "", "unknown-accelerator"),
@@ -77,27 +82,32 @@ def predict_open_loop_runs(measurements: MeasuredRows) -> Prediction:
         (np.isnan(target), "unstated result"),
     )
     predicted = np.full(count, np.nan)
-    for rows in _ladders(measurements, skip):
-        router = routers[rows[0]]
+    for ladder_rows in _ladders(measurements, skip):
+        router = routers[ladder_rows[0]]
         assert router is not None
         try:
-            times = _ladder_times(measurements, router, rows)
+            times = _ladder_times(measurements, router, ladder_rows)
         except DataError as error:
-            skip[rows] = f"unsupported: {error}"
+            skip[ladder_rows] = f"unsupported: {error}"
             continue
-        for row, first_tokens in zip(rows, times, strict=True):
-            is_mean = names[row] == TARGETS[0]
-            predicted[row] = first_tokens.mean() if is_mean else np.quantile(first_tokens, 0.9)
+        for row_index, first_tokens in zip(ladder_rows, times, strict=True):
+            is_mean = target_names[row_index] == TARGETS[0]
+            predicted[row_index] = (
+                first_tokens.mean() if is_mean else np.quantile(first_tokens, 0.9)
+            )
     # of the shipped file
     command = np.where(skip == "", "tco validate open-loop --rows", "").astype(object)
-    keys = [f"rows/{row}/predicted" if reason == "" else "" for row, reason in enumerate(skip)]
+    answer_keys = [
+        f"rows/{row_position}/predicted" if reason == "" else ""
+        for row_position, reason in enumerate(skip)
+    ]
     return Prediction(
         target,
         np.broadcast_to(predicted, (*measurements.sets, count)),
-        names,
+        target_names,
         skip,
         command,
-        np.array(keys, dtype=object),
+        np.array(answer_keys, dtype=object),
         np.ones(count),
     )
 
@@ -116,42 +126,48 @@ def _unsimulable_rows(measurements: MeasuredRows) -> BoolArray:
 
 def _stated_router(catalogue: Catalogue, routing: str) -> dict[str, float] | None:
     columns = ("pattern", "sticky_share", "queue_limit_s", "source")
-    for row in read_pattern_table(catalogue, "serving_routers.csv", columns, re.IGNORECASE):
-        if row["pattern"].search(routing):
-            return {name: float(row[name]) for name in ("sticky_share", "queue_limit_s")}
+    for router_row in read_pattern_table(catalogue, "serving_routers.csv", columns, re.IGNORECASE):
+        if router_row["pattern"].search(routing):
+            return {
+                setting_name: float(router_row[setting_name])
+                for setting_name in ("sticky_share", "queue_limit_s")
+            }
     return None
 
 
 def _ladders(measurements: MeasuredRows, skip: AnyArray) -> Iterator[list[int]]:
     """Yield the rows of each ladder."""
-    columns = [measurements[name] for name in TEXTS]
-    columns += [np.nan_to_num(measurements[name]) for name in NUMBERS]
+    columns = [measurements[text_column] for text_column in TEXTS]
+    columns += [np.nan_to_num(measurements[number_column]) for number_column in NUMBERS]
     rows_by_ladder = dict[tuple[Any, ...], list[int]]()
-    for row in np.flatnonzero(skip == "").tolist():
-        key = tuple(column[row] for column in columns)
-        rows_by_ladder.setdefault(key, []).append(row)
+    for row_index in np.flatnonzero(skip == "").tolist():
+        ladder_key = tuple(column[row_index] for column in columns)
+        rows_by_ladder.setdefault(ladder_key, []).append(row_index)
     yield from rows_by_ladder.values()
 
 
 def _ladder_times(
-    measurements: MeasuredRows, router: dict[str, float], rows: list[int]
+    measurements: MeasuredRows, router: dict[str, float], ladder_rows: list[int]
 ) -> list[AnyArray]:
     """Return times to first token of the stages of a ladder, in seconds."""
-    row = rows[0]
-    numbers = {name: float(np.nan_to_num(measurements[name][row])) for name in NUMBERS}
-    texts = {name: measurements[name][row] for name in TEXTS}
+    first_row = ladder_rows[0]
+    numbers = {
+        number_column: float(np.nan_to_num(measurements[number_column][first_row]))
+        for number_column in NUMBERS
+    }
+    texts = {text_column: measurements[text_column][first_row] for text_column in TEXTS}
     catalogue = measurements.catalogue
     engine, start = engine_for(
         measurements,
-        measurements.parts[row],
-        measurements.models[row],
-        parse_framework(catalogue, texts["engine"], measurements.dates[row]),
+        measurements.parts[first_row],
+        measurements.models[first_row],
+        parse_framework(catalogue, texts["engine"], measurements.dates[first_row]),
         _stated_settings(catalogue, texts["source_url"], texts["notes"]),
         numbers["tp"],
         (numbers["prefix_tokens"] + numbers["question_tokens"], numbers["output_tokens"]),
     )
     rates, seconds = measurements["offered_requests_per_s"], measurements["stage_duration_s"]
-    stages = [(float(rates[stage]), float(seconds[stage])) for stage in rows]
+    stages = [(float(rates[stage]), float(seconds[stage])) for stage in ladder_rows]
     runs = [first_tokens_of_ladder(engine, numbers | router, stages, seed) for seed in range(SEEDS)]
     return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
 
@@ -160,13 +176,13 @@ def _stated_settings(catalogue: Catalogue, address: str, notes: str) -> dict[str
     """Return the settings of its engine that a row or its deployment's manifest states."""
     columns = ("pattern", "setting", "value", "source")
     settings = dict[str, float]()
-    for row in read_pattern_table(catalogue, "serving_settings.csv", columns):
-        if row["pattern"].search(address):
-            settings[row["setting"]] = float(row["value"])
-    for name, pattern in STATED.items():
+    for setting_row in read_pattern_table(catalogue, "serving_settings.csv", columns):
+        if setting_row["pattern"].search(address):
+            settings[setting_row["setting"]] = float(setting_row["value"])
+    for setting_name, pattern in STATED.items():
         match = pattern.search(notes)
         if match is not None:
-            settings[name] = float(match[1])
+            settings[setting_name] = float(match[1])
     return settings
 
 
@@ -200,18 +216,20 @@ def engine_for(
         "input_tokens": command_line_text(lengths[0]),
         "output_tokens": command_line_text(lengths[1]),
     }
-    inputs = {f"workload.{key}": text for key, text in workload_texts.items()}
+    inputs = {
+        f"workload.{input_name}": input_text for input_name, input_text in workload_texts.items()
+    }
     inputs |= _memory_settings(measurements, chip, engine, settings)
     if "token_budget" in settings:
         inputs[f"performance.{engine}.token_budget"] = command_line_text(settings["token_budget"])
     user_settings = measurements.values.given.items()
     inputs |= {path: setting.text for path, setting in user_settings}  # what `--set` says
     resolved_inputs = system_inputs(catalogue, chip, inputs, {})
-    values = resolved_inputs.values()
-    machine, served = server_of(resolved_inputs, values)
+    input_values = resolved_inputs.values()
+    machine, served = server_of(resolved_inputs, input_values)
     experts_over = tensor if served.expert_parameters else 0.0
     plan = DecodePlan(tensor, tensor, 1.0, 1.0, 0.0, 1.0, experts_over)
-    request = request_of(values)._replace(drafts=None)
+    request = request_of(input_values)._replace(drafts=None)
     most = settings.get("most_sequences", np.inf)
     service_engine = engine_for_plan(machine, served, request, plan, most)
     return service_engine, float(untraced_value(machine.shared("first_token_start")))
@@ -221,9 +239,10 @@ def _memory_settings(
     measurements: MeasuredRows, chip: str, engine: str, settings: dict[str, float]
 ) -> dict[str, str]:
     """Return the input that holds back what an engine leaves of the HBM, as it measures it."""
-    names = ("memory_taken", "activation_memory")
+    attribute_names = ("memory_taken", "activation_memory")
     taken, activations = (
-        measurements.values.unset(f"performance.{engine}.{name}") for name in names
+        measurements.values.unset(f"performance.{engine}.{attribute_name}")
+        for attribute_name in attribute_names
     )
     if taken is None or activations is None:
         return {}

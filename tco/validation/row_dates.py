@@ -29,10 +29,10 @@ def row_days(
         source_url: The address of the row's source.
 
     """
-    for text in (printed.strip(), _source_date(catalogue, source_id, source_url)):
-        if parse_calendar_month(text) is not None:
-            return days_of(text)
-        if years := YEAR.findall(text):
+    for date_text in (printed.strip(), _source_date(catalogue, source_id, source_url)):
+        if parse_calendar_month(date_text) is not None:
+            return days_of(date_text)
+        if years := YEAR.findall(date_text):
             latest = period(catalogue.practice("public", "approach").as_of).last
             return Period(period(min(years)).first, min(period(max(years)).last, latest))
     return None

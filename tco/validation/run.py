@@ -62,21 +62,22 @@ def lacking(measurements: MeasuredRows, reason: str, columns: Sequence[str]) -> 
 
     A row that leaves none blank has all of them: what stands in them is not enough.
     """
-    blank = {name: _blanks(measurements, name) for name in columns}
+    blank = {column_name: _blanks(measurements, column_name) for column_name in columns}
     if set(POOLS) <= set(columns):
         separate = measurements.meanings("answer", "disaggregated") == "yes"
-        blank |= {name: blank[name] & separate for name in POOLS}
+        blank |= {pool_column: blank[pool_column] & separate for pool_column in POOLS}
     names_by_row = (
-        ", ".join(name for name in columns if blank[name][row]) for row in range(len(measurements))
+        ", ".join(column_name for column_name in columns if blank[column_name][row_index])
+        for row_index in range(len(measurements))
     )
-    reasons = [f"{reason}: {names or ', '.join(columns)}" for names in names_by_row]
+    reasons = [f"{reason}: {joined_names or ', '.join(columns)}" for joined_names in names_by_row]
     return np.array(reasons, dtype=object)
 
 
-def _blanks(measurements: MeasuredRows, name: str) -> AnyArray:
-    cells = measurements[name]
-    if of_text(name):
-        return np.array([not text.strip() for text in cells], dtype=bool)
+def _blanks(measurements: MeasuredRows, column_name: str) -> AnyArray:
+    cells = measurements[column_name]
+    if of_text(column_name):
+        return np.array([not cell_text.strip() for cell_text in cells], dtype=bool)
     return np.asarray(~(np.nan_to_num(cells) > 0))
 
 
@@ -117,14 +118,16 @@ def _accepted_lengths(measurements: MeasuredRows) -> Prediction:
         else ""
         for count, why in zip(drafts, skip, strict=True)
     ]
-    names, keys = (np.full(len(measurements), text, dtype=object) for text in (TARGET, KEY))
+    target_names, answer_keys = (
+        np.full(len(measurements), constant_text, dtype=object) for constant_text in (TARGET, KEY)
+    )
     return Prediction(
         target,
         predicted,
-        names,
+        target_names,
         skip,
         np.array(command, dtype=object),
-        keys,
+        answer_keys,
         np.ones(len(measurements)),
     )
 
@@ -151,20 +154,21 @@ class Validation(NamedTuple):
     rows: pd.DataFrame
 
 
-def _rescore_column(table: pd.DataFrame, prediction: Prediction, name: str) -> Prediction:
+def _rescore_column(table: pd.DataFrame, prediction: Prediction, column_name: str) -> Prediction:
     """Return the predictions held against another column, where the model predicts that
     quantity.
     """
-    if name not in set(prediction.target_name) | set(table.columns):
-        raise unknown("column", name, table.columns, "--against")
-    chosen = prediction.target_name == name
+    if column_name not in set(prediction.target_name) | set(table.columns):
+        raise unknown("column", column_name, table.columns, "--against")
+    chosen = prediction.target_name == column_name
     if not chosen.any():
         raise DataError(
-            f"--against {name}: no row of this file is predicted as {name}; there are "
+            f"--against {column_name}: no row of this file is predicted as {column_name}; there "
+            "are "
             f"{', '.join(sorted(set(prediction.target_name) - {''}))}"
         )
     skip = np.where(
-        chosen | (prediction.skip != ""), prediction.skip, f"unsupported target: not {name}"
+        chosen | (prediction.skip != ""), prediction.skip, f"unsupported target: not {column_name}"
     )
     return replace(prediction, skip=skip)
 
@@ -185,7 +189,7 @@ def _refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
 def score_measurements(
     path: Path,
     catalogue: Catalogue,
-    values: Values,
+    input_values: Values,
     kind: str | None = None,
     column: str | None = None,
     alias: Path | None = None,
@@ -196,7 +200,7 @@ def score_measurements(
     Args:
         path: The file, or the name of one that travels with the program.
         catalogue: Names of chips and models, and their practice.
-        values: The inputs, with those that are set.
+        input_values: The inputs, with those that are set.
         kind: The kind of measurements; left out, the header tells it.
         column: Score only the rows that are predicted as this column.
         alias: A file that says what unknown names mean.
@@ -214,7 +218,7 @@ def score_measurements(
             f"{path}: {measured_kind} are not predicted yet; there are {', '.join(PREDICTORS)}"
         )
     _refuse_stated_settings(measured_kind, settings or {})
-    measurements = MeasuredRows(table, catalogue, values, dict(settings or {}))
+    measurements = MeasuredRows(table, catalogue, input_values, dict(settings or {}))
     predictor = PREDICTORS[measured_kind]
     prediction = predict_by_accelerator(predictor, measurements)
     prediction = ranged(measured_kind, predictor, measurements, prediction)
@@ -227,7 +231,7 @@ def score_measurements(
         prediction.predicted / prediction.target - 1,
         np.nan,
     )
-    rows = pd.DataFrame(
+    prediction_rows = pd.DataFrame(
         {
             "target": prediction.target_name,
             "measured": prediction.target,
@@ -237,12 +241,16 @@ def score_measurements(
         }
     )
     if prediction.unstated is not None:
-        rows = rows.assign(low=prediction.low, high=prediction.high, unstated=prediction.unstated)
+        prediction_rows = prediction_rows.assign(
+            low=prediction.low, high=prediction.high, unstated=prediction.unstated
+        )
     if prediction.command is not None:
-        rows = rows.assign(command=prediction.command, key=prediction.key, scale=prediction.scale)
+        prediction_rows = prediction_rows.assign(
+            command=prediction.command, key=prediction.key, scale=prediction.scale
+        )
     keep = [
-        name
-        for name in (
+        column_name
+        for column_name in (
             "source_id",
             "accelerator",
             "op",
@@ -253,10 +261,10 @@ def score_measurements(
             "library",
             "date",
         )
-        if name in stated
+        if column_name in stated
     ]
     return Validation(
         measured_kind,
         card | {"left_out": errors_of(catalogue, measured_kind)},
-        pd.concat([stated[keep].reset_index(drop=True), rows], axis=1),
+        pd.concat([stated[keep].reset_index(drop=True), prediction_rows], axis=1),
     )

@@ -52,7 +52,9 @@ class Prediction:
         nothing = (self.skip == "") & (self.target == 0)
         if nothing.any():
             self.skip = np.where(
-                nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip
+                nothing,
+                [f"suspect: zero {target_name}" for target_name in self.target_name],
+                self.skip,
             )
             self.target, self.predicted = (
                 np.where(nothing, np.nan, column) for column in (self.target, self.predicted)
@@ -111,10 +113,14 @@ def _curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, floa
     inside each curve.
     """
     curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
-    swept = next((name for name in curves if name in table), "")
-    keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
+    swept = next((swept_column for swept_column in curves if swept_column in table), "")
+    curve_columns = [
+        curve_column
+        for curve_column in ("source_id", *curves.get(swept, ()))
+        if curve_column in table
+    ]
     curve_points = (
-        table[keys].assign(
+        table[curve_columns].assign(
             ratio=prediction.predicted / prediction.target, kind=prediction.target_name
         )[(prediction.skip == "") & table[swept].notna()]
         if swept
@@ -122,11 +128,13 @@ def _curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, floa
     )
     errors, ranks = [], []
     if curve_points is not None:
-        for _, curve in curve_points.groupby([*keys, "kind"], dropna=False):
+        for _, curve in curve_points.groupby([*curve_columns, "kind"], dropna=False):
             if len(curve) >= LEAST_CURVE:
-                rows = curve.index.to_numpy()
+                curve_rows = curve.index.to_numpy()
                 errors.append(np.abs(curve.ratio / curve.ratio.median() - 1))
-                ranks.append(spearman(prediction.target[rows], prediction.predicted[rows]))
+                ranks.append(
+                    spearman(prediction.target[curve_rows], prediction.predicted[curve_rows])
+                )
     defined_ranks = [rank for rank in ranks if rank is not None]
     return {
         "n": len(errors),
@@ -144,9 +152,10 @@ def _range_scores(prediction: Prediction) -> dict[str, float | int | None]:
     """
     if prediction.low is None or prediction.high is None or prediction.unstated is None:
         return {"n": 0, "inside": 0, "median_width": None}
-    rows = (prediction.skip == "") & (prediction.unstated != "")
+    ranged_rows = (prediction.skip == "") & (prediction.unstated != "")
     low, high, target = (
-        values[rows] for values in (prediction.low, prediction.high, prediction.target)
+        row_values[ranged_rows]
+        for row_values in (prediction.low, prediction.high, prediction.target)
     )
     inside = (low <= target) & (target <= high)
     return {
@@ -166,13 +175,17 @@ def scorecard(table: pd.DataFrame, prediction: Prediction) -> JsonObject:
     overall_scores["scored"] = overall_scores.pop("n")
     by: dict[str, JsonObject] = {}
     labels = table.assign(target=prediction.target_name, tier=tiers(table))
-    for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
-        if name in labels:
-            column = labels[name].astype(str).to_numpy()
-            parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
-            by[name] = {
-                key: scores(prediction.target[rows], prediction.predicted[rows])
-                for key, rows in parts.items()
+    for group_name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
+        if group_name in labels:
+            column = labels[group_name].astype(str).to_numpy()
+            parts = {
+                group_label: scored & (column == group_label)
+                for group_label in sorted(set(column[scored]))
+                if group_label
+            }
+            by[group_name] = {
+                group_label: scores(prediction.target[group_mask], prediction.predicted[group_mask])
+                for group_label, group_mask in parts.items()
             }
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
     separate_scores = {
@@ -211,12 +224,12 @@ def predict_by_accelerator(predictor: Predictor, measurements: MeasuredRows) -> 
     predictions: list[tuple[AnyArray, Prediction]] = []
     faults = []
     for part in parts:
-        rows = measurements.parts == part
-        prediction = tried(predictor, measurements.chosen(rows))
+        part_mask = measurements.parts == part
+        prediction = tried(predictor, measurements.chosen(part_mask))
         if isinstance(prediction, DataError):
             faults.append(prediction)
-            prediction = unsupported(prediction, int(rows.sum()))
-        predictions.append((rows, prediction))
+            prediction = unsupported(prediction, int(part_mask.sum()))
+        predictions.append((part_mask, prediction))
     if len(faults) == len(parts):
         raise faults[0]
     return _merge_predictions(predictions)
@@ -250,14 +263,14 @@ def unsupported(error: DataError, count: int) -> Prediction:
 def _merge_predictions(parts: list[tuple[AnyArray, Prediction]]) -> Prediction:
     """Return predictions of parts of the rows as one, every row in its place."""
     columns: dict[str, AnyArray] = {}
-    for name in (field.name for field in fields(Prediction)):
-        for rows, prediction in parts:
-            values = getattr(prediction, name)
-            if values is not None:
+    for field_name in (field.name for field in fields(Prediction)):
+        for part_mask, prediction in parts:
+            field_values = getattr(prediction, field_name)
+            if field_values is not None:
                 blank = (
-                    np.full(len(rows), np.nan)
-                    if name in NUMBERS
-                    else np.full(len(rows), "", dtype=object)
+                    np.full(len(part_mask), np.nan)
+                    if field_name in NUMBERS
+                    else np.full(len(part_mask), "", dtype=object)
                 )
-                columns.setdefault(name, blank)[rows] = values
+                columns.setdefault(field_name, blank)[part_mask] = field_values
     return Prediction(**columns)

@@ -122,11 +122,13 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
     `skip` receives the reason of each row that is unsupported or leaves no plan.
     """
     reader, queries = Reader(measurements), list[TrainingQuery]()
-    for row in np.flatnonzero(skip == "").tolist():
+    for row_index in np.flatnonzero(skip == "").tolist():
         try:
-            training_row, fixed, batches = _question_of(reader, measurements.models[row], row)
+            training_row, fixed, batches = _question_of(
+                reader, measurements.models[row_index], row_index
+            )
         except DataError as error:
-            skip[row] = f"unsupported: {error}"
+            skip[row_index] = f"unsupported: {error}"
             continue
         before = len(queries)
         for batch in batches:
@@ -141,39 +143,43 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
             if blocks := space(job, training_row.domain, fixed_axes(fixed)):
                 queries.append(TrainingQuery(training_row, batch, blocks))
         if len(queries) == before:
-            skip[row] = _no_plan(fixed, training_row.chips, max(batches))
+            skip[row_index] = _no_plan(fixed, training_row.chips, max(batches))
     return queries
 
 
 def _question_of(
-    reader: Reader, name: str, row: int
+    reader: Reader, model_name: str, row_index: int
 ) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
     """Return a row's training setup, fixed plan axes and open batch sizes."""
     measurements, catalogue = reader.measurements, reader.catalogue
-    values = measurements.values
-    part, family = str(measurements.parts[row]), str(measurements.families[row])
-    row_texts, model = reader.texts(row), load_model(catalogue, name)
+    input_values = measurements.values
+    part, family = str(measurements.parts[row_index]), str(measurements.families[row_index])
+    row_texts, model = reader.texts(row_index), load_model(catalogue, model_name)
     facts = facts_of(model, row_texts["workload.precision"])
     software = training_software(catalogue, row_texts, family, part, facts)
     passes = passes_of(
-        values,
+        input_values,
         part,
         row_texts["workload.precision"],
         row_texts.get("workload.backward_precision", row_texts["workload.precision"]),
     )
     devices, sequence = (
-        int(reader.count("n_accelerators", row) or 0),
-        reader.count("seq_len", row) or reader.sequence,
+        int(reader.count("n_accelerators", row_index) or 0),
+        reader.count("seq_len", row_index) or reader.sequence,
     )
     domain = usable_domain(
-        reader.domain(row, devices, int(values.structure(f"parts.{part}.scale_up_domain"))),
+        reader.domain(
+            row_index, devices, int(input_values.structure(f"parts.{part}.scale_up_domain"))
+        ),
         devices,
     )
-    fixed = reader.fixed(row, reader.cores(row, values.structure(f"parts.{part}.cores")), devices)
+    fixed = reader.fixed(
+        row_index, reader.cores(row_index, input_values.structure(f"parts.{part}.cores")), devices
+    )
     training_row = TrainingRow(
         *(
-            row,
-            name,
+            row_index,
+            model_name,
             part,
             family,
             software,
@@ -189,20 +195,22 @@ def _question_of(
                 catalogue, "workload.gradient_size", row_texts, family, facts
             )
         ),
-        evaluated=reader.evaluated(row, name),
-        full_attention=reader.full_attention(row),
-        unstated=" ".join(reader.unstated(row, fixed)),
+        evaluated=reader.evaluated(row_index, model_name),
+        full_attention=reader.full_attention(row_index),
+        unstated=" ".join(reader.unstated(row_index, fixed)),
     )
     return (
         training_row,
         fixed,
-        reader.batches(row, fixed, devices, sequence, software.whole_batches),
+        reader.batches(row_index, fixed, devices, sequence, software.whole_batches),
     )
 
 
 def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
     """Return the reason for which a row leaves no plan."""
-    groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+    groups = math.prod(
+        int(fixed[axis_name]) for axis_name in ("tp", "pp", "cp") if fixed[axis_name].isdigit()
+    )
     if devices % groups:
         return "unsupported: groups do not divide the accelerators"
     return (
@@ -257,10 +265,10 @@ def ask(
     training_row, blocks = members[0][0].asked, [block for _, block in members]
     lengths = [block.grid_size for block in blocks]
 
-    def column_of(values: list[Any]) -> AnyArray:
-        return np.repeat(np.array(values, dtype=float), lengths)
+    def column_of(member_values: list[Any]) -> AnyArray:
+        return np.repeat(np.array(member_values, dtype=float), lengths)
 
-    rows = np.repeat([question.asked.row for question, _ in members], lengths)
+    row_indices = np.repeat([question.asked.row for question, _ in members], lengths)
     batch = column_of([question.batch for question, _ in members])
     switch = switch_of(inputs)
     tiers = [
@@ -282,8 +290,8 @@ def ask(
             [question.asked.domain for question, _ in members], lengths
         ),
     }
-    chosen_rows = measurements.chosen(rows)
-    values = RowValues(
+    chosen_rows = measurements.chosen(row_indices)
+    row_values = RowValues(
         chosen_rows,
         row_settings,
         {CHIPS: chosen_rows.parts}
@@ -294,7 +302,7 @@ def ask(
     )
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
     links = links_of_chips(
-        values,
+        row_values,
         CHIP,
         FAMILY,
         route,
@@ -302,7 +310,7 @@ def ask(
         signalled=training_row.traits.fed,
     )
     beyond = unexplained(
-        values,
+        row_values,
         unexplained_time_paths(
             measurements.catalogue, TRAINING, FAMILY, CHIPS, "", training_row.model, CHIP
         ),
@@ -310,7 +318,7 @@ def ask(
     machine = trainer(
         CHIP,
         FAMILY,
-        values,
+        row_values,
         training_row.passes,
         links,
         training_row.traits,
@@ -320,39 +328,41 @@ def ask(
     job = TrainingJob(
         load_model(measurements.catalogue, training_row.model),
         training_row.software,
-        values,
+        row_values,
         column_of([question.asked.chips for question, _ in members]),
     )
-    result = time_blocks(job, machine, blocks)
-    sequence_times = np.where(result.fits, result.times, np.inf) / batch
+    timing_result = time_blocks(job, machine, blocks)
+    sequence_times = np.where(timing_result.fits, timing_result.times, np.inf) / batch
     best, choice = sequence_times.min(axis=0), sequence_times.argmin(axis=0)
     worst = np.where(np.isfinite(sequence_times), sequence_times, 0.0).max(axis=0)
-    need = result.memory.min(axis=tuple(range(result.memory.ndim - 1)))
-    for row in np.unique(rows):
-        row_plans = np.flatnonzero(rows == row)
+    need = timing_result.memory.min(axis=tuple(range(timing_result.memory.ndim - 1)))
+    for row_index in np.unique(row_indices):
+        row_plans = np.flatnonzero(row_indices == row_index)
         best_position = best[..., row_plans].argmin(axis=-1)
         seconds = best[..., row_plans].min(axis=-1)
-        quickest_plans.need[row] = min(quickest_plans.need[row], need[row_plans].min())
-        quickest_plans.slowest[..., row] = np.maximum(
-            quickest_plans.slowest[..., row], worst[..., row_plans].max(axis=-1)
+        quickest_plans.need[row_index] = min(quickest_plans.need[row_index], need[row_plans].min())
+        quickest_plans.slowest[..., row_index] = np.maximum(
+            quickest_plans.slowest[..., row_index], worst[..., row_plans].max(axis=-1)
         )
-        better = seconds < quickest_plans.seconds[..., row]
+        better = seconds < quickest_plans.seconds[..., row_index]
         if not np.any(better):
             continue
-        quickest_plans.batch[..., row] = np.where(
-            better, batch[row_plans[best_position]], quickest_plans.batch[..., row]
+        quickest_plans.batch[..., row_index] = np.where(
+            better, batch[row_plans[best_position]], quickest_plans.batch[..., row_index]
         )
-        quickest_plans.seconds[..., row] = np.where(
-            better, seconds, quickest_plans.seconds[..., row]
+        quickest_plans.seconds[..., row_index] = np.where(
+            better, seconds, quickest_plans.seconds[..., row_index]
         )
         if not measurements.sets:
             where = int(row_plans[best_position])
-            quickest_plans.plan[row] = result.plan_with_choice(where, int(choice[where]))
+            quickest_plans.plan[row_index] = timing_result.plan_with_choice(
+                where, int(choice[where])
+            )
 
 
 def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of training runs."""
-    target, names = training_targets(measurements)
+    target, target_names = training_targets(measurements)
 
     def read() -> tuple[list[TrainingQuery], AnyArray, AnyArray]:
         skip = _training_skip_reasons(measurements, target)
@@ -363,21 +373,28 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     quickest_plans = _fastest_plan_per_row(queries, measurements)
     training_rows = {question.asked.row: question.asked for question in queries}
     fits = np.isfinite(quickest_plans.seconds).reshape(-1, count).all(axis=0)
-    for row in np.flatnonzero((skip == "") & ~fits):
-        skip[row] = (
-            f"unsupported: no plan fits, the leanest needs {quickest_plans.need[row] / 1e9:.0f} GB "
+    for row_index in np.flatnonzero((skip == "") & ~fits):
+        skip[row_index] = (
+            "unsupported: no plan fits, the leanest needs "
+            f"{quickest_plans.need[row_index] / 1e9:.0f} GB "
             "a chip"
         )
     predicted = np.full((*measurements.sets, count), np.nan)
-    command, key, unstated = (np.full(count, "", dtype=object) for _ in range(3))
+    command, answer_keys, unstated = (np.full(count, "", dtype=object) for _ in range(3))
     scale, slowest = np.ones(count), np.full(predicted.shape, np.nan)
-    for row in np.flatnonzero(skip == ""):
-        training_row = training_rows[row]
-        batch, timed_step = quickest_plans.batch[..., row], names[row] == "step_time_s"
+    for row_index in np.flatnonzero(skip == ""):
+        training_row = training_rows[row_index]
+        batch, timed_step = (
+            quickest_plans.batch[..., row_index],
+            target_names[row_index] == "step_time_s",
+        )
         if not timed_step:
-            scale[row] = (
+            scale[row_index] = (
                 _published_work_per_token(
-                    training_row, measurements, names[row], quickest_plans.plan[row]
+                    training_row,
+                    measurements,
+                    target_names[row_index],
+                    quickest_plans.plan[row_index],
                 )
                 / training_row.chips
             )
@@ -385,31 +402,38 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
             (predicted, quickest_plans.seconds),
             (slowest, quickest_plans.slowest if training_row.unstated else quickest_plans.seconds),
         ):
-            step = seconds[..., row] * batch
-            answer[..., row] = (
+            step = seconds[..., row_index] * batch
+            answer[..., row_index] = (
                 step
                 if timed_step
                 else job_token_rates(batch, training_row.sequence, step, training_row.evaluated)
-                * scale[row]
+                * scale[row_index]
             )
         if not measurements.sets:
-            key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
-            command[row] = _command_of(
-                training_row, int(batch), quickest_plans.plan[row], measurements
+            answer_keys[row_index] = (
+                "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
             )
-            unstated[row] = training_row.unstated
+            command[row_index] = _command_of(
+                training_row, int(batch), quickest_plans.plan[row_index], measurements
+            )
+            unstated[row_index] = training_row.unstated
     low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
-    return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
+    return Prediction(
+        target, predicted, target_names, skip, command, answer_keys, scale, low, high, unstated
+    )
 
 
 def _published_work_per_token(
-    training_row: TrainingRow, measurements: MeasuredRows, name: str, plan: TrainingPlan | None
+    training_row: TrainingRow,
+    measurements: MeasuredRows,
+    target_name: str,
+    plan: TrainingPlan | None,
 ) -> float:
     """Return published work per token in TFLOP, or 1 for token rates.
 
     The work follows the convention of the publisher.
     """
-    if name == "tokens_s_per_accelerator":
+    if target_name == "tokens_s_per_accelerator":
         return 1.0
     flops = float(
         flops_per_token(
@@ -419,13 +443,15 @@ def _published_work_per_token(
     )
     again = (
         4 / 3
-        if name == "hw_tflops_per_accelerator" and plan is not None and plan.recompute == "full"
+        if target_name == "hw_tflops_per_accelerator"
+        and plan is not None
+        and plan.recompute == "full"
         else 1.0
     )
     return flops * again / 1e12
 
 
-def asked_again(training_row: TrainingRow, batch: int, values: Values) -> JsonObject:
+def asked_again(training_row: TrainingRow, batch: int, input_values: Values) -> JsonObject:
     """Return the inputs that ask for a row's job again, whatever its plan."""
     settings: JsonObject = {
         "workload": WORKLOAD,
@@ -440,7 +466,9 @@ def asked_again(training_row: TrainingRow, batch: int, values: Values) -> JsonOb
     settings["workload.gradient_size"] = (training_row.gradient_size, "byte")
     if training_row.evaluated:
         settings["workload.evaluation_share"] = training_row.evaluated
-    if training_row.domain != int(values.structure(f"parts.{training_row.part}.scale_up_domain")):
+    if training_row.domain != int(
+        input_values.structure(f"parts.{training_row.part}.scale_up_domain")
+    ):
         settings[f"parts.{training_row.part}.scale_up_domain"] = training_row.domain
     return settings
 
@@ -453,10 +481,10 @@ def _command_of(
     plan_document = training_plan_document(
         plan, load_model(measurements.catalogue, training_row.model), batch
     )
-    axes = {name: plan_document[name] for name in (*AXES, *MORE_AXES)}
+    axes = {axis_name: plan_document[axis_name] for axis_name in (*AXES, *MORE_AXES)}
     words = {
-        name: ("yes" if value else "no") if isinstance(value, bool) else value
-        for name, value in axes.items()
+        axis_name: ("yes" if axis_value else "no") if isinstance(axis_value, bool) else axis_value
+        for axis_name, axis_value in axes.items()
     }
     return command_line(
         ["perf", training_row.part],
@@ -480,13 +508,17 @@ def as_configured(measurements: MeasuredRows) -> list[Configured]:
     open_plans = questions(measurements, skip)
     quickest = _fastest_plan_per_row(open_plans, measurements)
     jobs = {question.asked.row: question.asked for question in open_plans}
-    fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
+    fitting = [
+        row_index
+        for row_index in jobs
+        if skip[row_index] == "" and np.isfinite(quickest.seconds[row_index])
+    ]
     return [
         Configured(
-            row,
-            jobs[row],
-            int(quickest.batch[row]),
-            float(quickest.seconds[row] * quickest.batch[row]),
+            row_index,
+            jobs[row_index],
+            int(quickest.batch[row_index]),
+            float(quickest.seconds[row_index] * quickest.batch[row_index]),
         )
-        for row in fitting
+        for row_index in fitting
     ]

@@ -51,9 +51,9 @@ def training_targets(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
     """
     targets = columns_known()["kinds"]["training"]["targets"]
     rate, rate_name = measurements.first_stated(*targets[1:])
-    value, name = measurements.first_stated(*targets)
+    measured_values, target_names = measurements.first_stated(*targets)
     batchless = np.isnan(measurements["global_batch_seqs"]) & ~np.isnan(rate)
-    return np.where(batchless, rate, value), np.where(batchless, rate_name, name)
+    return np.where(batchless, rate, measured_values), np.where(batchless, rate_name, target_names)
 
 
 def _linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
@@ -104,82 +104,86 @@ class Reader:
     def __init__(self, measurements: MeasuredRows) -> None:
         self.measurements, self.catalogue = measurements, measurements.catalogue
         self.sequence = SEQUENCE
-        self.cells = {name: measurements[name] for name in (*TEXTS, *COUNTS)}
+        self.cells = {column_name: measurements[column_name] for column_name in (*TEXTS, *COUNTS)}
         # publications that print the interleave of their plans
         self.prints = set(self.cells["source_id"][~np.isnan(self.cells["vp"])])
         self.engines = engine_words(self.catalogue)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
         self.evaluations = read_pattern_table(self.catalogue, "training/evaluations.csv", columns)
 
-    def count(self, name: str, row: int) -> int | None:
+    def count(self, column_name: str, row_index: int) -> int | None:
         """Return a whole number a row states."""
-        value = self.cells[name][row]
-        return None if np.isnan(value) else int(value)
+        cell_value = self.cells[column_name][row_index]
+        return None if np.isnan(cell_value) else int(cell_value)
 
-    def means(self, subject: str, column: str, row: int) -> str:
+    def means(self, subject: str, column: str, row_index: int) -> str:
         """Return the meaning of a cell for `subject`.
 
         The text is empty where the cell says nothing of `subject`.
         """
-        return interpret_note(self.catalogue, subject, self.cells[column][row])
+        return interpret_note(self.catalogue, subject, self.cells[column][row_index])
 
-    def engine(self, row: int) -> str:
+    def engine(self, row_index: int) -> str:
         """Return the training engine that the words of a row name."""
         for cell in ("framework", "source_title", "sharding", "notes"):
-            text = self.cells[cell][row].lower()
+            cell_text = self.cells[cell][row_index].lower()
             if engine_name := next(
-                (engine for word_of, engine in self.engines if word_of in text), ""
+                (engine for word_of, engine in self.engines if word_of in cell_text), ""
             ):
                 return engine_name
         return ""
 
-    def texts(self, row: int) -> dict[str, str]:
+    def texts(self, row_index: int) -> dict[str, str]:
         """Return the inputs of a row that are texts."""
-        forward, backward = _linear_layer_formats(self.catalogue, self.cells["precision"][row])
+        forward, backward = _linear_layer_formats(
+            self.catalogue, self.cells["precision"][row_index]
+        )
         text_inputs = {"workload.precision": forward}
         if backward != forward:
             text_inputs["workload.backward_precision"] = backward
-        text_inputs["workload.software"] = str(self.measurements.dates[row])
-        if engine := self.engine(row):
+        text_inputs["workload.software"] = str(self.measurements.dates[row_index])
+        if engine := self.engine(row_index):
             text_inputs["workload.engine"] = engine
-        kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"
+        kernel = "attention_kernel" if self.cells["attention_kernel"][row_index] else "attention"
         for path, subject, cell in (
             ("attention", "attention kernel", kernel),
             ("trained", "trained", "model"),
             ("loss", "loss", "notes"),
         ):
-            if meaning := self.means(subject, cell, row):
+            if meaning := self.means(subject, cell, row_index):
                 text_inputs[f"workload.{path}"] = meaning
         return text_inputs
 
-    def cores(self, row: int, cores: float) -> int:
+    def cores(self, row_index: int, cores: float) -> int:
         """Return the cores of a chip where the row's groups count cores, else one."""
         return (
             int(cores)
-            if re.search(r"count (neuron)?cores", self.cells["notes"][row].lower())
+            if re.search(r"count (neuron)?cores", self.cells["notes"][row_index].lower())
             else 1
         )
 
-    def domain(self, row: int, chips: int, domain: int) -> int:
+    def domain(self, row_index: int, chips: int, domain: int) -> int:
         """Return the chips of a scale-up domain: those of a slice where the system is several of
         them.
         """
-        slice_match = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row])
+        slice_match = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row_index])
         return max(chips // int(slice_match[1]), 1) if slice_match else domain
 
-    def fixed(self, row: int, cores: int, devices: int) -> dict[str, str]:
+    def fixed(self, row_index: int, cores: int, devices: int) -> dict[str, str]:
         """Return the axes of its plan that a row states, groups in chips where publishers count
         cores.
         """
-        stated = {name: self.count(name, row) for name in ("tp", "pp", "cp", "ep")}
-        silent = not any(stated[name] for name in ("tp", "pp", "cp"))
-        groups = {name: stated[name] or 1 for name in stated}
+        stated = {
+            axis_name: self.count(axis_name, row_index) for axis_name in ("tp", "pp", "cp", "ep")
+        }
+        silent = not any(stated[axis_name] for axis_name in ("tp", "pp", "cp"))
+        groups = {axis_name: stated[axis_name] or 1 for axis_name in stated}
         if cores > 1 and groups["tp"] % cores == 0:
             groups["tp"] //= cores
-        fixed_axes = {name: str(value) for name, value in groups.items()}
-        slice_match = re.search(r"^(\d+)x\s", self.cells["system"][row])
-        level, _, hybrid = self.means("sharding", "sharding", row).partition(" ")
-        batch = self.count("global_batch_seqs", row)
+        fixed_axes = {axis_name: str(group_size) for axis_name, group_size in groups.items()}
+        slice_match = re.search(r"^(\d+)x\s", self.cells["system"][row_index])
+        level, _, hybrid = self.means("sharding", "sharding", row_index).partition(" ")
+        batch = self.count("global_batch_seqs", row_index)
         # fewer sequences than ranks: something else divides the model
         if silent and batch and batch < devices:
             fixed_axes["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
@@ -187,55 +191,67 @@ class Reader:
             fixed_axes["zero"] = level
         if hybrid or (level == "3" and slice_match and int(slice_match[1]) > 1):
             fixed_axes["hybrid_sharding"] = "yes"
-        fixed_axes["optimizer_offload"] = self.means("offload", "sharding", row) or "no"
-        fixed_axes |= self.schedule(row, groups["pp"])
-        if (size := self.count("micro_batch_seqs", row)) is not None:
+        fixed_axes["optimizer_offload"] = self.means("offload", "sharding", row_index) or "no"
+        fixed_axes |= self.schedule(row_index, groups["pp"])
+        if (size := self.count("micro_batch_seqs", row_index)) is not None:
             fixed_axes["micro_batch"] = str(size)
-        if again := self.means("recomputation", "activation_recompute", row):
+        if again := self.means("recomputation", "activation_recompute", row_index):
             fixed_axes["recompute"] = again
-        if split := self.means("answer", "sequence_parallel", row) or self.means(
-            "sequence parallel", "activation_recompute", row
+        if split := self.means("answer", "sequence_parallel", row_index) or self.means(
+            "sequence parallel", "activation_recompute", row_index
         ):
             fixed_axes["sequence_parallel"] = split
         return fixed_axes
 
-    def unstated(self, row: int, fixed: Mapping[str, str]) -> list[str]:
+    def unstated(self, row_index: int, fixed: Mapping[str, str]) -> list[str]:
         """Return the columns of a row's plan that are blank and leave a choice."""
         stated = {column: axis in fixed for axis, column in OPEN.items()}
         stated["tp"] = "|" not in fixed["tp"]
         stated["sequence_parallel"] = "sequence_parallel" in fixed or fixed["tp"] == "1"
         stated["vp"] = "|" not in fixed["schedule"]
-        stated["global_batch_seqs"] = self.count("global_batch_seqs", row) is not None
+        stated["global_batch_seqs"] = self.count("global_batch_seqs", row_index) is not None
         return [column for column, is_stated in stated.items() if not is_stated]
 
-    def schedule(self, row: int, stages: int) -> dict[str, str]:
+    def schedule(self, row_index: int, stages: int) -> dict[str, str]:
         """Return the schedule and the interleave of a row: one part a stage where its publication
         prints others and this row none.
         """
-        interleave = self.count("vp", row)
-        if interleave is None and stages > 1 and self.cells["source_id"][row] in self.prints:
+        interleave = self.count("vp", row_index)
+        if interleave is None and stages > 1 and self.cells["source_id"][row_index] in self.prints:
             interleave = 1
         if interleave is not None and stages > 1:
             return {
                 "interleave": str(interleave),
                 "schedule": "interleaved" if interleave > 1 else "1f1b",
             }
-        printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
-        dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
+        printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row_index])
+        dual = (
+            "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row_index].lower()) else ""
+        )
         stated_schedule = interpret_note(
             self.catalogue,
             "schedule",
-            self.cells["schedule"][row] or (printed[1] if printed else dual),
+            self.cells["schedule"][row_index] or (printed[1] if printed else dual),
         )
         return {"schedule": stated_schedule or ("1f1b|interleaved" if stages > 1 else "1f1b")}
 
     def batches(
-        self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool
+        self,
+        row_index: int,
+        fixed: Mapping[str, str],
+        devices: int,
+        sequence: int,
+        whole_batches: bool,
     ) -> tuple[int, ...]:
         """Return the sequences a step may have: those stated, else about what steps take."""
-        groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+        groups = math.prod(
+            int(fixed[axis_name]) for axis_name in ("tp", "pp", "cp") if fixed[axis_name].isdigit()
+        )
         ranks = max(devices // groups, 1)
-        stated, size = self.count("global_batch_seqs", row), self.count("micro_batch_seqs", row)
+        stated, size = (
+            self.count("global_batch_seqs", row_index),
+            self.count("micro_batch_seqs", row_index),
+        )
         if stated is not None:
             return (stated,)
         sizes = SIZES if size is None else (size,)
@@ -244,13 +260,15 @@ class Reader:
         most = ranks * max(sizes)
         return (max(round(STEP_TOKENS / sequence / most), 1) * most,)
 
-    def evaluated(self, row: int, model: str) -> float:
+    def evaluated(self, row_index: int, model: str) -> float:
         """Return the sequences evaluated for each one trained where the row's rate counts the time
         of that.
         """
-        if "eval included" not in self.cells["notes"][row].lower():
+        if "eval included" not in self.cells["notes"][row_index].lower():
             return 0.0
-        title = f"{self.cells['source_title'][row]} {self.cells['source_id'][row]}".lower()
+        title = (
+            f"{self.cells['source_title'][row_index]} {self.cells['source_id'][row_index]}".lower()
+        )
         row_evaluations = (
             evaluation
             for evaluation in self.evaluations
@@ -264,10 +282,11 @@ class Reader:
             0.0,
         )
 
-    def full_attention(self, row: int) -> bool:
+    def full_attention(self, row_index: int) -> bool:
         """Say whether the publisher's FLOPs count attention without its causal half."""
         return bool(
             re.search(
-                r"not causally halved|without the causal half", self.cells["notes"][row].lower()
+                r"not causally halved|without the causal half",
+                self.cells["notes"][row_index].lower(),
             )
         )

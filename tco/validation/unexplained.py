@@ -83,24 +83,26 @@ def residuals(kind: str, measurements: MeasuredRows, prediction: Prediction) -> 
             "model": models,
         }
     )
-    key = residual_rows.assign(**{str(label_index): part for label_index, part in enumerate(alike)})
+    configuration_key = residual_rows.assign(
+        **{str(label_index): part for label_index, part in enumerate(alike)}
+    )
     sign = np.where(np.isin(prediction.target_name, TIMES), 1.0, -1.0)  # of rates less is slower
     with np.errstate(divide="ignore", invalid="ignore"):
         residual_rows = residual_rows.assign(
-            configuration=key.groupby([*key], dropna=False).ngroup(),
+            configuration=configuration_key.groupby([*configuration_key], dropna=False).ngroup(),
             residual=sign * np.log(prediction.target / prediction.predicted),
         )
     return residual_rows[prediction.skip == ""]
 
 
-def fit_variance_components(rows: pd.DataFrame) -> Effects:
+def fit_variance_components(residual_rows: pd.DataFrame) -> Effects:
     """Return the effects of owners on the residuals of rows.
 
     The variances are those of all levels, of configurations and of runs.
     """
-    low, high = np.quantile(rows.residual, (0.1, 0.9))
+    low, high = np.quantile(residual_rows.residual, (0.1, 0.9))
     most = FAR * (high - low) / (2 * P90)
-    clipped = rows.assign(residual=rows.residual.clip(-most, most))
+    clipped = residual_rows.assign(residual=residual_rows.residual.clip(-most, most))
     configurations = clipped.groupby(CONFIGURATION)
     means, counts = configurations.residual.mean().to_numpy(), configurations.size().to_numpy()
     squares = (configurations.residual.var(ddof=0) * counts).sum()
@@ -124,17 +126,17 @@ def effect_width(effects: Effects, level: str, owner: str) -> float:
 
 
 def unexplained_rows(
-    kind: str, rows: pd.DataFrame, catalogue: Catalogue, date: str
+    kind: str, residual_rows: pd.DataFrame, catalogue: Catalogue, date: str
 ) -> Iterator[FittedRow]:
     """Yield the catalogue rows of the time that a fit leaves unexplained.
 
     The range of an owner is P5 and P95 of its effect. An owner whose width is close to that of its
     level has no row.
     """
-    effects = fit_variance_components(rows)
+    effects = fit_variance_components(residual_rows)
     chips, models = (
-        sorted(owner for level, owner in effects.by_owner if level == name)
-        for name in ("chip", "model")
+        sorted(owner for level, owner in effects.by_owner if level == level_name)
+        for level_name in ("chip", "model")
     )
     owners_by_level = {
         "family": sorted(set(families_of(catalogue).values())),
@@ -151,12 +153,17 @@ def unexplained_rows(
             if measured and abs(width / effect_width(effects, level, level) - 1) < ALIKE:
                 continue
             ends = 0.0, *lognormal_interval(width)
-            note = _note(level, rows[rows[level] == owner] if level in SHARED else rows)
+            note = _note(
+                level,
+                residual_rows[residual_rows[level] == owner] if level in SHARED else residual_rows,
+            )
             yield fitted_row(owner, PARAMETERS[kind], ends, note, date)
 
 
-def _note(level: str, rows: pd.DataFrame) -> str:
-    counted = f"{len(rows):,} rows in {rows.configuration.nunique():,} configurations"
+def _note(level: str, residual_rows: pd.DataFrame) -> str:
+    counted = (
+        f"{len(residual_rows):,} rows in {residual_rows.configuration.nunique():,} configurations"
+    )
     if level not in SHARED:
         return f"the scatter of {counted}: {'among' if level == CONFIGURATION else 'within'} them"
-    return f"what {counted} have in common" if len(rows) else f"no rows of this {level}"
+    return f"what {counted} have in common" if len(residual_rows) else f"no rows of this {level}"

@@ -55,20 +55,20 @@ class FilledRow(NamedTuple):
     family: str
     model: Architecture
 
-    def text(self, name: str) -> str:
+    def text(self, column_name: str) -> str:
         """Return a cell as text; empty where the file lacks the column."""
-        value = self.cells.get(name, "")
-        return "" if pd.isna(value) else str(value).strip()
+        cell_value = self.cells.get(column_name, "")
+        return "" if pd.isna(cell_value) else str(cell_value).strip()
 
-    def blank(self, *names: str) -> bool:
+    def blank(self, *column_names: str) -> bool:
         """Say whether some cells are all blank."""
-        return not any(self.text(name) for name in names)
+        return not any(self.text(column_name) for column_name in column_names)
 
-    def chip_has(self, name: str) -> bool:
+    def chip_has(self, attribute_name: str) -> bool:
         """Say whether an attribute of the row's chip is known and above zero."""
         return (
-            self.measurements.catalogue.has_part_value(self.part, name)
-            and self.measurements.values.structure(f"parts.{self.part}.{name}") > 0
+            self.measurements.catalogue.has_part_value(self.part, attribute_name)
+            and self.measurements.values.structure(f"parts.{self.part}.{attribute_name}") > 0
         )
 
     @property
@@ -77,69 +77,95 @@ class FilledRow(NamedTuple):
         return any(block.feed_forward.experts for block in self.model.blocks)
 
 
-def _formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
+def _formats_and_date(filled_row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield the candidate number formats and software dates of a row.
 
     The candidate formats are the formats that the chip computes. The candidate dates are the first
     and last day of a year's software. Rows of any kind may leave both open.
     """
-    if row.blank("precision"):
+    if filled_row.blank("precision"):
         yield (
             "precision",
-            [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)],
+            [
+                {"precision": format_name}
+                for format_name, peak in FORMATS.items()
+                if filled_row.chip_has(peak)
+            ],
         )
     if not dated and (
         days := row_days(
-            row.measurements.catalogue,
-            row.text("date"),
-            row.text("source_id"),
-            row.text("source_url"),
+            filled_row.measurements.catalogue,
+            filled_row.text("date"),
+            filled_row.text("source_id"),
+            filled_row.text("source_url"),
         )
     ):
         yield "date", [{"date": day.isoformat()} for day in days]
 
 
-def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
+def serving(filled_row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
     """Yield the candidate values of a serving row's blank columns.
 
     The columns are the groups of attention and experts, engine, software, formats and tokens
     predicted ahead.
     """
-    catalogue = row.measurements.catalogue
-    if row.sparse and interpret_note(catalogue, "answer", row.text("disaggregated")) == "yes":
+    catalogue = filled_row.measurements.catalogue
+    if (
+        filled_row.sparse
+        and interpret_note(catalogue, "answer", filled_row.text("disaggregated")) == "yes"
+    ):
         for side in ("prefill", "decode"):
-            chips, workers = row.cells.get(f"{side}_gpus"), row.cells.get(f"{side}_workers")
-            for name in (f"{side}_dp", f"{side}_ep"):
-                if row.blank(name) and chips and workers:
-                    yield name, [{name: 1.0}, {name: chips / workers}]
-    elif row.sparse and row.blank("division") and (chips := row.cells.get("n_gpus")) and chips > 1:
-        if row.blank("dp_attention", "tp"):
-            yield "tp", [{"dp_attention": text, "pp": 1.0} for text in ("1", f"{chips:g}")]
-        if row.blank("ep"):
+            chips, workers = (
+                filled_row.cells.get(f"{side}_gpus"),
+                filled_row.cells.get(f"{side}_workers"),
+            )
+            for degree_column in (f"{side}_dp", f"{side}_ep"):
+                if filled_row.blank(degree_column) and chips and workers:
+                    yield degree_column, [{degree_column: 1.0}, {degree_column: chips / workers}]
+    elif (
+        filled_row.sparse
+        and filled_row.blank("division")
+        and (chips := filled_row.cells.get("n_gpus"))
+        and chips > 1
+    ):
+        if filled_row.blank("dp_attention", "tp"):
+            yield (
+                "tp",
+                [{"dp_attention": degree_text, "pp": 1.0} for degree_text in ("1", f"{chips:g}")],
+            )
+        if filled_row.blank("ep"):
             yield "ep", [{"ep": 1.0}, {"ep": chips}]
     engine, date = parse_framework(
         catalogue,
-        row.text("framework"),
-        row.text("date") if parse_calendar_month(row.text("date")) is not None else "",
+        filled_row.text("framework"),
+        filled_row.text("date")
+        if parse_calendar_month(filled_row.text("date")) is not None
+        else "",
     )
     if engine == "family":
         yield (
             "framework",
-            [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())],
+            [
+                {"framework": engine_name}
+                for engine_name in served_by(catalogue, filled_row.family).get("engines", ())
+            ],
         )
-    yield from _formats_and_date(row, dated=bool(date))
-    if row.blank("spec_decoding") and row.model.prediction_layers:
-        yield "spec_decoding", [{"spec_decoding": text} for text in ("none", "mtp")]
+    yield from _formats_and_date(filled_row, dated=bool(date))
+    if filled_row.blank("spec_decoding") and filled_row.model.prediction_layers:
+        yield (
+            "spec_decoding",
+            [{"spec_decoding": drafting_mode} for drafting_mode in ("none", "mtp")],
+        )
 
 
-def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
+def training(filled_row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
     """Yield the candidate values of a training row's blank columns.
 
     The columns are lengths, engine, software, formats and vocabulary, without the plan.
     """
-    catalogue, chips = row.measurements.catalogue, row.cells["n_accelerators"]
-    if row.blank("global_batch_seqs"):
-        length = row.cells["seq_len"] if not row.blank("seq_len") else SEQUENCES[1]
+    catalogue, chips = filled_row.measurements.catalogue, filled_row.cells["n_accelerators"]
+    if filled_row.blank("global_batch_seqs"):
+        length = filled_row.cells["seq_len"] if not filled_row.blank("seq_len") else SEQUENCES[1]
         yield (
             "global_batch_seqs",
             [
@@ -147,19 +173,29 @@ def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
                 for tokens in STEPS
             ],
         )
-    if row.blank("seq_len"):
+    if filled_row.blank("seq_len"):
         yield "seq_len", [{"seq_len": length} for length in SEQUENCES]
     words = " ".join(
-        row.text(name).lower() for name in ("framework", "source_title", "sharding", "notes")
+        filled_row.text(word_column).lower()
+        for word_column in ("framework", "source_title", "sharding", "notes")
     )
     if not any(word in words for word, _ in engine_words(catalogue)):
         yield (
             "framework",
-            [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())],
+            [
+                {"framework": engine_name}
+                for engine_name in served_by(catalogue, filled_row.family).get("training", ())
+            ],
         )
-    yield from _formats_and_date(row, dated=parse_calendar_month(row.text("date")) is not None)
-    shape = {name: float(row.cells[name]) for name in SHAPE if not row.blank(name)}
-    if not named_model(catalogue, row.text("model")) and vocabulary_alone(shape):
+    yield from _formats_and_date(
+        filled_row, dated=parse_calendar_month(filled_row.text("date")) is not None
+    )
+    shape = {
+        shape_column: float(filled_row.cells[shape_column])
+        for shape_column in SHAPE
+        if not filled_row.blank(shape_column)
+    }
+    if not named_model(catalogue, filled_row.text("model")) and vocabulary_alone(shape):
         yield "vocab", [{"vocab": size} for size in VOCABULARIES]
 
 
@@ -177,7 +213,7 @@ def ranged(
         return prediction
     scored = np.isin(prediction.skip, PREDICTED)
     # with their blanks filled in, and the place of the row each came from
-    rows, origins = (
+    variant_cells, origins = (
         list[Cells](),
         list[int](),
     )
@@ -185,33 +221,49 @@ def ranged(
     table, catalogue = measurements.table, measurements.catalogue
     cells = table.to_dict("records")
     for row_index in np.flatnonzero(scored).tolist():
-        row_cells = {str(name): cell for name, cell in cells[row_index].items()}
-        row = FilledRow(
+        row_cells = {str(column_name): cell for column_name, cell in cells[row_index].items()}
+        filled_row = FilledRow(
             row_cells,
             measurements,
             str(measurements.parts[row_index]),
             str(measurements.families[row_index]),
             load_model(catalogue, measurements.models[row_index]),
         )
-        choices = [(name, values) for name, values in OPEN[kind](row) if values]
-        unstated[row_index] += [name for name, _ in choices]
-        for combination in product(*(values for _, values in choices)) if choices else ():
-            rows.append(
-                {**row_cells, **{name: cell for part in combination for name, cell in part.items()}}
+        choices = [
+            (column_name, candidate_cells)
+            for column_name, candidate_cells in OPEN[kind](filled_row)
+            if candidate_cells
+        ]
+        unstated[row_index] += [column_name for column_name, _ in choices]
+        for combination in (
+            product(*(candidate_cells for _, candidate_cells in choices)) if choices else ()
+        ):
+            variant_cells.append(
+                {
+                    **row_cells,
+                    **{
+                        column_name: cell
+                        for part in combination
+                        for column_name, cell in part.items()
+                    },
+                }
             )
             origins.append(row_index)
     low, high = (
         prediction.predicted if edge is None else edge for edge in (prediction.low, prediction.high)
     )
     low, high = low.copy(), high.copy()
-    if rows:
+    if variant_cells:
         # the file's own rows stand beside: what single columns mean may follow from others of their
         # kind
         variant_table = pd.concat(
-            [table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True
+            [table.assign(value_kind=READ_ONLY), pd.DataFrame(variant_cells)], ignore_index=True
         )
         variant_table = variant_table.assign(
-            **{name: variant_table[name].fillna("") for name in filter(of_text, variant_table)}
+            **{
+                column_name: variant_table[column_name].fillna("")
+                for column_name in filter(of_text, variant_table)
+            }
         )
         again = predict_by_accelerator(
             predictor, MeasuredRows(variant_table, catalogue, measurements.values)
@@ -222,7 +274,7 @@ def ranged(
         fits, of = fits[alike], of[alike]
         np.fmin.at(low, of, (again.predicted if again.low is None else again.low)[fits])
         np.fmax.at(high, of, (again.predicted if again.high is None else again.high)[fits])
-    names = [
+    unstated_names = [
         [
             *row_names,
             *(prediction.unstated[row_index] if prediction.unstated is not None else "").split(),
@@ -230,7 +282,7 @@ def ranged(
         for row_index, row_names in enumerate(unstated)
     ]
     unstated_texts = np.array(
-        [" ".join(dict.fromkeys(row_names)) for row_names in names], dtype=object
+        [" ".join(dict.fromkeys(row_names)) for row_names in unstated_names], dtype=object
     )
     return replace(
         prediction,

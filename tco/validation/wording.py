@@ -24,18 +24,18 @@ def _level_text(text: str) -> str:
 
 def _wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
     return [
-        (row["pattern"], row["means"])
-        for row in read_pattern_table(catalogue, "words/note_patterns.csv", COLUMNS)
-        if row["subject"] == subject
+        (pattern_row["pattern"], pattern_row["means"])
+        for pattern_row in read_pattern_table(catalogue, "words/note_patterns.csv", COLUMNS)
+        if pattern_row["subject"] == subject
     ]
 
 
-def interpret_note(catalogue: Catalogue, subject: str, text: str) -> str:
-    """Return the meaning of the first pattern found in `text`.
+def interpret_note(catalogue: Catalogue, subject: str, note_text: str) -> str:
+    """Return the meaning of the first pattern found in `note_text`.
 
     The meaning is empty where no pattern is found.
     """
-    level = _level_text(text)
+    level = _level_text(note_text)
     return next(
         (
             means
@@ -46,13 +46,13 @@ def interpret_note(catalogue: Catalogue, subject: str, text: str) -> str:
     )
 
 
-def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
+def precisions(catalogue: Catalogue, precision_text: str) -> tuple[str, ...]:
     """Return the number formats a text names, in its order; what stands in brackets counts only
     where nothing else is said.
     """
 
     def read() -> tuple[str, ...]:
-        level = _level_text(ASIDE.sub(" ", text)) or _level_text(text)
+        level = _level_text(ASIDE.sub(" ", precision_text)) or _level_text(precision_text)
         format_matches: list[tuple[int, str]] = []
         taken: set[int] = set()
         for pattern, means in _wording_patterns(catalogue, "precision"):
@@ -62,5 +62,5 @@ def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
                     format_matches.append((match.start(), means))
         return tuple(dict.fromkeys(means for _, means in sorted(format_matches)))
 
-    formats: tuple[str, ...] = catalogue.once(("precisions", text), read)
+    formats: tuple[str, ...] = catalogue.once(("precisions", precision_text), read)
     return formats

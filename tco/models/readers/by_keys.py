@@ -113,7 +113,11 @@ def _changed_layers(c: Config) -> dict[int, Config]:
     changes: dict[int, dict[str, object]] = {}
     if c.has("per_layer_config"):
         section = c.section("per_layer_config")
-        changes = {int(key): section.value(key) for key in section.content if key.isdigit()}
+        changes = {
+            int(layer_key): section.value(layer_key)
+            for layer_key in section.content
+            if layer_key.isdigit()
+        }
     if c.has("num_attention_heads_per_layer"):
         heads = c.kinds("num_attention_heads_per_layer", c.layers(), tuple(range(1, 1025)))
         for index, number in enumerate(heads):
@@ -151,13 +155,13 @@ def _layer_kinds(c: Config) -> list[str]:
 
 def _windowed_kinds(c: Config, layers: int) -> list[str]:
     """Return which layers see a window: by a pattern, from a layer on, or all."""
-    key = c.either(*PATTERN_KEYS)
-    pattern = c.value(key)
+    pattern_key = c.either(*PATTERN_KEYS)
+    pattern = c.value(pattern_key)
     if isinstance(pattern, str):  # such as LLLG
         letters = {"L": SLIDING, "G": FULL}
         return [letters.get(pattern[index % len(pattern)], FULL) for index in range(layers)]
     if pattern is not None:
-        period = c.integer(key)
+        period = c.integer(pattern_key)
         return [SLIDING if (index + 1) % period else FULL for index in range(layers)]
     first = c.count("max_window_layers", 10_000) if c.has("use_sliding_window") else 0
     return [SLIDING if index >= first else FULL for index in range(layers)]
@@ -186,13 +190,13 @@ def _sliding_attention(c: Config) -> Attention:
         heads = setting.integer("num_attention_heads", heads)
         groups = setting.integer("num_key_value_heads", groups)
     width = c.integer("swa_head_dim", plain.qk_dim)
-    value = c.integer("swa_v_head_dim", plain.v_dim)
+    value_width = c.integer("swa_v_head_dim", plain.v_dim)
     window = c.integer(c.either("sliding_window", "attention_chunk_size"))
     return plain._replace(
         heads=heads,
         kv_heads=groups,
         qk_dim=width,
-        v_dim=value,
+        v_dim=value_width,
         window=window,
         chunked=not c.has("sliding_window"),
     )
@@ -296,9 +300,9 @@ def _matrices(c: Config) -> int:
 
 
 def _dense_part(c: Config) -> FeedForward:
-    keys = ("intermediate_size", "ffn_hidden_size", "n_inner")
+    width_keys = ("intermediate_size", "ffn_hidden_size", "n_inner")
     first = ("dense_intermediate_size", "intermediate_size_mlp")
-    width = c.integer(next(filter(c.has, first), c.either(*keys)))
+    width = c.integer(next(filter(c.has, first), c.either(*width_keys)))
     if c.flag("block_auto_adjust_ff_dim"):
         unit, factor = c.integer("block_multiple_of"), c.value("block_ffn_dim_multiplier") or 1
         width = -(-int(factor * int(2 * width / 3)) // unit) * unit
@@ -323,8 +327,8 @@ def _routed_part(c: Config) -> FeedForward:
         shared_experts * shared_width,
         latent=c.count("moe_latent_size", 10**9),
         router_bias=any(
-            c.flag(key)
-            for key in (
+            c.flag(bias_key)
+            for bias_key in (
                 "use_moe_router_bias",
                 "use_routing_bias",
                 "moe_router_enable_expert_bias",

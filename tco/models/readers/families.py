@@ -101,8 +101,12 @@ def after_gpt(
     )
 
 
-def _ungated_feed_forward(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
-    return FeedForward(c.integer(key, 4 * c.integer(hidden) if hidden else None), 2, bias=bias)
+def _ungated_feed_forward(
+    c: Config, width_key: str, bias: bool = True, hidden: str = ""
+) -> FeedForward:
+    return FeedForward(
+        c.integer(width_key, 4 * c.integer(hidden) if hidden else None), 2, bias=bias
+    )
 
 
 def _like_gpt2(
@@ -139,8 +143,12 @@ def _read_gemma3(c: Config) -> ParsedConfig:
     """Five of six layers see a window, queries and keys have norms, four more norms a layer, one
     embedding.
     """
-    heads = {} if any(c.has(key) for key in GEMMA3_HEADS) else GEMMA3_HEADS
-    stated = {key: value for key, value in c.content.items() if value is not None}
+    heads = {} if any(c.has(head_key) for head_key in GEMMA3_HEADS) else GEMMA3_HEADS
+    stated = {
+        config_key: config_value
+        for config_key, config_value in c.content.items()
+        if config_value is not None
+    }
     c = c.replaced(GEMMA3 | heads | stated)
     pattern = c.integer(c.either("sliding_window_pattern", "_sliding_window_pattern"), 6)
     attentions = one_in(c, grouped_query(c, head_norm=True), pattern)
@@ -438,7 +446,9 @@ def _read_deepseek1(c: Config) -> ParsedConfig:
 def _read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
     stated = {
-        key: value for key, value in c.without("use_bias").content.items() if value is not None
+        config_key: config_value
+        for config_key, config_value in c.without("use_bias").content.items()
+        if config_value is not None
     }
     c = c.replaced({"moe_layer_start_index": 1} | stated)
     width = c.integer("moe_intermediate_size")
@@ -486,12 +496,12 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
         c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers(),
         dict(c.content),
     )
-    for key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
-        figure = c.value(key)
+    for expert_key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
+        figure = c.value(expert_key)
         if isinstance(figure, list):
             if len(figure) < layers or len(set(map(str, figure[:layers]))) > 1:
-                raise c.wrong(key, f"one number for each of {layers} layers, all alike")
-            same[key] = figure[0]
+                raise c.wrong(expert_key, f"one number for each of {layers} layers, all alike")
+            same[expert_key] = figure[0]
     layer_config = c.replaced(same)
     shared = layer_config.count("num_shared_expert", 1000) * c.integer("intermediate_size")
     part = routed(
@@ -706,5 +716,15 @@ def refusal(kind: str, config: Config) -> str:
     if config.value("is_encoder_decoder") is True:
         return BOTH
     architectures = config.value("architectures")
-    names = [str(name) for name in architectures] if isinstance(architectures, list) else []
-    return ENCODER if any(name.endswith("ForMaskedLM") for name in names) else ""
+    architecture_names = (
+        [str(architecture_name) for architecture_name in architectures]
+        if isinstance(architectures, list)
+        else []
+    )
+    return (
+        ENCODER
+        if any(
+            architecture_name.endswith("ForMaskedLM") for architecture_name in architecture_names
+        )
+        else ""
+    )

@@ -15,9 +15,9 @@ COMPRESSIONS = {"compressed_sparse_attention": 4, "heavily_compressed_attention"
 WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it
 
 
-def latent_attention(c: Config, value: int | None = None) -> Attention:
-    """Return multi-head latent attention, with an indexer where the config has one; `value` is the
-    usual width of a value head.
+def latent_attention(c: Config, value_width: int | None = None) -> Attention:
+    """Return multi-head latent attention, with an indexer where the config has one; `value_width`
+    is the usual width of a value head.
     """
     # as many as there are heads, and one word for all layers: an indexer has keys of its own
     c.unused("num_key_value_heads", "layer_types")
@@ -30,7 +30,7 @@ def latent_attention(c: Config, value: int | None = None) -> Attention:
         heads,
         heads,
         nope + rope,
-        c.integer("v_head_dim", value),
+        c.integer("v_head_dim", value_width),
         c.count("q_lora_rank", 10**9),
         c.integer("kv_lora_rank"),
         rope,
@@ -72,9 +72,9 @@ def _without_indexer(attention: Attention) -> Attention:
 
 
 def _read_minicpm3(c: Config) -> ParsedConfig:
-    value = c.integer("hidden_size") // c.integer("num_attention_heads")
+    value_width = c.integer("hidden_size") // c.integer("num_attention_heads")
     return c.layout(
-        (LayerBlock(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),),
+        (LayerBlock(c.layers(), latent_attention(c, value_width), dense(c), others=two_norms(c)),),
         tied=True,
     )
 

@@ -52,9 +52,9 @@ def multi_head(
     return Attention(number, groups, width // number, width // number, in_bias=bias, out_bias=bias)
 
 
-def dense(c: Config, key: str = "intermediate_size") -> FeedForward:
+def dense(c: Config, width_key: str = "intermediate_size") -> FeedForward:
     """Return a gated dense feed-forward."""
-    return FeedForward(c.integer(key), 3, bias=c.flag("mlp_bias"))
+    return FeedForward(c.integer(width_key), 3, bias=c.flag("mlp_bias"))
 
 
 def routed(
@@ -133,13 +133,13 @@ def _step_and_offset(c: Config) -> tuple[int, int]:
     # DeepSeek counts its layers from zero, the others from one
     if c.has("moe_layer_freq") and c.has("first_k_dense_replace"):
         return c.integer("moe_layer_freq"), 0
-    keys = (
+    step_keys = (
         "decoder_sparse_step",
         "interleave_moe_layer_step",
         "moe_layer_interval",
         "moe_layer_freq",
     )
-    step = max(c.integer(key, 1) for key in keys)
+    step = max(c.integer(step_key, 1) for step_key in step_keys)
     return step, step - 1
 
 
@@ -150,30 +150,32 @@ def _listed_expert_layers(c: Config, layers: int) -> list[bool] | None:
         "is_moe_layer": (False, True),
         "moe_layer_freq": (0, 1),
     }
-    for key, words in kinds.items():
-        if isinstance(c.value(key), list):
+    for layers_key, words in kinds.items():
+        if isinstance(c.value(layers_key), list):
             return [
                 kind not in ("dense", "mlp", False, 0)
-                for kind in c.kinds(key, layers, tuple(words))
+                for kind in c.kinds(layers_key, layers, tuple(words))
             ]
-    for key in ("moe_layers", "moe_layers_enum", "moe_layer_indices"):
-        if c.value(key):
-            numbers = _layer_numbers(c, key, layers)
+    for layers_key in ("moe_layers", "moe_layers_enum", "moe_layer_indices"):
+        if c.value(layers_key):
+            numbers = _layer_numbers(c, layers_key, layers)
             return [index in numbers for index in range(layers)]
     return None
 
 
-def _layer_numbers(c: Config, key: str, layers: int) -> set[int]:
+def _layer_numbers(c: Config, layers_key: str, layers: int) -> set[int]:
     """Return the indices of layers that a list, or a text with commas, names."""
-    value = c.value(key) or []
-    if isinstance(value, str):
-        value = [int(part) if part.strip().isdigit() else -1 for part in value.split(",")]
+    stated_layers = c.value(layers_key) or []
+    if isinstance(stated_layers, str):
+        stated_layers = [
+            int(part) if part.strip().isdigit() else -1 for part in stated_layers.split(",")
+        ]
     numbers = range(layers)
-    if not isinstance(value, list) or not all(
-        type(index) is int and index in numbers for index in value
+    if not isinstance(stated_layers, list) or not all(
+        type(index) is int and index in numbers for index in stated_layers
     ):
-        raise c.wrong(key, f"numbers of layers, from 0 to {layers - 1}")
-    return set(value)
+        raise c.wrong(layers_key, f"numbers of layers, from 0 to {layers - 1}")
+    return set(stated_layers)
 
 
 def expert_blocks(

@@ -31,12 +31,15 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
     layers, full_interval = c.layers(), c.integer("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
-    key_heads, key = c.integer("linear_num_key_heads", most=heads), c.integer("linear_key_head_dim")
+    key_heads, key_dim = (
+        c.integer("linear_num_key_heads", most=heads),
+        c.integer("linear_key_head_dim"),
+    )
     mixer = StateMixer(
         heads,
         head,
         key_heads,
-        key,
+        key_dim,
         c.integer("linear_conv_kernel_dim"),
         controls=2,
         scalars=2,

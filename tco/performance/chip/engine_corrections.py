@@ -164,72 +164,74 @@ def corrections(catalogue: Catalogue) -> Known:
             for folder in catalogue.folders
             if (table_path := folder / "engine_kernels.csv").is_file()
         ):
-            for line, row in read_csv(path, COLUMNS):
+            for line, table_row in read_csv(path, COLUMNS):
                 level, *slopes, spread = (
-                    parse_finite_number(row[name], name, f"{path}:{line}")
-                    for name in (LEVEL, *BENDS, "spread")
+                    parse_finite_number(table_row[column_name], column_name, f"{path}:{line}")
+                    for column_name in (LEVEL, *BENDS, "spread")
                 )
                 chip_correction = Correction(
-                    level, tuple(slopes), spread, row["kernel"], row["chip"]
+                    level, tuple(slopes), spread, table_row["kernel"], table_row["chip"]
                 )
-                table_corrections.setdefault((row["operation"], row["kernel"], row["format"]), {})[
-                    row["chip"]
-                ] = chip_correction
+                table_corrections.setdefault(
+                    (table_row["operation"], table_row["kernel"], table_row["format"]), {}
+                )[table_row["chip"]] = chip_correction
         return table_corrections
 
     kernel_corrections: Known = catalogue.once("engine kernels", read)
     return kernel_corrections
 
 
-def is_of_engine(name: str) -> bool:
+def is_of_engine(kernel_name: str) -> bool:
     """Say whether the name of a kernel has the form ENGINE/KERNEL.
 
     Args:
-        name: Name of the kernel.
+        kernel_name: Name of the kernel.
 
     """
-    return "/" in name
+    return "/" in kernel_name
 
 
-def release(name: str) -> tuple[str, tuple[int, ...]]:
+def release(kernel_name: str) -> tuple[str, tuple[int, ...]]:
     """Return the kernel that a name means, and the numbers of its release; none where it names
     none.
     """
-    kernel, _, version = name.partition("@")
+    kernel, _, version = kernel_name.partition("@")
     return kernel, tuple(map(int, re.findall(r"\d+", version)))
 
 
-def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) -> str | None:
+def nearest_release(
+    catalogue: Catalogue, operation: str, engine_kernel: str, form: str
+) -> str | None:
     """Return a kernel's name with the release that tables have: that asked for or the one before
     it, else the first; of none asked for the last.
     """
-    kernel, release_numbers = release(name)
+    kernel, release_numbers = release(engine_kernel)
     kernel_names = (
         kernel_name
         for of, kernel_name, stored in corrections(catalogue)
         if (of, stored) == (operation, form)
     )
-    names = sorted(
+    release_names = sorted(
         (kernel_name for kernel_name in kernel_names if release(kernel_name)[0] == kernel),
         key=release,
     )
     before = [
         kernel_name
-        for kernel_name in names
+        for kernel_name in release_names
         if not release_numbers or release(kernel_name)[1] <= release_numbers
     ]
-    return before[-1] if before else names[0] if names else None
+    return before[-1] if before else release_names[0] if release_names else None
 
 
 def correction(
-    catalogue: Catalogue, operation: str, name: str, form: str, chip: str
+    catalogue: Catalogue, operation: str, engine_kernel: str, form: str, chip: str
 ) -> Correction | None:
     """Return the correction of a kernel's time on a chip, or None.
 
     A chip without a table takes the common part of the measured chips. The result is None where no
     table has the kernel.
     """
-    kernel_name = nearest_release(catalogue, operation, name, form)
+    kernel_name = nearest_release(catalogue, operation, engine_kernel, form)
     if kernel_name is None:
         return None
     chips = corrections(catalogue)[operation, kernel_name, form]
@@ -237,14 +239,14 @@ def correction(
 
 
 def asked_correction(
-    catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str
+    catalogue: Catalogue, operation: str, engine_kernel: str, form: str, chip: str, option: str
 ) -> Correction:
     """Return the correction of a kernel that a user names.
 
     Args:
         catalogue: Names the data folders.
         operation: Operation of the kernel, a key of `SIDES`.
-        name: Name of the kernel, ENGINE/KERNEL.
+        engine_kernel: Name of the kernel, ENGINE/KERNEL.
         form: Number format of the kernel.
         chip: Part id of the chip.
         option: Option that stands before the text of an error.
@@ -257,7 +259,7 @@ def asked_correction(
         raise DataError(
             f"{option}: no table of engines has {operation} kernels; there are {', '.join(SIDES)}"
         )
-    chip_correction = correction(catalogue, operation, name, form, chip)
+    chip_correction = correction(catalogue, operation, engine_kernel, form, chip)
     if chip_correction is None:
         kernel_names = sorted(
             {
@@ -266,12 +268,12 @@ def asked_correction(
                 if (of, stored) == (operation, form)
             }
         )
-        raise unknown(f"engine's {operation} kernel in {form}", name, kernel_names, option)
+        raise unknown(f"engine's {operation} kernel in {form}", engine_kernel, kernel_names, option)
     return chip_correction
 
 
 def correction_of_rows(
-    catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]
+    catalogue: Catalogue, operation: str, engine_kernel: str, form: str, chips: Iterable[str]
 ) -> Correction | None:
     """Return the correction of a kernel's time on each row's chip.
 
@@ -280,7 +282,7 @@ def correction_of_rows(
     Args:
         catalogue: Names the data folders.
         operation: Operation of the kernel.
-        name: Name of the kernel, ENGINE/KERNEL.
+        engine_kernel: Name of the kernel, ENGINE/KERNEL.
         form: Number format of the kernel.
         chips: Part id of the chip of each row.
 
@@ -289,9 +291,9 @@ def correction_of_rows(
         kernel.
 
     """
-    if nearest_release(catalogue, operation, name, form) is None:
+    if nearest_release(catalogue, operation, engine_kernel, form) is None:
         return None
-    of_chip = cache(partial(correction, catalogue, operation, name, form))
+    of_chip = cache(partial(correction, catalogue, operation, engine_kernel, form))
     row_corrections = [of_chip(chip) or PHYSICS for chip in chips]
     level, *slopes = np.array(
         [(row_correction.level, *row_correction.slopes) for row_correction in row_corrections]

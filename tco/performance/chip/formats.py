@@ -180,29 +180,29 @@ class Computed(NamedTuple):
         return not self.unpacked and self.peak == FORMATS[self.stored].peaks[0]
 
 
-def computed_on(values: Structured, chip: str, name: str, where: str) -> Computed:
+def computed_on(input_values: Structured, chip: str, format_name: str, where: str) -> Computed:
     """Return the peak and conversion with which a chip computes a format.
 
     Args:
-        values: Inputs by path, with the peaks of the chip.
+        input_values: Inputs by path, with the peaks of the chip.
         chip: Id of the chip.
-        name: Name of the format, a key of `FORMATS`.
+        format_name: Name of the format, a key of `FORMATS`.
         where: Input path that the error names for an unknown format.
 
     Raises:
         DataError: The format is unknown or has no peak on the chip.
 
     """
-    if name not in FORMATS:
-        raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
-    form, part = FORMATS[name], f"parts.{chip}"
-    taken = not form.takes or values.exists(f"{part}.{form.takes}")
+    if format_name not in FORMATS:
+        raise unknown(where.rpartition(".")[2].replace("_", " "), format_name, FORMATS, where)
+    form, part = FORMATS[format_name], f"parts.{chip}"
+    taken = not form.takes or input_values.exists(f"{part}.{form.takes}")
     # FP4 units that do not take these blocks are of no use to them
     peaks = [peak for peak in form.peaks if taken or peak != FOUR[0]]
     for peak in peaks:
-        if values.exists(f"{part}.{peak}"):
+        if input_values.exists(f"{part}.{peak}"):
             is_native = taken and not form.packed and peak == form.peaks[0]
-            return Computed(name, peak, not is_native)
+            return Computed(format_name, peak, not is_native)
     raise DataError(f"{part}: computes none of {', '.join(peaks)}")
 
 

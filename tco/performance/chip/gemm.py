@@ -66,13 +66,13 @@ class Chip(NamedTuple):
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
     reach: SoftwareMaturity = MEASURED
 
-    def part(self, name: str) -> Any:
+    def part(self, part_attribute: str) -> Any:
         """Return an attribute of the part."""
-        return self.values[f"{self.parts}.{name}"]
+        return self.values[f"{self.parts}.{part_attribute}"]
 
-    def practice(self, name: str) -> Any:
+    def practice(self, practice_name: str) -> Any:
         """Return a parameter of practice."""
-        return self.reach.of(self.values, f"{self.performance}.{name}")
+        return self.reach.of(self.values, f"{self.performance}.{practice_name}")
 
     def rate(self, peak: str, efficiency: str) -> Quantity:
         """Return the rate that large products reach."""
@@ -122,8 +122,8 @@ def traits_of(catalogue: Catalogue, part: str) -> Traits:
 
     """
     array, *trait_flags = (
-        catalogue.has_part_value(part, name)
-        for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
+        catalogue.has_part_value(part, trait_attribute)
+        for trait_attribute in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
     )
     return Traits(not array, *trait_flags)
 
@@ -137,7 +137,7 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
 
 
 def kernels_on(
-    values: Settings,
+    input_values: Settings,
     chip: str,
     family: str,
     traits: Traits,
@@ -148,7 +148,7 @@ def kernels_on(
     For rows of measurements both the chip and the family are `rows`.
 
     Args:
-        values: Values by input path.
+        input_values: Values by input path.
         chip: Id of the chip, under `parts`.
         family: Family whose practical parameters apply, under `performance`.
         traits: Traits of the chip that decide the timing of kernels.
@@ -158,11 +158,11 @@ def kernels_on(
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
     if traits.logical:
         share = device_efficiency(
-            values[f"{part}.cores_per_device"],
-            values[f"{part}.cores"],
-            values[f"{practice}.whole_chip_efficiency"],
+            input_values[f"{part}.cores_per_device"],
+            input_values[f"{part}.cores"],
+            input_values[f"{practice}.whole_chip_efficiency"],
         )
-    return Chip(values, part, practice, traits.tiled, share, traits.fed, reach)
+    return Chip(input_values, part, practice, traits.tiled, share, traits.fed, reach)
 
 
 class Operands(NamedTuple):
@@ -261,10 +261,11 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
             ends=chip.practice("tile_ends"),
         )
     joined = "array_rows" if form.peak == "peak_bf16" else "mx_array_rows"
-    rows, rows_joined, columns, moving = (
-        chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving")
+    array_rows, rows_joined, columns, moving = (
+        chip.part(array_attribute)
+        for array_attribute in ("array_rows", joined, "array_columns", "array_least_moving")
     )
-    return product_operands._replace(array=(rows, rows_joined, columns, moving))
+    return product_operands._replace(array=(array_rows, rows_joined, columns, moving))
 
 
 class Product(NamedTuple):
@@ -283,7 +284,7 @@ class Product(NamedTuple):
 
 def product(
     product_operands: Operands,
-    rows: Any,
+    output_rows: Any,
     columns: Any,
     inner: Quantity,
     groups: Quantity | None = None,
@@ -291,13 +292,13 @@ def product(
     """Return the time of a product of (rows x inner) and (inner x columns).
 
     `groups`: so many products of these sides whose tiles share the waves, such as the experts that
-    tokens reach, `rows` being the tokens of each. Both may be means. Their kernels do not split the
-    inner side.
+    tokens reach, `output_rows` being the tokens of each. Both may be means. Their kernels do not
+    split the inner side.
     """
     group_count = 1 if groups is None else groups
     computing = _matrix_unit_time(
         product_operands,
-        rows,
+        output_rows,
         columns,
         inner,
         group_count,
@@ -310,7 +311,7 @@ def product(
         )
         computing = greatest("engines", (computing, unpacking))
     bytes_moved = cost.products_bytes(
-        rows,
+        output_rows,
         columns,
         inner,
         group_count,
@@ -324,7 +325,7 @@ def product(
         smooth_maximum(computing, moving, overlap),
         computing,
         moving,
-        cost.products_flops(rows, columns, inner, group_count),
+        cost.products_flops(output_rows, columns, inner, group_count),
         bytes_moved,
     )
 
@@ -366,7 +367,9 @@ def products(
     axes = max(axes, *(operand_set.extent[0] for operand_set in operand_sets))
     # then it need not be there for each
     shared = all(sides.rows is several[0].rows for sides in several)
-    rows = several[0].rows if shared else stack_terms([sides.rows for sides in several], axes)
+    output_rows = (
+        several[0].rows if shared else stack_terms([sides.rows for sides in several], axes)
+    )
     columns, inner = (
         stack_terms([sides.columns for sides in several], axes),
         stack_terms([sides.inner for sides in several], axes),
@@ -376,7 +379,7 @@ def products(
         if all(operand_set is operand_sets[0] for operand_set in operand_sets)
         else _stack_operands(tuple(operand_sets), axes)
     )
-    return product(joint_operands, rows, columns, inner, groups)
+    return product(joint_operands, output_rows, columns, inner, groups)
 
 
 def batching_key(product_operands: Operands) -> Any:
@@ -407,9 +410,11 @@ def _stack_operands(operand_sets: tuple[Operands, ...], axes: int) -> Operands:
         )
 
     stacked_fields: JsonObject = {
-        name: column(terms)
-        for name, terms in zip(Operands._fields, zip(*operand_sets, strict=True), strict=True)
-        if name != "array"
+        operand_field: column(terms)
+        for operand_field, terms in zip(
+            Operands._fields, zip(*operand_sets, strict=True), strict=True
+        )
+        if operand_field != "array"
     }
     arrays = [operand_set.array for operand_set in operand_sets if operand_set.array is not None]
     return Operands(
@@ -420,7 +425,7 @@ def _stack_operands(operand_sets: tuple[Operands, ...], axes: int) -> Operands:
 
 def _matrix_unit_time(
     product_operands: Operands,
-    rows: Quantity,
+    output_rows: Quantity,
     columns: Quantity,
     inner: Quantity,
     groups: Quantity,
@@ -433,12 +438,12 @@ def _matrix_unit_time(
     if product_operands.array is not None:
         array_rows, joined, array_columns, moving = product_operands.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
-        return cost.array_time(rows, padded, groups, moving, product_operands.rate)
+        return cost.array_time(output_rows, padded, groups, moving, product_operands.rate)
     return least_over(
         "tiles",
         TILES,
         _tiles_time,
-        rows,
+        output_rows,
         columns,
         inner,
         groups,
@@ -470,7 +475,7 @@ def _tiled(product_operands: Operands, hidden: bool) -> tuple[Quantity, ...]:
 def _tiles_time(
     tile_rows: Quantity,
     tile_columns: Quantity,
-    rows: Any,
+    output_rows: Any,
     columns: Quantity,
     inner: Quantity,
     groups: Quantity,
@@ -488,9 +493,9 @@ def _tiles_time(
     """Return the time of products cut into tiles of one size, each on one core, or on several that
     split the inner side where that is quicker.
     """
-    tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
+    tiles = cost.tiles_of(output_rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    ends = cost.ends_time(ends, rows, tile_rows)
+    ends = cost.ends_time(ends, output_rows, tile_rows)
     unsplit_time = cost.waves_time(tiles, cores, inner, step, chain, ends)
     return (
         least(
@@ -514,7 +519,7 @@ class Tiling(NamedTuple):
 
 def tiling(
     product_operands: Operands,
-    rows: Any,
+    output_rows: Any,
     columns: Any,
     inner: Quantity,
     groups: Quantity | None = None,
@@ -525,7 +530,7 @@ def tiling(
 
     Args:
         product_operands: Rates, sizes and latencies of products on the chip.
-        rows: Rows of the result.
+        output_rows: Rows of the result.
         columns: Columns of the result.
         inner: Length of the inner side, over which a product sums.
         groups: Number of equal products of a grouped kernel; None for a single product.
@@ -538,10 +543,13 @@ def tiling(
     if product_operands.array is not None:
         return None
     group_count, split = 1 if groups is None else groups, groups is None and product_operands.splits
-    sides, rests = (rows, columns, inner, group_count), _tiled(product_operands, groups is not None)
+    sides, rests = (
+        (output_rows, columns, inner, group_count),
+        _tiled(product_operands, groups is not None),
+    )
     times = [_tiles_time(*tile, *sides, split, *rests) for tile in TILES]
     best = TILES[int(np.argmin(times))]
-    tiles = float(cost.tiles_of(rows, columns, group_count, *best))
+    tiles = float(cost.tiles_of(output_rows, columns, group_count, *best))
     shared = split and min(times) < _tiles_time(*best, *sides, False, *rests)
     sharing = min(max(product_operands.cores / tiles, 1.0), SPLITS) if shared else 1.0
     waves = (

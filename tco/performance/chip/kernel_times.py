@@ -69,24 +69,24 @@ class KernelLibrary(NamedTuple):
     values: Settings
     name: str
 
-    def practice(self, name: str) -> Any:
+    def practice(self, practice_name: str) -> Any:
         """Return a parameter of the library's practice."""
-        return self.values[f"performance.{self.name}.{name}"]
+        return self.values[f"performance.{self.name}.{practice_name}"]
 
 
-def chip_on(catalogue: Catalogue, values: Settings, part: str) -> Chip:
+def chip_on(catalogue: Catalogue, input_values: Settings, part: str) -> Chip:
     """Return a chip of the catalogue as its kernels see it.
 
     Args:
         catalogue: Holds the chip and its family.
-        values: Values by input path.
+        input_values: Values by input path.
         part: Id of the chip.
 
     Raises:
         DataError: No family has the chip.
 
     """
-    return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
+    return kernels_on(input_values, part, family_of(catalogue, part), traits_of(catalogue, part))
 
 
 def kernel_timing(
@@ -131,19 +131,22 @@ def _by_physics(
     chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Quantity
 ) -> KernelTime:
     """Return the time of a kernel by physics and the practice of its library."""
-    missing = [name for name in SHAPES[operation] if name not in shape]
+    missing = [shape_key for shape_key in SHAPES[operation] if shape_key not in shape]
     if missing:
         raise DataError(
             f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}"
         )
-    runs, sides = KernelLibrary(chip.values, library), [shape[name] for name in SHAPES[operation]]
+    runs, sides = (
+        KernelLibrary(chip.values, library),
+        [shape[shape_key] for shape_key in SHAPES[operation]],
+    )
     if operation == "experts":
         return _expert_layer(chip, form, runs, *sides)
     if operation == "latent":
         return _latent_decode(chip, form, runs, *sides)
     if operation in ("gemm", "grouped"):
-        rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
-        return _product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
+        output_rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
+        return _product_kernel(chip, form, runs, output_rows, columns, inner, groups, cores)
     if operation == "prefill":
         return _prefill_attention_kernel(chip, form, runs, *sides)
     if operation == "decode":
@@ -187,7 +190,7 @@ def _product_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
-    rows: Quantity,
+    output_rows: Quantity,
     columns: Quantity,
     inner: Quantity,
     groups: Quantity | None = None,
@@ -201,19 +204,19 @@ def _product_kernel(
     product_operands = _run_by(library, operands(chip, form))
     if cores is not None:
         product_operands = _on_cores(chip, product_operands, cores)
-    timed_product = product(product_operands, rows, columns, inner, groups)
+    timed_product = product(product_operands, output_rows, columns, inner, groups)
     launch = chip.practice("kernel_launch")
     parts, terms = (
         {"compute": timed_product.computing, "memory": timed_product.moving, "latency": launch},
         [launch, timed_product.time],
     )
     if FORMATS[form.activations].casts:
-        cast = _casting_time(chip, product_operands, form, rows, inner)
+        cast = _casting_time(chip, product_operands, form, output_rows, inner)
         parts["cast"] = repeated(cast, library.practice("casts_activations"))
         terms.append(parts["cast"])
     parts["call"] = cost.program_call_time(
         library.practice("call_time"),
-        rows,
+        output_rows,
         columns,
         element_size(WIDE),
         library.practice("result_time"),
@@ -274,9 +277,9 @@ def _expert_layer(
         even,
     )
     reached = cost.popular_experts(load, local, skew, even)
-    rows = per_rank(load, reached)
+    expert_rows = per_rank(load, reached)
     up, down = (
-        product(product_operands, rows, columns, inner, reached)
+        product(product_operands, expert_rows, columns, inner, reached)
         for columns, inner in ((2 * width, hidden), (hidden, width))
     )
     numbers = cost.expert_numbers(width, hidden, library.practice("expert_passes"))
@@ -299,12 +302,12 @@ def _expert_layer(
 
 
 def _casting_time(
-    chip: Chip, product_operands: Operands, form: Computed, rows: Quantity, inner: Quantity
+    chip: Chip, product_operands: Operands, form: Computed, output_rows: Quantity, inner: Quantity
 ) -> Quantity:
     """Return the time of casting the wide activations of a product to its format before it."""
     cast = FORMATS[form.activations]
     size = cost.quantising_size(cast.reads, element_size(WIDE), product_operands.input_size)
-    moving = stream_time(message_bytes(rows, inner, size), chip.bandwidth("row_efficiency"))
+    moving = stream_time(message_bytes(output_rows, inner, size), chip.bandwidth("row_efficiency"))
     return total(
         "cast",
         (repeated(chip.practice("kernel_stage"), cast.casts), _over_rows(chip, inner, 1, moving)),
@@ -320,12 +323,12 @@ def _over_rows(chip: Chip, width: Quantity, passes: Quantity, moving: Quantity) 
 
 
 def elementwise(
-    chip: Chip, rows: Quantity, width: Quantity, passes: Quantity, by_row: bool
+    chip: Chip, token_rows: Quantity, width: Quantity, passes: Quantity, by_row: bool
 ) -> KernelTime:
     """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row,
     sums are flat.
     """
-    touched = elementwise_bytes(rows, width, passes, element_size(WIDE))
+    touched = elementwise_bytes(token_rows, width, passes, element_size(WIDE))
     bytes_moved = cost.uncached_bytes(
         touched, chip.part("last_level_cache"), chip.practice("cache_kept")
     )
@@ -345,11 +348,11 @@ def _prefill_attention_kernel(
     library: KernelLibrary,
     batch: Quantity,
     queries: Quantity,
-    keys: Quantity,
+    key_count: Quantity,
     heads: Quantity,
     kv_heads: Quantity,
     width: Quantity,
-    values: Quantity,
+    value_width: Quantity,
     causal: Quantity,
 ) -> KernelTime:
     """Return the time of fused attention over whole prompts, with the kernels its library runs
@@ -359,16 +362,16 @@ def _prefill_attention_kernel(
         raise DataError(
             f"attention: computes in {form.stored}, expected a format of 8 bits or wider"
         )
-    scores = cost.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
+    scores = cost.flash_scores(batch, heads, queries, key_count, causal, QUERY_TILE)
     rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
     exponentials = exponential_rate(
         chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0
     )
     softmax = cost.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
-    products = cost.score_product_time(scores, width, values, rate)
+    products = cost.score_product_time(scores, width, value_width, rate)
     core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
     bytes_moved = cost.flash_bytes(
-        batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE)
+        batch, queries, key_count, heads, kv_heads, width, value_width, element_size(WIDE)
     )
     memory = stream_time(bytes_moved, chip.bandwidth("stream_efficiency"))
     latency = [repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))]
@@ -376,7 +379,12 @@ def _prefill_attention_kernel(
     if chip.tiled:
         latency.append(
             cost.tail_time(
-                chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys
+                chip.practice("tail_exposed"),
+                core,
+                scores,
+                chip.part("cores"),
+                QUERY_TILE,
+                key_count,
             )
         )
         tile_preparation = repeated(
@@ -388,7 +396,7 @@ def _prefill_attention_kernel(
             )
         )
     flops = attention_flops(
-        queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values
+        queries, cost.mean_keys(key_count, causal), cost.all_heads(batch, heads), width, value_width
     )
     parts = {
         "compute": products,
@@ -404,7 +412,7 @@ def _decode_attention_kernel(
     form: Computed,
     library: KernelLibrary,
     batch: Quantity,
-    keys: Quantity,
+    key_count: Quantity,
     heads: Quantity,
     kv_heads: Quantity,
     width: Quantity,
@@ -413,14 +421,14 @@ def _decode_attention_kernel(
     its library runs after it.
     """
     bytes_moved = attention_bytes(
-        batch, keys, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits)
+        batch, key_count, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits)
     )
     memory = core = stream_time(bytes_moved, chip.bandwidth("stream_efficiency"))
-    flops = attention_flops(batch, keys, heads, width, width)
+    flops = attention_flops(batch, key_count, heads, width, width)
     parts = {"memory": memory}
     if chip.tiled:
         blocks = cost.decode_blocks(
-            batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits")
+            batch, kv_heads, key_count, DECODE_CHUNK, chip.practice("decode_splits")
         )
         parts["cores"] = cost.decode_core_time(
             blocks,
@@ -440,7 +448,7 @@ def _decode_attention_kernel(
         rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
         matrix = cost.latent_product_time(
             cost.all_heads(batch, kv_heads),
-            keys,
+            key_count,
             cost.padded_heads(group, HEAD_TILE),
             width,
             width,
@@ -461,7 +469,7 @@ def _latent_decode(
     form: Computed,
     library: KernelLibrary,
     batch: Quantity,
-    keys: Quantity,
+    key_count: Quantity,
     heads: Quantity,
     latent: Quantity,
     rotary: Quantity,
@@ -475,13 +483,13 @@ def _latent_decode(
     if not chip.tiled:
         raise DataError("latent attention: timed on chips of many small cores only")
     numbers, size = latent + rotary, element_size(FORMATS[form.stored].bits)
-    bytes_moved = attention_bytes(batch, keys, numbers, size)
-    rows = cost.padded_heads(heads, HEAD_TILE)
-    flops = attention_flops(batch, keys, heads, numbers, latent)
+    bytes_moved = attention_bytes(batch, key_count, numbers, size)
+    head_rows = cost.padded_heads(heads, HEAD_TILE)
+    flops = attention_flops(batch, key_count, heads, numbers, latent)
     rate = chip.rate(form.peak, f"latent_efficiency_{form.efficiency}")
-    blocks = cost.latent_blocks(batch, keys, chip.practice("latent_chunk"), chip.part("cores"))
+    blocks = cost.latent_blocks(batch, key_count, chip.practice("latent_chunk"), chip.part("cores"))
     cores = cost.shared_by_cores(blocks, chip.part("cores"))
-    computing = cost.latent_product_time(batch, keys, rows, numbers, latent, rate)
+    computing = cost.latent_product_time(batch, key_count, head_rows, numbers, latent, rate)
     loading = cost.block_load_time(bytes_moved, blocks, cores, chip.load("core_load"))
     busiest_core_time = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
     memory = stream_time(bytes_moved, chip.bandwidth("stream_efficiency"))

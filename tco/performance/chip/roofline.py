@@ -368,8 +368,8 @@ def _attention_terms(a: Attention, layers: int, context: Quantity) -> list[Quant
     indexer.
     """
     terms = [
-        attention_flops(1, keys, layers * a.heads, a.qk_dim, a.v_dim)
-        for keys in _keys_met(a, context)
+        attention_flops(1, key_count, layers * a.heads, a.qk_dim, a.v_dim)
+        for key_count in _keys_met(a, context)
     ]
     if a.top_tokens:  # the indexer scores every entry to choose the best
         entries = entries_of(a, context)

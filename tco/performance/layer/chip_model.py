@@ -186,17 +186,17 @@ class Machine(NamedTuple):
     # does
     asked_size: Quantity | None = None
 
-    def counted(self, name: str) -> Any:
+    def counted(self, parameter_name: str) -> Any:
         """Return a count or a share that all passes through a layer have in common."""
-        return self.values[f"performance.{LAYER}.{name}"]
+        return self.values[f"performance.{LAYER}.{parameter_name}"]
 
-    def shared(self, name: str) -> Any:
+    def shared(self, parameter_name: str) -> Any:
         """Return a parameter that all engines share."""
-        return self.values[f"performance.{ENGINES}.{name}"]
+        return self.values[f"performance.{ENGINES}.{parameter_name}"]
 
-    def habit(self, name: str) -> Any:
+    def habit(self, parameter_name: str) -> Any:
         """Return a parameter of the engine."""
-        return self.values[f"performance.{self.engine}.{name}"]
+        return self.values[f"performance.{self.engine}.{parameter_name}"]
 
     def within_power(self, size: Any, time: Any, flops: Quantity, bytes_moved: Any) -> Any:
         """Return the time of matrix products under the power limit, in seconds.
@@ -242,7 +242,7 @@ class Stored(NamedTuple):
 def machine(
     chip: str,
     links: Links,
-    values: Readable,
+    input_values: Readable,
     family: str,
     stored: Stored,
     traits: Traits,
@@ -256,7 +256,7 @@ def machine(
     Args:
         chip: Id of the chip.
         links: Rates and latencies of the fabric and the network.
-        values: Values by input path.
+        input_values: Values by input path.
         family: Family whose kernels the chip shares.
         stored: Formats of the weights, the caches and the products of attention.
         traits: Traits of the chip that decide the timing of kernels.
@@ -277,50 +277,54 @@ def machine(
         f"performance.{LAYER}",
     )
     # first: the others follow it where nobody gives them
-    dense = computed_on(values, chip, stored.dense, "workload.precision")
+    dense = computed_on(input_values, chip, stored.dense, "workload.precision")
     formats = (
-        computed_on(values, chip, stored.attention, "workload.attention_format"),
+        computed_on(input_values, chip, stored.attention, "workload.attention_format"),
         dense,
-        computed_on(values, chip, stored.experts, "workload.expert_format"),
+        computed_on(input_values, chip, stored.experts, "workload.expert_format"),
     )
     if stored.cache not in FORMATS:
         raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
-    core = computed_on(values, chip, stored.core, "workload.attention_core_format")
-    wide = computed_on(values, chip, "bf16", "workload.precision")
-    kernels = kernels_on(values, chip, family, traits, reach)
+    core = computed_on(input_values, chip, stored.core, "workload.attention_core_format")
+    wide = computed_on(input_values, chip, "bf16", "workload.precision")
+    kernels = kernels_on(input_values, chip, family, traits, reach)
     permutes = _permutes_of(
-        values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes")
+        input_values, chip, traits, reach.of(input_values, f"performance.{fused_by}.expert_passes")
     )
-    elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
+    elementwise = reach.of(input_values, f"performance.{fused_by}.elementwise_traffic")
     weights = plain_weight_format(stored.experts)
     # than the blocks of matrix units
     has_other_blocks = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
     whole_expert_format = (
-        "whole" if has_other_blocks and values.exists(f"{part}.takes_block_scales") else weights
+        "whole"
+        if has_other_blocks and input_values.exists(f"{part}.takes_block_scales")
+        else weights
     )
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = (
-        repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"])
+        repeated(input_values[f"{part}.dma_start"], input_values[f"{prior}.expert_reads"])
         if traits.fed
         else None
     )
     release: Quantity | None = None
     waits = [
-        reach.of(values, path)
+        reach.of(input_values, path)
         for path in (
             f"{prior}.launch_time",
             f"{engine_path}.host_time",
-            *(f"{prior}.{name}" for name in WAITS),
+            *(f"{prior}.{wait_name}" for wait_name in WAITS),
         )
     ]
     if expert is not None and reach.gap is not None:
         # the best exposes one transfer
-        expert = reached_time(expert, values[f"{part}.dma_start"], reach.gap)
+        expert = reached_time(expert, input_values[f"{part}.dma_start"], reach.gap)
     if reach.months is not None:
         months = reach.months
-        if (began := values.unless_zero(f"{prior}.port_began")) is not None:
-            months = port_age(months, values[f"{part}.released"], began)
-        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
+        if (began := input_values.unless_zero(f"{prior}.port_began")) is not None:
+            months = port_age(months, input_values[f"{part}.released"], began)
+        age = maturity(
+            input_values[f"{prior}.port_overhead"], input_values[f"{prior}.port_decline"], months
+        )
         age = age if reach.gap is None else age_left(age, reach.gap)
         waits = [times_as_long(wait, age) for wait in waits]
         expert = None if expert is None else times_as_long(expert, age)
@@ -330,12 +334,12 @@ def machine(
                 for latency in links.latencies
             )
         )
-        if (gain := values.unless_zero(f"{engine_path}.release_gain")) is not None:
+        if (gain := input_values.unless_zero(f"{engine_path}.release_gain")) is not None:
             release = older_release(
                 gain,
                 months_before(
-                    values[f"performance.{ENGINES}.grown_up"],
-                    values[f"{part}.released"],
+                    input_values[f"performance.{ENGINES}.grown_up"],
+                    input_values[f"{part}.released"],
                     reach.months,
                 ),
             )
@@ -344,10 +348,10 @@ def machine(
             release = untuned_release(
                 so_far,
                 reach.months,
-                values[f"{part}.released"],
+                input_values[f"{part}.released"],
                 untuned_period.since,
                 untuned_period.until,
-                values[untuned_period.factor],
+                input_values[untuned_period.factor],
             )
         if release is not None and reach.gap is not None:
             release = age_left(release, reach.gap)
@@ -362,7 +366,7 @@ def machine(
         row_bandwidth=kernels.bandwidth("row_efficiency"),
         exponentials=_exponentials_of(kernels),
         memory=usable_memory(
-            values[f"{part}.hbm_capacity"], values[f"{engine_path}.memory_reserve"]
+            input_values[f"{part}.hbm_capacity"], input_values[f"{engine_path}.memory_reserve"]
         ),
         activation_size=element_size(WIDE),
         cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
@@ -370,24 +374,24 @@ def machine(
         elementwise=elementwise,
         expert_gates=elementwise,
         permutes=permutes,
-        imbalance=values[f"{shared}.expert_imbalance"],
+        imbalance=input_values[f"{shared}.expert_imbalance"],
         unexplained=unexplained,
         links=links,
-        values=values,
+        values=input_values,
         engine=engine,
         attention_size=element_size(FORMATS[stored.attention].bits),
         expert_size=element_size(FORMATS[stored.experts].bits),
         dispatch_size=element_size(wire),
         overhead=waits[1],
         waits=dict(zip(WAITS, waits[2:], strict=True)),
-        expert_factor=reach.of(values, f"{engine_path}.expert_factor_{weights}"),
-        whole_factor=reach.of(values, f"{engine_path}.expert_factor_{whole_expert_format}"),
-        bucket=values[f"{engine_path}.prompt_bucket"]
-        if values.decided(operator.gt, f"{engine_path}.prompt_bucket", rest=(1,))
+        expert_factor=reach.of(input_values, f"{engine_path}.expert_factor_{weights}"),
+        whole_factor=reach.of(input_values, f"{engine_path}.expert_factor_{whole_expert_format}"),
+        bucket=input_values[f"{engine_path}.prompt_bucket"]
+        if input_values.decided(operator.gt, f"{engine_path}.prompt_bucket", rest=(1,))
         else None,
         expert_start=expert,
         release=release,
-        exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
+        exchange_overlap=input_values.unless_zero(f"{prior}.exchange_overlap"),
         known=known_of(links, *waits[2:]),
     )
 
@@ -398,9 +402,9 @@ def _exponentials_of(kernels: Chip) -> Quantity:
     )
 
 
-def _permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Quantity:
+def _permutes_of(input_values: Readable, chip: str, traits: Traits, passes: Any) -> Quantity:
     return (
-        permute_passes(passes, values[f"parts.{chip}.dereferences"])
+        permute_passes(passes, input_values[f"parts.{chip}.dereferences"])
         if traits.dereferencing
         else passes
     )
@@ -419,12 +423,14 @@ def model_format_notes(machine: Machine) -> list[str]:
     A note names the stored format, the format of the computation and the parts of the model.
     """
     parts: dict[Computed, list[str]] = {}
-    for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
+    for part_name, form in zip(
+        ("attention", "dense parts", "experts"), machine.formats, strict=True
+    ):
         if not form.is_native:
-            parts.setdefault(form, []).append(name)
+            parts.setdefault(form, []).append(part_name)
     format_notes = []
-    for form, names in parts.items():
-        which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
+    for form, part_names in parts.items():
+        which = "" if len(part_names) == len(machine.formats) else f" ({' and '.join(part_names)})"
         how = ", unpacked by the vector units" if form.unpacked else ""
         format_notes.append(
             f"{machine.chip} does not compute {form.stored}{which}: computed as "
@@ -454,11 +460,11 @@ class Passes(NamedTuple):
     backward: Passed
 
 
-def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
+def passes_of(input_values: Structured, chip: str, forward: str, backward: str) -> Passes:
     """Return the computed formats of the forward and backward pass.
 
     Args:
-        values: Values by input path.
+        input_values: Values by input path.
         chip: Id of the chip.
         forward: Format of activations and weights in the forward pass.
         backward: Format of the products that make gradients.
@@ -468,10 +474,15 @@ def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Pas
 
     """
     named = {"workload.precision": forward, "workload.backward_precision": backward}
-    return Passes(*(_pass_format(values, chip, name, path) for path, name in named.items()))
+    return Passes(
+        *(
+            _pass_format(input_values, chip, format_name, path)
+            for path, format_name in named.items()
+        )
+    )
 
 
-def _pass_format(values: Structured, chip: str, requested_format: str, where: str) -> Passed:
+def _pass_format(input_values: Structured, chip: str, requested_format: str, where: str) -> Passed:
     """Return the format in which a chip computes `requested_format`.
 
     A chip without units for `requested_format` converts it to the next wider format that it has.
@@ -479,7 +490,7 @@ def _pass_format(values: Structured, chip: str, requested_format: str, where: st
     """
     if requested_format not in TRAINED:
         raise unknown("precision", requested_format, TRAINED, where)
-    computed_format = computed_on(values, chip, requested_format, where)
+    computed_format = computed_on(input_values, chip, requested_format, where)
     if not computed_format.unpacked:
         return Passed(requested_format, computed_format)
     return Passed(
@@ -502,7 +513,7 @@ class KernelComposition(NamedTuple):
 def trainer(
     chip: str,
     family: str,
-    values: Readable,
+    input_values: Readable,
     pass_formats: Passes,
     links: Links,
     traits: Traits,
@@ -515,7 +526,7 @@ def trainer(
     Args:
         chip: Id of the chip.
         family: Family whose kernels the chip shares.
-        values: Values by input path.
+        input_values: Values by input path.
         pass_formats: Number formats of the forward and backward pass.
         links: Rates and latencies of the fabric and the network.
         traits: Traits of the chip that decide the timing of kernels.
@@ -524,7 +535,7 @@ def trainer(
         reach: Maturity of the software at a date.
 
     """
-    kernels = kernels_on(values, chip, family, traits, reach)
+    kernels = kernels_on(input_values, chip, family, traits, reach)
     forms = (pass_formats.forward.form, pass_formats.forward.form, pass_formats.forward.form)
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
     back = {
@@ -542,20 +553,22 @@ def trainer(
         row_bandwidth=kernels.bandwidth("row_efficiency"),
         exponentials=_exponentials_of(kernels),
         memory=usable_memory(
-            kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]
+            kernels.part("hbm_capacity"), input_values[f"performance.training.{reserve}"]
         ),
         activation_size=element_size(WIDE),
         cache_size=element_size(WIDE),
         launch=kernels.practice("launch_time"),
-        elementwise=values["performance.training.elementwise_traffic"],
-        expert_gates=values[f"performance.{LAYER}.elementwise_traffic"],
-        permutes=_permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"])
+        elementwise=input_values["performance.training.elementwise_traffic"],
+        expert_gates=input_values[f"performance.{LAYER}.elementwise_traffic"],
+        permutes=_permutes_of(
+            input_values, chip, traits, input_values[f"performance.{LAYER}.expert_passes"]
+        )
         if programs.permutes
         else 0.0,
-        imbalance=values[f"performance.{LAYER}.expert_imbalance"],
+        imbalance=input_values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=unexplained,
         links=links,
-        values=values,
+        values=input_values,
         known=known_of(links),
         gradient_form=pass_formats.backward.form,
         gradients=(*[back[pass_formats.backward.form]] * len(forms), back[WIDE_FORM]),

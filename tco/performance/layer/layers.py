@@ -110,35 +110,35 @@ def attention(layer_pass: Pass, layers: int, a: Attention) -> None:
     )
     layer_pass.elementwise(layers * width * ROTARY_PASSES)
     kinds = layer_pass.kinds
-    keys = keys_attended(a, kinds.keys)
+    query_keys = keys_attended(a, kinds.keys)
     if _splits_context(layer_pass):
-        keys = per_rank(keys, kinds.context_parallel)
-    read = scanned = keys
+        query_keys = per_rank(query_keys, kinds.context_parallel)
+    read = scanned = query_keys
     if not kinds.decode:
         prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
         read, scanned = keys_held(a, prompt), entries_of(a, prompt)
-    _attention_core(layer_pass, kinds, layers, a, keys, read)
+    _attention_core(layer_pass, kinds, layers, a, query_keys, read)
     if a.index_heads:
         _index_keys(layer_pass, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
     if _splits_context(layer_pass):
         _join_context(layer_pass, layers, a)
 
 
-def keys_attended(a: Attention, keys: Quantity) -> Quantity:
+def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
     """Return the keys a query attends to among some: those in its window, the best of an indexer,
     or entries that stand for several each.
     """
     if a.compression:
-        entries = entries_of(a, keys)
+        entries = entries_of(a, context_keys)
         return total(
             "keys",
             [
                 attended_keys(entries, a.top_tokens) if a.top_tokens else entries,
-                attended_keys(keys, a.window),
+                attended_keys(context_keys, a.window),
             ],
         )
     reach = min(filter(None, (a.window, a.top_tokens)), default=0)
-    return attended_keys(keys, reach) if reach else keys
+    return attended_keys(context_keys, reach) if reach else context_keys
 
 
 def keys_held(a: Attention, prompt: Quantity) -> Quantity:
@@ -180,7 +180,7 @@ def _index_keys(
 
 
 def _attention_core(
-    layer_pass: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Quantity
+    layer_pass: Pass, shape: PassShape, layers: int, a: Attention, query_keys: Any, read: Quantity
 ) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache;
     `shape` has a plan of each kind.
@@ -189,10 +189,10 @@ def _attention_core(
     with scope(ATTENTION_CORE):
         wide, cached = _core_widths(shape, a)
         heads = np.ceil(a.heads / shape.tensor_parallel)
-        scores = attention_scores(shape.tokens, keys, heads)
+        scores = attention_scores(shape.tokens, query_keys, heads)
         rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
         bytes_moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
-        flops = attention_flops(shape.tokens, keys, heads, wide, 0)
+        flops = attention_flops(shape.tokens, query_keys, heads, wide, 0)
         softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
         computing = kernel.flash_core_time(
             kernel.score_product_time(scores, wide, 0, rate),
@@ -209,7 +209,7 @@ def _attention_core(
                 blocks = kernel.decode_blocks(
                     shape.sequences,
                     groups,
-                    keys,
+                    query_keys,
                     machine.counted("decode_chunk"),
                     chip.practice("decode_splits"),
                 )
@@ -413,27 +413,27 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
         for size in (machine.dispatch_size, machine.activation_size)
     ]
     times = [
-        layer_pass.took(name, group, rank_tokens, Tokens(1.0, token, f.active))
-        for name, token in zip(EXCHANGES, tokens, strict=True)
+        layer_pass.took(exchange_name, group, rank_tokens, Tokens(1.0, token, f.active))
+        for exchange_name, token in zip(EXCHANGES, tokens, strict=True)
     ]
     gather_times = [
-        layer_pass.took(name, group, scattered_bytes(rank_tokens, ranks, token, 1.0))
-        for name, token in zip(GATHERED, tokens, strict=True)
+        layer_pass.took(gather_name, group, scattered_bytes(rank_tokens, ranks, token, 1.0))
+        for gather_name, token in zip(GATHERED, tokens, strict=True)
     ]
     both = [
-        total(name, [time for time, _ in exchange_times])
-        for name, exchange_times in (("sent", times), ("gathered", gather_times))
+        total(direction_name, [time for time, _ in exchange_times])
+        for direction_name, exchange_times in (("sent", times), ("gathered", gather_times))
     ]
-    for name, token, (time, links), (gathered, _) in zip(
+    for exchange_name, token, (time, links), (gathered, _) in zip(
         EXCHANGES, tokens, times, gather_times, strict=True
     ):
-        with scope(name):
+        with scope(exchange_name):
             waiting = only_if_shared(
                 layer_pass.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks),
                 layer_pass.groups,
             )
             layer_pass.collective(
-                name,
+                exchange_name,
                 layers,
                 waiting,
                 scattered_bytes(rank_tokens, f.active, token, 1.0),

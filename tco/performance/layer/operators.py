@@ -62,9 +62,9 @@ class Products(NamedTuple):
     found: Product  # a product in every entry of its fields
     first: int = 0  # entry
 
-    def product_field(self, name: str) -> Any:
+    def product_field(self, field_name: str) -> Any:
         """Return a field of all its products."""
-        return getattr(self.found, name)[self.first : self.first + len(self.sides)]
+        return getattr(self.found, field_name)[self.first : self.first + len(self.sides)]
 
 
 class OperatorWork(NamedTuple):
@@ -149,8 +149,8 @@ class PassShape(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _first_and_back(*axes: bytes) -> tuple[AnyArray, AnyArray]:
-    rows = np.column_stack([np.frombuffer(axis) for axis in axes])
-    _, first, back = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    plan_rows = np.column_stack([np.frombuffer(axis) for axis in axes])
+    _, first, back = np.unique(plan_rows, axis=0, return_index=True, return_inverse=True)
     return first, back.ravel()
 
 
@@ -177,17 +177,25 @@ class Kinds:
                 self.first, self.back = first, back
 
     @staticmethod
-    def differs(value: Any) -> bool:
+    def differs(plan_value: Any) -> bool:
         """Say whether a value is one for each plan of a search."""
-        return isinstance(value, np.ndarray) and value.ndim == 2 and len(value) > 1
+        return isinstance(plan_value, np.ndarray) and plan_value.ndim == 2 and len(plan_value) > 1
 
-    def one_each(self, value: Any) -> Any:
+    def one_each(self, plan_value: Any) -> Any:
         """Return a value of every plan for one plan of each kind."""
-        return value[self.first] if self.first is not None and self.differs(value) else value
+        return (
+            plan_value[self.first]
+            if self.first is not None and self.differs(plan_value)
+            else plan_value
+        )
 
-    def for_all(self, value: Any) -> Any:
+    def for_all(self, plan_value: Any) -> Any:
         """Return a value of one plan of each kind for every plan."""
-        return value[self.back] if self.first is not None and self.differs(value) else value
+        return (
+            plan_value[self.back]
+            if self.first is not None and self.differs(plan_value)
+            else plan_value
+        )
 
 
 def _plan_batch_count(shape: PassShape) -> int:
@@ -199,8 +207,8 @@ def _plan_batch_count(shape: PassShape) -> int:
     return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
 
 
-def _recorded_by_row(value: Quantity) -> bool:
-    return not isinstance(value, np.ndarray) and np.ndim(untraced_value(value)) > 0
+def _recorded_by_row(work_value: Quantity) -> bool:
+    return not isinstance(work_value, np.ndarray) and np.ndim(untraced_value(work_value)) > 0
 
 
 FEW = 2**10  # plans and batches that cost less than to tell their kinds
@@ -209,7 +217,7 @@ WAITING = Operator("", 0.0)  # stands where products wait
 
 
 def waited_for(
-    time: Quantity, waits: JsonMapping, name: str, ranks: Quantity, world: Quantity
+    time: Quantity, waits: JsonMapping, wait_name: str, ranks: Quantity, world: Quantity
 ) -> Quantity:
     """Return the time of a collective with its waits, in s.
 
@@ -218,13 +226,13 @@ def waited_for(
     Args:
         time: Time of the collective without the wait, s.
         waits: Waits by name, s, with `network_wait` for ranks beyond the world.
-        name: Name of the wait between two ranks.
+        wait_name: Name of the wait between two ranks.
         ranks: Ranks of the collective.
         world: Chips of the world.
 
     """
     beyond = ranks > world
-    time = total("until_the_last", [time, rank_wait(waits[name], ranks)])
+    time = total("until_the_last", [time, rank_wait(waits[wait_name], ranks)])
     return wait_beyond(time, waits["network_wait"], 1.0 * beyond) if somewhere(beyond) else time
 
 
@@ -256,7 +264,7 @@ class Pass:
             (shape.tokens, shape.keys, shape.sequences, shape.read),
         )
         has_kinds = _plan_batch_count(shape) > FEW and not any(
-            _recorded_by_row(value) for value in work
+            _recorded_by_row(work_value) for work_value in work
         )
         # to all but experts and collectives
         self.alike = Kinds(axes, work) if has_kinds else NO_KINDS
@@ -288,7 +296,7 @@ class Pass:
 
     def products(
         self,
-        name: str,
+        operator_name: str,
         layers: Quantity,
         sides: Collection[Side],
         tokens: Quantity,
@@ -298,14 +306,14 @@ class Pass:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note
         what of their activations is cast.
         """
-        rows, one_each = self.alike.one_each(tokens), self.alike.one_each
+        token_rows, one_each = self.alike.one_each(tokens), self.alike.one_each
         if self.casts(operand_index):
             self.cast.setdefault(operand_index, []).extend(layers * inner for inner, _ in sides)
-        with scope(name):
+        with scope(operator_name):
             started = self.count(kernels, layers) if kernels else 0
-        several = [Sides(rows, one_each(outer), one_each(inner)) for inner, outer in sides]
+        several = [Sides(token_rows, one_each(outer), one_each(inner)) for inner, outer in sides]
         self.waiting.append(
-            Weights(len(self.operators), name, layers, several, operand_index, started)
+            Weights(len(self.operators), operator_name, layers, several, operand_index, started)
         )
         self.operators.append(WAITING)
 
@@ -362,7 +370,7 @@ class Pass:
 
     def grouped(
         self,
-        name: str,
+        operator_name: str,
         layers: Quantity,
         sides: Collection[Side],
         tokens: Quantity,
@@ -376,7 +384,7 @@ class Pass:
             self.kernels.append(layer_kernels(reached, layers * len(sides)))
         timed_products = experts_products(machine, several, reached, machine.operands[EXPERTS])
         layer_time, flops, bytes_moved = (
-            total(name, field)
+            total(operator_name, field)
             for field in (timed_products.time, timed_products.flops, timed_products.bytes)
         )
         layer_time = machine.within_power(
@@ -392,12 +400,12 @@ class Pass:
             )
         taken = Products(EXPERTS, several, reached, timed_products)
         self.operators.append(
-            self.summed(name, layers, layer_time, flops, bytes_moved, taken, started)
+            self.summed(operator_name, layers, layer_time, flops, bytes_moved, taken, started)
         )
 
     def summed(
         self,
-        name: str,
+        operator_name: str,
         layers: Quantity,
         layer_time: Any,
         flops: Quantity,
@@ -408,7 +416,7 @@ class Pass:
         """Return the operator of several products that take some time a layer."""
         product_operands = self.machine.operands[taken.place]
         return Operator(
-            name,
+            operator_name,
             repeated(layer_time, layers),
             layers,
             flops,
@@ -446,7 +454,7 @@ class Pass:
 
     def core(
         self,
-        name: str,
+        operator_name: str,
         layers: Quantity,
         time: Quantity,
         flops: Quantity,
@@ -456,18 +464,24 @@ class Pass:
         """Add an operator whose time is known."""
         time = repeated(time, layers)
         self.operators.append(
-            Operator(name, time, layers, flops, bytes_moved, rate, self.machine.bandwidth)
+            Operator(operator_name, time, layers, flops, bytes_moved, rate, self.machine.bandwidth)
         )
 
     def stream(
-        self, name: str, layers: Quantity, bytes_moved: Quantity, bandwidth: Quantity | None = None
+        self,
+        operator_name: str,
+        layers: Quantity,
+        bytes_moved: Quantity,
+        bandwidth: Quantity | None = None,
     ) -> None:
         """Add elementwise kernels, which only move data, at the bandwidth of rows unless given."""
         machine = self.machine
         rate = machine.row_bandwidth if bandwidth is None else bandwidth
         time = repeated(stream_time(bytes_moved, rate), layers)
         self.operators.append(
-            Operator(name, time, layers, 0.0, bytes_moved, machine.operands[HEAD].rate, rate)
+            Operator(
+                operator_name, time, layers, 0.0, bytes_moved, machine.operands[HEAD].rate, rate
+            )
         )
 
     def elementwise(self, numbers: Quantity) -> None:
@@ -483,13 +497,13 @@ class Pass:
             self.model.hidden if self.shape.split is None else self.model.hidden / self.shape.split
         )
 
-    def finish(self, name: str = "elementwise") -> None:
+    def finish(self, operator_name: str = "elementwise") -> None:
         """Add what all layers have in common: products, elementwise kernels, casts, and the gaps
         before the kernels counted so far.
         """
         machine, tokens = self.machine, self.shape.tokens
         self.take_products()
-        with scope(name):
+        with scope(operator_name):
             traffic_terms = [
                 elementwise_bytes(
                     tokens,
@@ -502,18 +516,20 @@ class Pass:
                 self.cast_bytes(operand_index, tokens, sum(numbers))
                 for operand_index, numbers in self.cast.items()
             ]
-            self.stream(name, 1, total("elementwise", traffic_terms))
+            self.stream(operator_name, 1, total("elementwise", traffic_terms))
         with scope(LAUNCHES):
             time = repeated(machine.launch, total("kernels", self.kernels))
             self.operators.append(waiting_operator(machine, LAUNCHES, time))
 
     def collective(
-        self, name: str, layers: Quantity, time: Quantity, size: Quantity, rate: Quantity
+        self, operator_name: str, layers: Quantity, time: Quantity, size: Quantity, rate: Quantity
     ) -> None:
         """Add a collective that moves `size` bytes a chip."""
         latency = self.machine.links.latencies.start
         self.operators.append(
-            Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True)
+            Operator(
+                operator_name, repeated(time, layers), layers, None, size, None, rate, latency, True
+            )
         )
 
     def took(
@@ -549,33 +565,39 @@ class Pass:
 
         return collective_cache.of(("time", operation), (*rests, amount), taken) or taken()
 
-    def waited(self, time: Quantity, name: str, ranks: Quantity) -> Quantity:
+    def waited(self, time: Quantity, wait_name: str, ranks: Quantity) -> Quantity:
         """Return the time of a collective with what its ranks wait for each other, and longer where
         they reach beyond their world.
         """
         machine = self.machine
 
         def until_the_last(time: Quantity) -> Quantity:
-            return waited_for(time, machine.waits, name, ranks, machine.links.world)
+            return waited_for(time, machine.waits, wait_name, ranks, machine.links.world)
 
-        wait_time = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
+        wait_time = machine.known.of((wait_name,), (ranks,), lambda: until_the_last(0.0))
         return (
             until_the_last(time)
             if wait_time is None
             else total("until_the_last", [time, wait_time])
         )
 
-    def gather(self, name: str, layers: Quantity, group: RankGroup, size: Quantity) -> None:
+    def gather(
+        self, operator_name: str, layers: Quantity, group: RankGroup, size: Quantity
+    ) -> None:
         """Add an all-gather of `size` bytes over some chips."""
         time, links = self.took("all-gather", group, size)
         waited = self.waited(time, "collective_wait", group.ranks)
-        self.collective(name, layers, only_if_shared(waited, group.ranks), size, links.inside)
+        self.collective(
+            operator_name, layers, only_if_shared(waited, group.ranks), size, links.inside
+        )
 
 
-def waiting_operator(machine: Machine, name: str, time: Quantity) -> Operator:
+def waiting_operator(machine: Machine, operator_name: str, time: Quantity) -> Operator:
     """Return an operator in which a chip computes and moves nothing."""
     rate = machine.operands[HEAD].rate
-    return Operator(name, time, compute_rate=rate, bandwidth=machine.bandwidth, latency=time)
+    return Operator(
+        operator_name, time, compute_rate=rate, bandwidth=machine.bandwidth, latency=time
+    )
 
 
 @formula(unit="FLOP", source="scaling-book")
@@ -602,8 +624,11 @@ def experts_products(
         product(expert_operands, sides.rows, sides.columns, sides.inner) for sides in several
     ]
     time, computing, moving = (
-        [repeated(getattr(single_product, name), groups) for single_product in single_products]
-        for name in ("time", "computing", "moving")
+        [
+            repeated(getattr(single_product, product_field), groups)
+            for single_product in single_products
+        ]
+        for product_field in ("time", "computing", "moving")
     )
     flops, bytes_moved = (
         [group_work(single_product.flops, groups) for single_product in single_products],

@@ -61,14 +61,14 @@ class Engine(NamedTuple):
         group_sequences = -(-sequences // self.groups)
         return self.base[group_sequences] + self.slope[group_sequences] * cached / sequences
 
-    def pass_time(self, tokens: float, keys: float, sequences: int, cached: float) -> float:
+    def pass_time(self, tokens: float, prior_keys: float, sequences: int, cached: float) -> float:
         """Return the time of an iteration whose groups read some tokens each, with keys before
         each, beside sequences that decode.
         """
         group_sequences = -(-sequences // self.groups)
         pass_index = min(int((tokens + group_sequences) / QUANTUM + 0.999), len(self.passes) - 1)
         decode_time = self.slope[group_sequences] * cached / sequences if sequences else 0.0
-        return self.passes[pass_index] + self.keys[pass_index] * keys + decode_time
+        return self.passes[pass_index] + self.keys[pass_index] * prior_keys + decode_time
 
 
 def lines(
@@ -110,8 +110,8 @@ def engine_for_plan(
 
     """
 
-    def habit(name: str) -> float:
-        return float(untraced_value(machine.habit(name)))
+    def habit(habit_name: str) -> float:
+        return float(untraced_value(machine.habit(habit_name)))
 
     def step_times(length: float) -> AnyArray:
         decoded = request._replace(prompt=length, answer=0.0, cache_hit=None)

@@ -329,8 +329,8 @@ class Search:
 
         Each engine reads, decodes or does both, as `does` says.
         """
-        key = pool.plan, engines, does
-        if key not in self.known:
+        times_key = pool.plan, engines, does
+        if times_key not in self.known:
             engine, engine_rate = pool.build(), self.rate / engines
             count = self.count + (
                 min(int(FILLING * engine_rate * self.answer * pool.quickest), MOST)
@@ -358,14 +358,14 @@ class Search:
             first, last, answer = (
                 served_field[steady] for served_field in (served.first, served.last, served.answer)
             )
-            self.known[key] = Times(
+            self.known[times_key] = Times(
                 first,
                 last,
                 answer,
                 float(served.found[steady].sum() / requests.prompt[steady].sum()),
                 is_growing(first),
             )
-        return self.known[key]
+        return self.known[times_key]
 
     def joined(self, decoding: Times, reading: Times | None) -> dict[str, FloatArray]:
         """Return TTFT, TPOT and end-to-end time of requests, in seconds.
@@ -439,10 +439,11 @@ class Search:
         the promises.
         """
         limit = {
-            name: min(
-                (promise.limit for promise in promises if promise.metric == name), default=np.inf
+            metric_name: min(
+                (promise.limit for promise in promises if promise.metric == metric_name),
+                default=np.inf,
             )
-            for name in ("ttft", "tpot", "e2e")
+            for metric_name in ("ttft", "tpot", "e2e")
         }
         readers = sorted(
             (reader for reader in self.readers if reader.quickest <= limit["ttft"]),

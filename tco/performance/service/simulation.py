@@ -283,10 +283,10 @@ class EngineRun:
         engine, finished = self.engine, []
         decoding_sequences = len(self.running) if engine.mixed else 0
         quota = left = max(engine.budget * engine.groups - decoding_sequences, 1.0)
-        longest = keys = 0.0
+        longest = key_total = 0.0
         for prompt in self.waiting:
             part = min(prompt[1], left, engine.budget)
-            longest, keys = max(longest, part), keys + part * (prompt[2] + part / 2)
+            longest, key_total = max(longest, part), key_total + part * (prompt[2] + part / 2)
             left -= part
             prompt[1] -= part
             prompt[2] += part
@@ -297,7 +297,7 @@ class EngineRun:
         tokens = quota - left
         cached = self.cached if decoding_sequences else 0.0
         time = engine.pass_time(
-            max(tokens / engine.groups, longest), keys / tokens, decoding_sequences, cached
+            max(tokens / engine.groups, longest), key_total / tokens, decoding_sequences, cached
         )
         self.pass_by(time, 1.0 if decoding_sequences else 0.0)
         if not finished:

@@ -66,11 +66,11 @@ PROMISED = {
 }
 
 
-def promise_of(text: str) -> Promise:
+def promise_of(promise_text: str) -> Promise:
     """Read a promise, as `ttft p99 <= 2 s`.
 
     Args:
-        text: Metric, percentile and limit; a limit with its unit of time.
+        promise_text: Metric, percentile and limit; a limit with its unit of time.
 
     Returns:
         Promise with the quantile from 0 to 1 and the limit in s.
@@ -79,19 +79,21 @@ def promise_of(text: str) -> Promise:
         DataError: The text is no promise, the metric is unknown, or a number is out of range.
 
     """
-    promise_match = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", text)
+    promise_match = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", promise_text)
     if promise_match is None:
         raise DataError(
-            f"promise {text!r}: expected METRIC pQUANTILE <= TIME, such as 'ttft p99 <= 2 s'"
+            f"promise {promise_text!r}: expected METRIC pQUANTILE <= TIME, such as 'ttft p99 <= 2 "
+            "s'"
         )
     metric, quantile = promise_match[1].lower(), float(promise_match[2]) / 100
     if metric not in PROMISED:
-        raise unknown("promise", metric, PROMISED, repr(text))
-    with located(f"promise {text!r}"):
+        raise unknown("promise", metric, PROMISED, repr(promise_text))
+    with located(f"promise {promise_text!r}"):
         limit = question_quantity(promise_match[3], "s")
     if not (0 < quantile < 1 and limit > 0):
         raise DataError(
-            f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero"
+            f"promise {promise_text!r}: expected a percentile between p0 and p100 and a time above "
+            "zero"
         )
     return Promise(metric, quantile, limit)
 
@@ -174,7 +176,7 @@ class Traffic(NamedTuple):
         prompt_draws, answer_draws = draws.standard_normal((2, count))
         share = 2 * np.sin(np.pi / 6 * self.values["correlation"])
         sides = prompt_draws, share * prompt_draws + np.sqrt(1 - share**2) * answer_draws
-        quantiles = np.array([self.values[name] for name in LENGTHS]).reshape(2, 3)
+        quantiles = np.array([self.values[length_name] for length_name in LENGTHS]).reshape(2, 3)
         prompt, answer = (
             np.rint(np.exp(np.interp(length_draws, *_knots(np.log(length_quantiles)))))
             for length_draws, length_quantiles in zip(sides, quantiles, strict=True)
@@ -249,28 +251,30 @@ def _knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _values_set(settings: Mapping[str, str], stated: Mapping[str, float]) -> dict[str, float]:
     """Return the values that are set by name; `stated` holds those of the document."""
     attributes = {
-        name: attribute for (group, name), attribute in input_attributes().items() if group == GROUP
+        input_name: attribute
+        for (group, input_name), attribute in input_attributes().items()
+        if group == GROUP
     }
-    values = {}
-    for key, text in settings.items():
-        name = key.removeprefix(f"{GROUP}.")
-        if name not in attributes:
+    set_values = {}
+    for setting_key, setting_text in settings.items():
+        input_name = setting_key.removeprefix(f"{GROUP}.")
+        if input_name not in attributes:
             raise unknown(
                 "input path",
-                key,
+                setting_key,
                 [f"{GROUP}.{attribute_name}" for attribute_name in attributes],
                 "--set",
             )
-        attribute = attributes[name]
+        attribute = attributes[input_name]
         setting = setting_input(
-            f"{GROUP}.{name}",
-            Given(text),
+            f"{GROUP}.{input_name}",
+            Given(setting_text),
             attribute.unit,
             (attribute.minimum, attribute.maximum),
-            partial(stated.get, name),
+            partial(stated.get, input_name),
         )
-        values[name] = setting.value
-    return values
+        set_values[input_name] = setting.value
+    return set_values
 
 
 def _shares_of(document: JsonMapping, path: Path, is_own: bool) -> dict[str, float]:
@@ -288,7 +292,9 @@ def _shares_of(document: JsonMapping, path: Path, is_own: bool) -> dict[str, flo
 
 def _promises_of(document: JsonMapping, path: Path, is_own: bool) -> tuple[Promise, ...]:
     texts = document.get("promises", [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(texts, list) or not all(
+        isinstance(promise_text, str) for promise_text in texts
+    ):
         raise DataError(f"{path}: promises: expected a list of texts, such as ['ttft p99 <= 2 s']")
     if is_own:
         with located(str(path)):
@@ -297,25 +303,28 @@ def _promises_of(document: JsonMapping, path: Path, is_own: bool) -> tuple[Promi
         return tuple(map(promise_of, texts))
 
 
-def _check_lengths(values: dict[str, float], path: Path) -> None:
+def _check_lengths(traffic_values: dict[str, float], path: Path) -> None:
     """Refuse quantiles of lengths that do not rise; stand-ins are put in order."""
     for side in ("input", "output"):
-        names = [f"{side}_p{quantile}" for quantile in (50, 90, 99)]
-        lengths = [values[name] for name in names]
+        length_names = [f"{side}_p{quantile}" for quantile in (50, 90, 99)]
+        lengths = [traffic_values[length_name] for length_name in length_names]
         if making.get():
-            values |= zip(names, sorted(lengths), strict=True)
+            traffic_values |= zip(length_names, sorted(lengths), strict=True)
         elif lengths != sorted(lengths):
             raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
 
 
 def load_traffic(
-    catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = ""
+    catalogue: Catalogue,
+    traffic_name: str,
+    settings: Mapping[str, str] | None = None,
+    part_of: str = "",
 ) -> Traffic:
     """Read traffic of the catalogue or of a file, with values set.
 
     Args:
         catalogue: Holds the traffic documents.
-        name: Id of a traffic document, or a TOML file.
+        traffic_name: Id of a traffic document, or a TOML file.
         settings: Values by input path, such as `traffic.requests_per_s`.
         part_of: File of the mix that the traffic is a part of; empty for no mix.
 
@@ -324,65 +333,71 @@ def load_traffic(
             a setting does not suit the traffic.
 
     """
-    if name.endswith(".toml") and is_there(Path(name)):
-        path, document = Path(name), read_toml(Path(name))
+    if traffic_name.endswith(".toml") and is_there(Path(traffic_name)):
+        path, document = Path(traffic_name), read_toml(Path(traffic_name))
         inputs = catalogue.stated_inputs(GROUP, path, document, GROUP)
     else:
-        path, document = catalogue.document(GROUP, name, GROUP)
-        inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
+        path, document = catalogue.document(GROUP, traffic_name, GROUP)
+        inputs = catalogue.document_inputs(GROUP, traffic_name, GROUP, GROUP)
     is_own = catalogue.is_overlay(path)
-    stated = {key.partition(".")[2]: cell.value for key, cell in inputs.items()}
+    stated = {input_path.partition(".")[2]: cell.value for input_path, cell in inputs.items()}
     stated |= _values_set(settings or {}, UNLESS_SAID | stated)
-    values = _with_defaults(path, stated)
+    traffic_values = _with_defaults(path, stated)
     shares = _shares_of(document, path, is_own)
     if shares and part_of:
-        raise DataError(f"{part_of}: shares: {name} is a mix itself; name its parts")
-    unsuited = [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]
+        raise DataError(f"{part_of}: shares: {traffic_name} is a mix itself; name its parts")
+    unsuited = [
+        setting_key
+        for setting_key in settings or {}
+        if setting_key.removeprefix(f"{GROUP}.") not in OF_A_MIX
+    ]
     if shares and unsuited:
         raise DataError(
-            f"--set {unsuited[0]}: {name} is a mix, whose parts say so; of it "
+            f"--set {unsuited[0]}: {traffic_name} is a mix, whose parts say so; of it "
             f"{' and '.join(OF_A_MIX)} may be set"
         )
     parts = tuple(
         (share, load_traffic(catalogue, part, part_of=str(path))) for part, share in shares.items()
     )
-    return _checked_traffic(name, path, document, values, parts, is_own)
+    return _checked_traffic(traffic_name, path, document, traffic_values, parts, is_own)
 
 
-def traffic_from_text(text: str, path: Path) -> Traffic:
+def traffic_from_text(document_text: str, path: Path) -> Traffic:
     """Read the text of a traffic document without parts, which a file is to hold.
 
     Args:
-        text: Document in TOML.
+        document_text: Document in TOML.
         path: The file, for errors.
 
     """
     import tomllib
 
-    document = tomllib.loads(text)
+    document = tomllib.loads(document_text)
     inputs = values_of(document, GROUP, path, True)
-    stated = {key.partition(".")[2]: cell.value for key, cell in inputs.items()}
+    stated = {input_path.partition(".")[2]: cell.value for input_path, cell in inputs.items()}
     return _checked_traffic(str(path), path, document, _with_defaults(path, stated))
 
 
 def _checked_traffic(
-    name: str,
+    traffic_name: str,
     path: Path,
     document: JsonMapping,
-    values: dict[str, float],
+    traffic_values: dict[str, float],
     parts: tuple[tuple[float, Traffic], ...] = (),
     is_own: bool = False,
 ) -> Traffic:
     """Return the traffic of a document, whose values are all there and rise where they must."""
     for needed in ("requests_per_s", *(() if parts else LENGTHS)):
-        if needed not in values:
+        if needed not in traffic_values:
             raise DataError(f"{path}: {needed} is missing")
     if not parts:
-        _check_lengths(values, path)
+        _check_lengths(traffic_values, path)
     # stand-ins of an answer that keeps values back have quantiles alone
     has_sample = not parts and not (is_own and making.get())
-    sample = stretched_sample(path, document, values) if has_sample else None
-    return Traffic(name, values, _promises_of(document, path, is_own), parts, sample)
+    sample = stretched_sample(path, document, traffic_values) if has_sample else None
+    return Traffic(
+        traffic_name, traffic_values, _promises_of(document, path, is_own), parts, sample
+    )
 
 
 def _with_defaults(path: Path, stated: Mapping[str, float]) -> dict[str, float]:
@@ -390,12 +405,13 @@ def _with_defaults(path: Path, stated: Mapping[str, float]) -> dict[str, float]:
 
     Without turns every prompt begins with what was read before.
     """
-    values = UNLESS_SAID | dict(stated)
-    if values["reuse"] and "turns" not in stated:
-        values["turns"] = np.inf
-    if values["reuse"] and values["turns"] <= 1 and not making.get():
+    traffic_values = UNLESS_SAID | dict(stated)
+    if traffic_values["reuse"] and "turns" not in stated:
+        traffic_values["turns"] = np.inf
+    if traffic_values["reuse"] and traffic_values["turns"] <= 1 and not making.get():
         raise DataError(
-            f"{path}: reuse is {values['reuse']:g}, but turns says that a session has one request, "
+            f"{path}: reuse is {traffic_values['reuse']:g}, but turns says that a session has one "
+            "request, "
             "which nothing comes before; expected turns above 1, or none where all prompts reuse"
         )
-    return values
+    return traffic_values

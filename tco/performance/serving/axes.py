@@ -88,11 +88,11 @@ def pass_communication_axes(
     ranks wait for each other.
     """
     plan_axes = []
-    for name, group in _serving_axis_groups(plan, links).items():
+    for axis_name, group in _serving_axis_groups(plan, links).items():
         parts = [
             operator
             for operator in pass_result.operators
-            if operator.name in COLLECTIVES[name] and float(operator.time) > 0
+            if operator.name in COLLECTIVES[axis_name] and float(operator.time) > 0
         ]
         if not parts:
             continue
@@ -100,12 +100,19 @@ def pass_communication_axes(
         hops = hops_between(links, group)
         time = sum(float(operator.time) for operator in parts)
         waiting = 0.0
-        if waits and name in WAITS:
-            once = float(waited_for(0.0, waits, WAITS[name], group.ranks, links.world))
+        if waits and axis_name in WAITS:
+            once = float(waited_for(0.0, waits, WAITS[axis_name], group.ranks, links.world))
             waiting = min(once * sum(float(operator.layers) for operator in parts), time)
         plan_axes.append(
             PlanAxis(
-                phase, name, int(group.ranks), int(group.domains), hops, bytes_moved, time, waiting
+                phase,
+                axis_name,
+                int(group.ranks),
+                int(group.domains),
+                hops,
+                bytes_moved,
+                time,
+                waiting,
             )
         )
     return plan_axes

@@ -90,15 +90,19 @@ def solved(
     rate = np.where(
         meets.any(axis=1), sizes[plan_indices, last] / chips / time[plan_indices, last], 0.0
     )
-    rows = np.flatnonzero((rate > 0) & (last < largest))
+    plan_rows = np.flatnonzero((rate > 0) & (last < largest))
     before, last, after = (
-        np.where(last > 0, last - 1, np.minimum(last + 2, largest))[rows],
-        last[rows],
-        last[rows] + 1,
+        np.where(last > 0, last - 1, np.minimum(last + 2, largest))[plan_rows],
+        last[plan_rows],
+        last[plan_rows] + 1,
     )
-    low, high, third_size = sizes[rows, last], sizes[rows, after], sizes[rows, before]
-    quick, slow = time[rows, last], time[rows, after]
-    less, more = memory[rows, last], memory[rows, after]
+    low, high, third_size = (
+        sizes[plan_rows, last],
+        sizes[plan_rows, after],
+        sizes[plan_rows, before],
+    )
+    quick, slow = time[plan_rows, last], time[plan_rows, after]
+    less, more = memory[plan_rows, last], memory[plan_rows, after]
     with np.errstate(divide="ignore", invalid="ignore"):
         memory_batch = np.where(
             more > machine.memory,
@@ -108,22 +112,24 @@ def solved(
         power = np.log(slow / quick) / np.log(high / low)
     ceiling = np.minimum(memory_batch, high)
     share, smooth = _inverse_parabola(
-        (low, high, third_size), (quick - allowed, slow - allowed, time[rows, before] - allowed)
+        (low, high, third_size),
+        (quick - allowed, slow - allowed, time[plan_rows, before] - allowed),
     )
     batch = np.minimum(
         low + np.where(smooth, share, _even_share(quick, slow, allowed)) * (high - low), ceiling
     )
-    expected = np.maximum(batch / chips[rows] / allowed, rate[rows])
+    expected = np.maximum(batch / chips[plan_rows] / allowed, rate[plan_rows])
     likely = np.argsort(-expected, kind="stable")
     likely = likely[expected[likely] * (1 + DOUBT) >= expected.max(initial=rate.max())][:MOST]
     if not len(likely):
         return None
-    rows, batch, low, high, quick, slow, ceiling, power = (
-        plan_values[likely] for plan_values in (rows, batch, low, high, quick, slow, ceiling, power)
+    plan_rows, batch, low, high, quick, slow, ceiling, power = (
+        plan_values[likely]
+        for plan_values in (plan_rows, batch, low, high, quick, slow, ceiling, power)
     )
     chips, going, near = (
-        chips[rows],
-        np.arange(len(rows)),
+        chips[plan_rows],
+        np.arange(len(plan_rows)),
         np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE)),
     )
     tried, best, most = (
@@ -133,7 +139,7 @@ def solved(
     )
     for _ in range(TRIES):
         plan_subset = DecodePlan(
-            *(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
+            *(axis[plan_rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
         )
         token_times = np.broadcast_to(
             decode_pass(machine, model, plan_subset._replace(sequences=tried), request).per_token,
@@ -175,13 +181,13 @@ def solved(
         tried = low[going, None] + BETWEEN * (ends - low)[going, None]
     near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
     plan_subset = DecodePlan(
-        *(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
+        *(axis[plan_rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
     )
     best[near], most[near] = _best_batch_before_step(
         machine, model, request, plan_subset, allowed, low[near], (best[near], most[near])
     )
     return Solved(
-        rows,
+        plan_rows,
         rate,
         np.maximum(bound, most),
         batch,

@@ -56,8 +56,8 @@ def _require_deployer(machine: Machine) -> Deployer:
     return machine.deployer
 
 
-def _broadcast_column(values: Quantity, rows: int) -> FloatArray:
-    return np.broadcast_to(np.asarray(values, dtype=float), (rows, 1)).copy()
+def _broadcast_column(column_values: Quantity, row_count: int) -> FloatArray:
+    return np.broadcast_to(np.asarray(column_values, dtype=float), (row_count, 1)).copy()
 
 
 def _with_flights(
@@ -69,13 +69,13 @@ def _with_flights(
     def spread(axis: Any) -> FloatArray:
         return np.repeat(np.ravel(_broadcast_column(axis, plans)), len(FLIGHTS))[:, None]
 
-    rows = plans * len(FLIGHTS)
+    row_count = plans * len(FLIGHTS)
     flight = np.tile(FLIGHTS, plans)[:, None]
-    read = None if readers is None else _broadcast_column(readers, rows)
+    read = None if readers is None else _broadcast_column(readers, row_count)
     return ServingPlan(
         DecodePlan(*map(spread, decode)),
         PrefillPlan(*map(spread, prefill)),
-        _broadcast_column(engines, rows),
+        _broadcast_column(engines, row_count),
         read,
         flight=flight,
     )
@@ -87,12 +87,12 @@ def _axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> Pr
 
 
 def _server_plans(
-    machine: Machine, model: Architecture, request: ServingRequest, values: Readable
+    machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
 ) -> ServingPlan:
     """Return whole engines of one server that read prompts and decode, at every load."""
     most = min(_require_deployer(machine).server_chips, float(machine.links.domain))
     axes = _axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
-    decode = decoding_at(axes, 1.0, depths_of(machine, model, request, values))
+    decode = decoding_at(axes, 1.0, depths_of(machine, model, request, input_values))
     return _with_flights(decode, as_prefill_plan(decode), 1.0, None)
 
 
@@ -100,7 +100,7 @@ def _pool_plans(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
-    values: Readable,
+    input_values: Readable,
     shape: PoolShape,
 ) -> ServingPlan | None:
     """Return pools of a published size at every load; None where no plan of these chips can read
@@ -113,11 +113,11 @@ def _pool_plans(
     )
     if not len(decode_axes.chips) or not len(prefill_axes.chips):
         return None
-    longest = values["workload.ttft"] or np.inf
+    longest = input_values["workload.ttft"] or np.inf
     prefill = choose_prefill(machine, model, request, longest, prefill_axes).plan
     if prefill is None:
         return None
-    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, values))
+    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
     before = PrefillPlan(*(_broadcast_column(axis, len(decode.chips)) for axis in prefill))
     return _with_flights(decode, before, shape.decode_engines, shape.prefill_engines)
 
@@ -125,19 +125,23 @@ def _pool_plans(
 def _concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
     """Return the rows of several sets of plans as one."""
 
-    def joined(name: str) -> Any:
-        phases = [getattr(part, name) for part in parts]
+    def joined(field_name: str) -> Any:
+        phases = [getattr(part, field_name) for part in parts]
         return phases[0]._make(np.concatenate(axes) for axes in zip(*phases, strict=True))
 
     engines, readers, flight = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("engines", "readers", "flight")
+        np.concatenate([getattr(part, field_name) for part in parts])
+        for field_name in ("engines", "readers", "flight")
     )
     return ServingPlan(joined("decode"), joined("prefill"), engines, readers, flight=flight)
 
 
 def plans_of_class(
-    machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    input_values: Readable,
+    class_name: str,
 ) -> ServingPlan | None:
     """Return every plan of a class at every load, a row each.
 
@@ -145,107 +149,120 @@ def plans_of_class(
         machine: Chip on its links, with the deployer.
         model: Architecture of the model.
         request: Prompt, answer and other inputs of the workload.
-        values: Inputs by path.
-        name: Class of the plans: `SERVER`, or pools apart.
+        input_values: Inputs by path.
+        class_name: Class of the plans: `SERVER`, or pools apart.
 
     Returns:
         Plans, or None where no pools of a published size can run a plan.
 
     """
-    if name == SERVER:
-        return _server_plans(machine, model, request, values)
+    if class_name == SERVER:
+        return _server_plans(machine, model, request, input_values)
     shapes = [
-        _pool_plans(machine, model, request, values, shape)
+        _pool_plans(machine, model, request, input_values, shape)
         for shape in _require_deployer(machine).pools
     ]
-    rows = [plans for plans in shapes if plans is not None]
-    return _concatenate_serving_plans(rows) if rows else None
+    pool_plans = [plans for plans in shapes if plans is not None]
+    return _concatenate_serving_plans(pool_plans) if pool_plans else None
 
 
 def chosen_in_class(
-    machine: Machine, model: Architecture, request: ServingRequest, values: Readable
+    machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
 ) -> Searched:
     """Return the best plan of an operator's class; of a benchmark the better of one server and of
     pools apart.
     """
     deployer_name = _require_deployer(machine).name
-    names = (SERVER, APART) if deployer_name == BENCHMARK else (deployer_name,)
-    results = [_best_of_class(machine, model, request, values, name) for name in names]
+    class_names = (SERVER, APART) if deployer_name == BENCHMARK else (deployer_name,)
+    class_results = [
+        _best_of_class(machine, model, request, input_values, class_name)
+        for class_name in class_names
+    ]
 
-    def rate(result: Searched) -> float:
+    def rate(class_result: Searched) -> float:
         return (
             0.0
-            if result.loaded is None
-            else float(result.loaded.rates["output_tokens_per_s_per_chip"])
+            if class_result.loaded is None
+            else float(class_result.loaded.rates["output_tokens_per_s_per_chip"])
         )
 
-    return max(results, key=rate)
+    return max(class_results, key=rate)
 
 
 def _best_of_class(
-    machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    input_values: Readable,
+    class_name: str,
 ) -> Searched:
     """Return the best plan of one class, its requests in flight solved between those of the
     grid.
     """
-    plans = plans_of_class(machine, model, request, values, name)
+    plans = plans_of_class(machine, model, request, input_values, class_name)
     if plans is None:
         return Searched(
             PlanChoice(None, 0, 0, None, reason="no pools of a published size divide these chips"),
             None,
             None,
         )
-    result = Searched(*choose_under_load(machine, model, request, values, plans))
-    if result.plan is None:
-        return result
-    return _refined(machine, model, request, values, plans, result)
+    class_result = Searched(*choose_under_load(machine, model, request, input_values, plans))
+    if class_result.plan is None:
+        return class_result
+    return _refined(machine, model, request, input_values, plans, class_result)
 
 
 def _refined(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
-    values: Readable,
+    input_values: Readable,
     plans: ServingPlan,
-    result: Searched,
+    class_result: Searched,
 ) -> Searched:
     """Return the best plan with as many requests in flight as just keep the promises."""
     steps = len(FLIGHTS)
-    best = np.ravel(result.choice.best).reshape(-1, steps)
+    best = np.ravel(class_result.choice.best).reshape(-1, steps)
     likely = np.argsort(-best.max(axis=1), kind="stable")[:REFINED]
-    rows, flight_index = likely, best[likely].argmax(axis=1)
+    likely_rows, flight_index = likely, best[likely].argmax(axis=1)
     low, high = FLIGHTS[flight_index], FLIGHTS[np.minimum(flight_index + 1, steps - 1)]
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
-        tried = _rows_at(plans, rows * steps, middle)
-        choice, _, _ = choose_under_load(machine, model, request, values, tried)
+        tried = _rows_at(plans, likely_rows * steps, middle)
+        choice, _, _ = choose_under_load(machine, model, request, input_values, tried)
         meets = (
-            np.zeros(len(rows), dtype=bool) if choice.best is None else np.ravel(choice.best) > 0
+            np.zeros(len(likely_rows), dtype=bool)
+            if choice.best is None
+            else np.ravel(choice.best) > 0
         )
         low, high = np.where(meets, middle, low), np.where(meets, high, middle)
     final = Searched(
-        *choose_under_load(machine, model, request, values, _rows_at(plans, rows * steps, low))
+        *choose_under_load(
+            machine, model, request, input_values, _rows_at(plans, likely_rows * steps, low)
+        )
     )
     if (
         final.loaded is None
         or final.loaded.rates["output_tokens_per_s_per_chip"]
-        < result.loaded.rates["output_tokens_per_s_per_chip"]
+        < class_result.loaded.rates["output_tokens_per_s_per_chip"]
     ):
-        return result
+        return class_result
     return final._replace(
-        choice=final.choice._replace(plans=result.choice.plans, feasible=result.choice.feasible)
+        choice=final.choice._replace(
+            plans=class_result.choice.plans, feasible=class_result.choice.feasible
+        )
     )
 
 
-def _rows_at(plans: ServingPlan, rows: Any, flight: Any) -> ServingPlan:
+def _rows_at(plans: ServingPlan, plan_rows: Any, flight: Any) -> ServingPlan:
     """Return some rows of plans, each with other requests in flight."""
-    decode = DecodePlan(*(axis[rows] for axis in plans.decode))
-    prefill = PrefillPlan(*(axis[rows] for axis in plans.prefill))
-    readers = None if plans.readers is None else plans.readers[rows]
+    decode = DecodePlan(*(axis[plan_rows] for axis in plans.decode))
+    prefill = PrefillPlan(*(axis[plan_rows] for axis in plans.prefill))
+    readers = None if plans.readers is None else plans.readers[plan_rows]
     return ServingPlan(
         decode,
         prefill,
-        plans.engines[rows],
+        plans.engines[plan_rows],
         readers,
         flight=np.asarray(flight, dtype=float)[:, None],
     )

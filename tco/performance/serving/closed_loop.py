@@ -210,7 +210,7 @@ def loaded_engine_rates(
     model: Architecture,
     engines: ServingPlan,
     request: ServingRequest,
-    values: Readable,
+    input_values: Readable,
 ) -> Loaded:
     """Return the rates of engines with some requests in flight."""
     plan, before = engines.decode, engines.prefill
@@ -226,7 +226,7 @@ def loaded_engine_rates(
         total_requests = (
             requests_of_room(room, engines.engines)
             if request.offline
-            else values["workload.concurrency"]
+            else input_values["workload.concurrency"]
         )
     flight = requests_of_engine(total_requests, engines.engines)
     running = running_sequences(flight, room)
@@ -251,7 +251,7 @@ def loaded_engine_rates(
     if engines.readers is None:
         decode = step_of(running)
         waiting = waiting_for_prompts(running, prompt_time)
-        in_step = request.equal_lengths and values.exists(
+        in_step = request.equal_lengths and input_values.exists(
             f"performance.{machine.engine}.prefill_first"
         )
         interference = (

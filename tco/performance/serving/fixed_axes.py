@@ -27,7 +27,7 @@ from tco.system.bill import device_capacity
 
 AXES = ("chips", "tp", "pp", "dp", "ep", "cp")
 PREFIX = "prefill_"  # of the axes of a pool of its own that reads prompts
-KEYS = (*AXES, "batch", "workers", *(PREFIX + name for name in (*AXES, "workers")))
+KEYS = (*AXES, "batch", "workers", *(PREFIX + axis_name for axis_name in (*AXES, "workers")))
 LARGEST = 2**20  # of any axis
 
 
@@ -48,18 +48,20 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     """
     links, axis_values = (
         machine.links,
-        {key: _parse_plan_axis(key, text) for key, text in plan.items()},
+        {axis_key: _parse_plan_axis(axis_key, axis_text) for axis_key, axis_text in plan.items()},
     )
     for prefix in ("", PREFIX):
         if axis_values.get(f"{prefix}tp") == 1 and not axis_values.get(f"{prefix}ep"):
             _check_device(machine, model, axis_values.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
     stated, beyond = _deployment(axis_values)
     axis_values |= stated
-    decode_values = {key: value for key, value in axis_values.items() if key in AXES}
+    decode_values = {
+        axis_key: axis_value for axis_key, axis_value in axis_values.items() if axis_key in AXES
+    }
     prefill_values = {
-        key.removeprefix(PREFIX): value
-        for key, value in axis_values.items()
-        if key.startswith(PREFIX)
+        axis_key.removeprefix(PREFIX): axis_value
+        for axis_key, axis_value in axis_values.items()
+        if axis_key.startswith(PREFIX)
     }
     readers = float(prefill_values.pop("workers", 1)) if prefill_values else None
     decode = _plans_with(model, links, decode_values, "") if decode_values else None
@@ -84,7 +86,8 @@ def _check_device(machine: Machine, model: Architecture, stages: float, where: s
     if machine.kernels.share is None or model.expert_parameters:
         return
     cores, device = (
-        float(untraced_value(machine.kernels.part(name))) for name in ("cores", "cores_per_device")
+        float(untraced_value(machine.kernels.part(core_attribute)))
+        for core_attribute in ("cores", "cores_per_device")
     )
     have = float(untraced_value(device_capacity(machine.memory, device, cores)))
     need = float(
@@ -125,21 +128,22 @@ def _deployment(axis_values: Mapping[str, float]) -> tuple[dict[str, float], str
     )
 
 
-def _parse_plan_axis(key: str, text: str) -> float:
+def _parse_plan_axis(axis_key: str, axis_text: str) -> float:
     """Return the number of one axis, whole but for a batch, which may be a mean over time."""
-    if key not in KEYS:
-        axes = KEYS if nearest_name(key, KEYS) else (*AXES, "batch", "workers")
-        raise unknown("axis of a serving plan", key, axes, "--plan")
+    if axis_key not in KEYS:
+        axes = KEYS if nearest_name(axis_key, KEYS) else (*AXES, "batch", "workers")
+        raise unknown("axis of a serving plan", axis_key, axes, "--plan")
     try:
-        value = read_number(str(text))
+        axis_value = read_number(str(axis_text))
     except ValueError:
-        value = 0.0
-    if not 1 <= value <= LARGEST or (key != "batch" and value != int(value)):
+        axis_value = 0.0
+    if not 1 <= axis_value <= LARGEST or (axis_key != "batch" and axis_value != int(axis_value)):
         raise DataError(
-            f"--plan {key}={text}: expected a {'' if key == 'batch' else 'whole '}number from 1 to "
+            f"--plan {axis_key}={axis_text}: expected a "
+            f"{'' if axis_key == 'batch' else 'whole '}number from 1 to "
             f"{LARGEST:,}"
         )
-    return value if key == "batch" else int(value)
+    return axis_value if axis_key == "batch" else int(axis_value)
 
 
 def _plans_with(
@@ -169,9 +173,9 @@ def _plans_with(
         "cp": candidate_plans.context_parallel,
     }
     row_mask = np.ones(candidate_plans.chips.shape, dtype=bool)
-    for key, axis in axes_by_key.items():
-        if key in axis_values:
-            row_mask &= axis == axis_values[key]
+    for axis_key, axis in axes_by_key.items():
+        if axis_key in axis_values:
+            row_mask &= axis == axis_values[axis_key]
     if "ep" in axis_values:
         stage = layout_of(candidate_plans, links).stage
         row_mask &= (
@@ -180,9 +184,12 @@ def _plans_with(
             & (candidate_plans.expert_parallel == 0)
         )
     if not row_mask.any():
-        text = ",".join(f"{prefix}{key}={value}" for key, value in axis_values.items())
+        axes_text = ",".join(
+            f"{prefix}{axis_key}={axis_value}" for axis_key, axis_value in axis_values.items()
+        )
         raise DataError(
-            f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep "
+            f"--plan {axes_text}: no plan of {model.id} has these axes: tp x cp x pp divides "
+            "chips, ep "
             "the chips of a stage, tp the heads"
         )
     table = PrefillPlan(
@@ -205,7 +212,7 @@ def _built(model: Architecture, axis_values: Mapping[str, float]) -> PrefillPlan
     """Return the plans of so many chips, which need not be a part of the world."""
     heads = max((block.attention.heads for block in model.blocks), default=1) or 1
     sparse = any(block.feed_forward.experts for block in model.blocks)
-    chips, rows = axis_values["chips"], []
+    chips, plan_rows = axis_values["chips"], []
     for depth in (axis_values["pp"],) if "pp" in axis_values else (1, *STAGES):
         for context in (axis_values.get("cp", 1),):
             context_rank_chips = chips / depth / context
@@ -224,8 +231,8 @@ def _built(model: Architecture, axis_values: Mapping[str, float]) -> PrefillPlan
                     and heads % tensor == 0
                     and (sparse or "tp" in axis_values or tensor == context_rank_chips)
                 ):
-                    rows.append((chips, tensor, context, depth))
-    table = np.array(rows, dtype=float).reshape(-1, 4)
+                    plan_rows.append((chips, tensor, context, depth))
+    table = np.array(plan_rows, dtype=float).reshape(-1, 4)
     zeros = np.zeros((len(table), 1))
     return PrefillPlan(
         *(table[:, column_index : column_index + 1] for column_index in range(4))

@@ -482,8 +482,8 @@ def _beside_routed(operators: list[Operator]) -> list[Operator]:
     return operators
 
 
-def _whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Quantity:
-    time = total(name, [*(operator.time for operator in operators), machine.overhead])
+def _whole_pass(machine: Machine, pass_name: str, operators: list[Operator]) -> Quantity:
+    time = total(pass_name, [*(operator.time for operator in operators), machine.overhead])
     if machine.release is not None:
         time = times_as_long(time, machine.release)
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
@@ -508,10 +508,10 @@ def _prefill_shape(
 
     `prompts` counts the prompts of every group. Tokens in a prefix cache are read, not computed.
     """
-    fresh, keys = request.prompt, causal_keys(request.prompt)
+    fresh, query_keys = request.prompt, causal_keys(request.prompt)
     if request.cache_hit is not None:
         fresh = asked.fresh_tokens(request.prompt, request.cache_hit)
-        keys = asked.keys_behind_prefix(request.prompt, fresh)
+        query_keys = asked.keys_behind_prefix(request.prompt, fresh)
     if machine.bucket is not None:
         fresh = asked.padded_prompt(fresh, machine.bucket)
     if somewhere(plan.context_parallel > 1):
@@ -524,7 +524,7 @@ def _prefill_shape(
         plan.tensor_parallel,
         lies.experts,
         asked.tokens_of_a_pass(fresh, prompts),
-        keys,
+        query_keys,
         prompts,
         decode=False,
         read=request.prompt,

@@ -65,26 +65,31 @@ class PlanChoice(NamedTuple):
     axes: Any = None  # the plans
     place: PlanIndex = (0, 0)  # of the chosen one among them
 
-    def with_pass(self, result: PassResult) -> PlanChoice:
+    def with_pass(self, pass_result: PassResult) -> PlanChoice:
         """Return the choice with the chosen plan's pass out of those of all."""
-        return self._replace(made=pass_at(result, self.place))
+        return self._replace(made=pass_at(pass_result, self.place))
 
 
-def pass_at(result: PassResult, plan_index: PlanIndex) -> PassResult:
+def pass_at(pass_result: PassResult, plan_index: PlanIndex) -> PassResult:
     """Return the pass of a single plan out of many.
 
     Args:
-        result: Passes of all plans; arrays have a row and a column of the search by axis.
+        pass_result: Passes of all plans; arrays have a row and a column of the search by axis.
         plan_index: Row and column of the plan.
 
     """
     operators = [
-        Operator(*(quantity_at_plan(value, plan_index) for value in operator))
-        for operator in result.operators
+        Operator(*(quantity_at_plan(operator_value, plan_index) for operator_value in operator))
+        for operator in pass_result.operators
     ]
     time, memory, per_token, per_prompt = (
-        quantity_at_plan(value, plan_index)
-        for value in (result.time, result.memory, result.per_token, result.per_prompt)
+        quantity_at_plan(pass_value, plan_index)
+        for pass_value in (
+            pass_result.time,
+            pass_result.memory,
+            pass_result.per_token,
+            pass_result.per_prompt,
+        )
     )
     return PassResult(
         time,
@@ -92,7 +97,7 @@ def pass_at(result: PassResult, plan_index: PlanIndex) -> PassResult:
         operators,
         per_token,
         per_prompt,
-        result.alone and pass_at(result.alone, plan_index),
+        pass_result.alone and pass_at(pass_result.alone, plan_index),
     )
 
 
@@ -159,19 +164,24 @@ def choose_decode(
         GRID if sequences is None else sequences,
         depths,
     )
-    result = decode_pass(machine, model, plan, request)
-    fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
-    rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
+    decode_result = decode_pass(machine, model, plan, request)
+    fits, fast = (
+        decode_result.memory <= machine.memory,
+        tokens_per_user(decode_result.per_token) >= interactivity,
+    )
+    rate = decode_rate(plan.sequences, attention_chips(plan), decode_result.per_token)
     choice = choose_best(rate, fits, fast, plan)
     if choice.plan is None:
         return choice._replace(
-            reason=_too_slow(plan, result, fits, interactivity, machine)
+            reason=_too_slow(plan, decode_result, fits, interactivity, machine)
             if somewhere(fits)
-            else memory_shortfall_reason(result.memory, machine)
+            else memory_shortfall_reason(decode_result.memory, machine)
         )
     if sequences is not None:
-        return choice.with_pass(result)
-    return _at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
+        return choice.with_pass(decode_result)
+    return _at_the_target(
+        machine, model, request, interactivity, plan, decode_result, fits & fast, choice
+    )
 
 
 def _at_the_target(
@@ -180,7 +190,7 @@ def _at_the_target(
     request: ServingRequest,
     interactivity: float,
     plan: Any,
-    result: PassResult,
+    decode_result: PassResult,
     meets: Any,
     choice: PlanChoice,
 ) -> PlanChoice:
@@ -195,16 +205,18 @@ def _at_the_target(
         1 / max(interactivity, SLOWEST),
     )
     solved_plans, rate, best_row = (
-        solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape)),
+        solved(
+            machine, model, request, plan, decode_result, allowed, np.broadcast_to(meets, shape)
+        ),
         float(choice.best.max()),
         -1,
     )
     if solved_plans is None or solved_plans.rate.max() < rate:
-        return choice.with_pass(result)
+        return choice.with_pass(decode_result)
     best = choice.best.copy()
     best[solved_plans.rows] = np.maximum(best[solved_plans.rows], solved_plans.rate)
     for candidate_index in np.argsort(-solved_plans.rate, kind="stable").tolist():
-        row = int(solved_plans.rows[candidate_index])
+        plan_row = int(solved_plans.rows[candidate_index])
         if solved_plans.bound[candidate_index] <= rate * (1 + CLOSE):
             continue
         timely_plan, timely_pass = _just_in_time(
@@ -212,21 +224,21 @@ def _at_the_target(
             model,
             request,
             allowed,
-            plan_at(plan, (row, 0)),
+            plan_at(plan, (plan_row, 0)),
             solved_plans,
             candidate_index,
         )
-        best[row] = float(
+        best[plan_row] = float(
             decode_rate(timely_plan.sequences, attention_chips(timely_plan), timely_pass.per_token)
         )
-        if best[row] > rate * (1 + EQUAL):
+        if best[plan_row] > rate * (1 + EQUAL):
             rate, best_row, choice = (
-                best[row],
-                row,
+                best[plan_row],
+                plan_row,
                 choice._replace(plan=timely_plan, made=timely_pass),
             )
     if best_row < 0:
-        return choice.with_pass(result)
+        return choice.with_pass(decode_result)
     other_rates = np.delete(best, best_row)
     margin = (
         max(rate / float(other_rates.max()) - 1, 0.0)
@@ -284,11 +296,14 @@ def choose_prefill(
     within `ttft` seconds; infinite is no limit.
     """
     plan = axes or offered_axes(machine, model, request.prompt)
-    result = prefill_pool(machine, model, plan, request)
-    time = result.until_read
-    fits, soon = result.memory <= machine.memory, time <= ttft
+    prefill_result = prefill_pool(machine, model, plan, request)
+    time = prefill_result.until_read
+    fits, soon = prefill_result.memory <= machine.memory, time <= ttft
     choice = choose_best(
-        prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan
+        prefill_rate(request.prompt, attention_chips(plan), prefill_result.per_prompt),
+        fits,
+        soon,
+        plan,
     )
     if choice.plan is None:
         late = (
@@ -296,40 +311,42 @@ def choose_prefill(
             f"workload.ttft leaves {max(ttft, 0):.3g} s for it"
         )
         return choice._replace(
-            reason=late if somewhere(fits) else memory_shortfall_reason(result.memory, machine)
+            reason=late
+            if somewhere(fits)
+            else memory_shortfall_reason(prefill_result.memory, machine)
         )
-    return choice.with_pass(result)
+    return choice.with_pass(prefill_result)
 
 
 def choose_under_load(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
-    values: Readable,
+    input_values: Readable,
     plans: ServingPlan,
 ) -> tuple[PlanChoice, ServingPlan | None, Loaded | None]:
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
     from tco.performance.serving.closed_loop import loaded_engine_rates, plan_under_load
 
-    loaded_plans = loaded_engine_rates(machine, model, plans, request, values)
+    loaded_plans = loaded_engine_rates(machine, model, plans, request, input_values)
     # nobody waits for what runs offline
     limit, interactivity = (
         (np.inf, 0.0)
         if request.offline
-        else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
+        else (input_values["workload.ttft"] or np.inf, input_values["workload.interactivity"])
     )
     soon, quick = (
         loaded_plans.rates["ttft_s"] <= limit,
         loaded_plans.rates["tokens_per_s_per_user"] >= interactivity,
     )
-    rows = len(plans.decode.chips)
+    plan_count = len(plans.decode.chips)
     # whatever they give
     only_drafts = (
         plans.flight is None
-        and rows == len(depths_of(machine, model, request, values))
+        and plan_count == len(depths_of(machine, model, request, input_values))
         and not np.any(soon & quick)
     )
-    shape = (rows, 1)
+    shape = (plan_count, 1)
     candidates = (
         loaded_plans.rates["output_tokens_per_s_per_chip"],
         loaded_plans.fits,
@@ -339,22 +356,22 @@ def choose_under_load(
     choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
     if choice.plan is None:
         reason = _why_none_under_load(
-            machine, loaded_plans, values, plans, (fits, quick), (limit, interactivity)
+            machine, loaded_plans, input_values, plans, (fits, quick), (limit, interactivity)
         )
         return choice._replace(reason=reason), None, None
     plan = _plan_in_row(plans, choice.place[0])
-    loaded = loaded_engine_rates(machine, model, plan, request, values)
+    loaded = loaded_engine_rates(machine, model, plan, request, input_values)
     return choice, plan_under_load(plan, loaded), loaded
 
 
-def _plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
+def _plan_in_row(plans: ServingPlan, plan_row: int) -> ServingPlan:
     """Return the plan of a row."""
 
     def in_row(axis: Any) -> Any:
         if axis is None or not np.ndim(axis):
             return axis
         column = np.ravel(axis)
-        return float(column[row if len(column) > 1 else 0])
+        return float(column[plan_row if len(column) > 1 else 0])
 
     decode, prefill = (
         DecodePlan(*map(in_row, plans.decode)),
@@ -372,7 +389,7 @@ def _plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
 def _why_none_under_load(
     machine: Machine,
     loaded_plans: Loaded,
-    values: Readable,
+    input_values: Readable,
     plans: ServingPlan,
     checks: tuple[Any, Any],
     limits: tuple[float, float],
@@ -387,7 +404,7 @@ def _why_none_under_load(
     load = (
         "one request or more"
         if plans.flight is not None
-        else f"{untraced_value(values['workload.concurrency']):g} requests"
+        else f"{untraced_value(input_values['workload.concurrency']):g} requests"
     )
     if not somewhere(fits & quick):
         best = float(np.max(np.where(fits, loaded_plans.rates["tokens_per_s_per_user"], 0)))
@@ -414,18 +431,21 @@ def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
 
 
 def _too_slow(
-    plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine
+    plan: DecodePlan, decode_result: PassResult, fits: Any, interactivity: float, machine: Machine
 ) -> str:
     """Return text on the quickest plan that fits but misses the speed.
 
     The text has the speed per user, the plan, and the rate per decoding chip.
     """
-    times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
+    times = np.where(
+        np.broadcast_to(fits, np.shape(decode_result.time)), decode_result.per_token, np.inf
+    )
     plan_index = divmod(int(times.argmin()), times.shape[1])
     nearest, quickest = plan_at(plan, plan_index), float(times[plan_index])
     rate = float(untraced_value(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
     axes = ", ".join(
-        f"{name} {value}" for name, value in decode_plan_document(nearest, machine.links).items()
+        f"{axis_name} {axis_value}"
+        for axis_name, axis_value in decode_plan_document(nearest, machine.links).items()
     )
     speeds = (
         f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, "

@@ -64,30 +64,34 @@ class Chosen(NamedTuple):
 
 
 def traced(
-    machine: Machine, model: Architecture, values: Readable, plans: ServingPlan
+    machine: Machine, model: Architecture, input_values: Readable, plans: ServingPlan
 ) -> tuple[ServingResult, JsonObject]:
     """Return a serving workload on plans, and beside its rates what a choice among them rests
     on.
     """
-    serving_result = served.evaluate_serving_plan(machine, model, values, plans)
+    serving_result = served.evaluate_serving_plan(machine, model, input_values, plans)
     targets = {
-        "interactivity": values["workload.interactivity"],
-        "longest wait": values["workload.ttft"],
+        "interactivity": input_values["workload.interactivity"],
+        "longest wait": input_values["workload.ttft"],
         "memory": machine.memory,
     }
     if plans.engines is not None:
-        targets["offline"] = values["workload.offline"]
-        names = {
-            name: serving_result.rates[name]
-            for name in (
+        targets["offline"] = input_values["workload.offline"]
+        rate_targets = {
+            rate_name: serving_result.rates[rate_name]
+            for rate_name in (
                 "output_tokens_per_s_per_chip",
                 "tokens_per_s_per_user",
                 "ttft_s",
                 "tpot_s",
             )
         }
-        return serving_result, targets | names | {"needed": serving_result.needed}
-    request, decode, prefill = request_of(values), serving_result.decode, serving_result.prefill
+        return serving_result, targets | rate_targets | {"needed": serving_result.needed}
+    request, decode, prefill = (
+        request_of(input_values),
+        serving_result.decode,
+        serving_result.prefill,
+    )
     return serving_result, targets | {
         "token": decode.per_token,  # type: ignore[union-attr]
         "step": decode.time,  # type: ignore[union-attr]
@@ -111,9 +115,13 @@ class DrawBlock:
     """Draws of a kernel's inputs."""
 
     def __init__(
-        self, kernel: ArithmeticKernel, names: Names, drawn: Mapping[str, AnyArray], count: int
+        self,
+        kernel: ArithmeticKernel,
+        name_places: Names,
+        drawn: Mapping[str, AnyArray],
+        count: int,
     ) -> None:
-        self.kernel, self.names, self.count = kernel, names, count
+        self.kernel, self.names, self.count = kernel, name_places, count
         self.values = kernel.values(drawn)
 
     def keep(self, *result_places: int) -> None:
@@ -127,9 +135,9 @@ class DrawBlock:
             zip(missing, kernel_outputs(self.kernel, missing, self.values, self.count), strict=True)
         )
 
-    def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
+    def __getitem__(self, result_names: tuple[str, ...]) -> list[Any]:
         """Return results that do not rest on a batch."""
-        result_places = [self.names[name] for name in names]
+        result_places = [self.names[result_name] for result_name in result_names]
         self.keep(*result_places)
         return [self.values[result_place] for result_place in result_places]
 
@@ -140,10 +148,10 @@ class BatchResponse:
     """
 
     def __init__(
-        self, block: DrawBlock, name: str, rows: Any, draws: AnyArray | None = None
+        self, block: DrawBlock, result_name: str, plan_rows: Any, draws: AnyArray | None = None
     ) -> None:
         kernel = self.kernel = block.kernel
-        self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
+        self.place, self.batch = block.names[result_name], kernel.inputs[BATCH_PATH]
         block.keep(
             *[
                 border_place
@@ -155,7 +163,7 @@ class BatchResponse:
         rests = [leaf_place for leaf_place in schedule.leaves if leaf_place != self.batch]
         self.run = ScheduleRunner(
             schedule,
-            taken(kernel, block.values, rests, rows, draws),
+            taken(kernel, block.values, rests, plan_rows, draws),
             block.count if draws is None else len(draws),
         )
 
@@ -197,14 +205,14 @@ def best_plans_per_draw(
     if hints is None:
         return [_choose_loaded_engines(block, speed) for speed in speeds]
     chosen_plans = []
-    for rows, batch, quick in zip(
+    for decode_rows, batch, quick in zip(
         *_solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
         strict=True,
     ):
         ready, soon = _best_prefill_by_draw(
-            block, BatchResponse(block, "step", rows, np.arange(block.count))(batch)
+            block, BatchResponse(block, "step", decode_rows, np.arange(block.count))(batch)
         )
-        chosen_plans.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
+        chosen_plans.append(Chosen({DECODE: decode_rows, PREFILL: ready}, batch, quick & soon))
     return chosen_plans
 
 
@@ -227,8 +235,8 @@ def _choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
         (user * (1 + EXACTLY) >= _draw_target_speed(block, speed)) & (first <= _or_ever(wait))
     )
     fits = needed <= memory
-    rows, meets = best_rows(score, _quickest_first(slow, fits), fits & meets, block.count)
-    return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
+    decode_rows, meets = best_rows(score, _quickest_first(slow, fits), fits & meets, block.count)
+    return Chosen({DECODE: decode_rows}, np.full(block.count, np.nan), meets)
 
 
 def _best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -296,7 +304,7 @@ def _solve_decode_plans(
             np.minimum(np.maximum(sequence_room, 1.0), float(SEQUENCES[-1])),
         )
     )
-    rows, batch, rate = (
+    chosen_rows, batch, rate = (
         np.zeros(speed_count * count, dtype=int),
         np.ones(speed_count * count),
         np.zeros(speed_count * count),
@@ -346,7 +354,7 @@ def _solve_decode_plans(
             # of several plans of a case the best comes last, and stays
             better = better[np.argsort(gained[better], kind="stable")]
         improved_cases = which[better]
-        rows[improved_cases], batch[improved_cases], rate[improved_cases] = (
+        chosen_rows[improved_cases], batch[improved_cases], rate[improved_cases] = (
             plan_rows[better],
             solved_batch[better],
             gained[better],
@@ -363,8 +371,8 @@ def _solve_decode_plans(
         return case_values.reshape(speed_count, count)
 
     if plans == 1:
-        solve(rows, all_cases, np.minimum(hints.batch[speed, rows], most[0]))
-        return by_speed(rows), by_speed(batch), by_speed(rate > 0)
+        solve(chosen_rows, all_cases, np.minimum(hints.batch[speed, chosen_rows], most[0]))
+        return by_speed(chosen_rows), by_speed(batch), by_speed(rate > 0)
     begin = begin[begin < plans]
     tried = np.minimum(hints.batch[:, begin].T[:, speed], most[begin])
     hoped = expected(
@@ -402,8 +410,8 @@ def _solve_decode_plans(
         time = BatchResponse(block, "token", plan_rows, which)(np.ones(len(plan_rows))).reshape(
             plans, -1
         )
-        rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[lost_index]
-    return by_speed(rows), by_speed(batch), by_speed(rate > 0)
+        chosen_rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[lost_index]
+    return by_speed(chosen_rows), by_speed(batch), by_speed(rate > 0)
 
 
 def _back_off_from_tile_step(
@@ -433,7 +441,7 @@ def _back_off_from_tile_step(
 
 def hinted(
     kernel: ArithmeticKernel,
-    names: Names,
+    name_places: Names,
     centre: Mapping[str, AnyArray],
     plans: ServingPlan,
     speeds: Speeds = OWN,
@@ -442,7 +450,7 @@ def hinted(
 
     Args:
         kernel: Compiled formulas.
-        names: Places of the kernel's results by name.
+        name_places: Places of the kernel's results by name.
         centre: Inputs by name in the single draw of the base case.
         plans: Serving plans, with an array over plans on each axis.
         speeds: Requested speeds in tokens/s per user; None for the speed of the workload.
@@ -451,10 +459,10 @@ def hinted(
         Arrays of shape (speeds, plans); None where no batch is solved for.
 
     """
-    if "needed" in names:
+    if "needed" in name_places:
         return None
     chips = decode_attention_chips(plans)
-    block, count, speed_count = DrawBlock(kernel, names, centre, 1), len(chips), len(speeds)
+    block, count, speed_count = DrawBlock(kernel, name_places, centre, 1), len(chips), len(speeds)
     sequence_room = np.tile(room(block, count)[:, 0], speed_count)
     allowed = np.repeat(np.concatenate([_time_allowed(block, speed) for speed in speeds]), count)
     token = BatchResponse(
@@ -478,7 +486,7 @@ def hinted(
 
 def promising(
     kernel: ArithmeticKernel,
-    names: Names,
+    name_places: Names,
     pilots: Mapping[str, AnyArray],
     plans: ServingPlan,
     speeds: Sequence[float] = (),
@@ -499,8 +507,8 @@ def promising(
         ):
             continue
         block, hints = (
-            DrawBlock(kernel, names, centre, 1),
-            hinted(kernel, names, centre, plans, all_speeds),
+            DrawBlock(kernel, name_places, centre, 1),
+            hinted(kernel, name_places, centre, plans, all_speeds),
         )
         if hints is None:
             rates = {DECODE: _rates_under_load(block, plans, all_speeds)}
@@ -526,7 +534,9 @@ def promising(
         : len(all_speeds)
     ]:
         sampled_pilots = {path: pilot_values[::share] for path, pilot_values in pilots.items()}
-        block = DrawBlock(kernel, names, sampled_pilots, len(next(iter(sampled_pilots.values()))))
+        block = DrawBlock(
+            kernel, name_places, sampled_pilots, len(next(iter(sampled_pilots.values())))
+        )
         if first is not None and speed_slice.start == 0:
             near_masks[DECODE] = near_masks[DECODE] | _fastest_single_request_plans(
                 block, len(near_masks[DECODE])
@@ -575,11 +585,11 @@ def _rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> A
     )
 
 
-def of_rows(plans: ServingPlan, rows: Mapping[int, AnyArray]) -> ServingPlan:
+def of_rows(plans: ServingPlan, axis_rows: Mapping[int, AnyArray]) -> ServingPlan:
     """Return some of the plans on each axis."""
 
     def select_rows(part: Any, axis: int) -> Any:
-        chosen = rows[axis]
+        chosen = axis_rows[axis]
         return part._make(
             np.take(plan_column, chosen, axis=axis)
             if np.ndim(plan_column) and np.shape(plan_column)[axis] > 1
@@ -587,13 +597,13 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, AnyArray]) -> ServingPlan:
             for plan_column in part
         )
 
-    if not rows:
+    if not axis_rows:
         return plans
     decode = select_rows(plans.decode, DECODE)
-    if PREFILL in rows:
+    if PREFILL in axis_rows:
         return plans._replace(decode=decode, prefill=select_rows(plans.prefill, PREFILL))
     engines, readers, flight = (
-        np.take(column, rows[DECODE], axis=0) if np.ndim(column) else column
+        np.take(column, axis_rows[DECODE], axis=0) if np.ndim(column) else column
         for column in (plans.engines, plans.readers, plans.flight)
     )
     return plans._replace(

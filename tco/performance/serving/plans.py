@@ -39,29 +39,31 @@ class ServingRequest(NamedTuple):
     equal_lengths: bool = False  # all requests are as long, so that they may start and end together
 
 
-def request_of(values: Readable) -> ServingRequest:
+def request_of(input_values: Readable) -> ServingRequest:
     """Return the serving request that a scenario's workload states.
 
     Args:
-        values: Inputs of the scenario.
+        input_values: Inputs of the scenario.
 
     Returns:
         Request with lengths in tokens; a cache hit or an offload of zero is None.
 
     """
     serving_request = ServingRequest(
-        values["workload.input_tokens"], values["workload.output_tokens"]
+        input_values["workload.input_tokens"], input_values["workload.output_tokens"]
     )
-    serving_request = serving_request._replace(cache_hit=values.unless_zero("workload.cache_hit"))
-    if values.has(DRAFTS):
-        serving_request = serving_request._replace(drafts=values[DRAFTS])
-    if (offload := values.unless_zero("workload.kv_offload")) is not None:
+    serving_request = serving_request._replace(
+        cache_hit=input_values.unless_zero("workload.cache_hit")
+    )
+    if input_values.has(DRAFTS):
+        serving_request = serving_request._replace(drafts=input_values[DRAFTS])
+    if (offload := input_values.unless_zero("workload.kv_offload")) is not None:
         serving_request = serving_request._replace(
-            offload=offload, host_link=values["performance.training.host_link_bandwidth"]
+            offload=offload, host_link=input_values["performance.training.host_link_bandwidth"]
         )
     return serving_request._replace(
-        offline=values.exists("workload.offline"),
-        equal_lengths=values.exists("workload.equal_lengths"),
+        offline=input_values.exists("workload.offline"),
+        equal_lengths=input_values.exists("workload.equal_lengths"),
     )
 
 
@@ -75,7 +77,7 @@ def draft_tokens_or_none(plan: DecodePlan, request: ServingRequest) -> Any:
 
 
 def depths_of(
-    machine: Machine, model: Architecture, request: ServingRequest, values: Readable
+    machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
 ) -> tuple[float, ...]:
     """Return the depths of drafts that plans are chosen among.
 
@@ -86,7 +88,7 @@ def depths_of(
         machine: Chip on its links, with the software that serves.
         model: Architecture of the served model.
         request: Serving request of the workload.
-        values: Inputs of the scenario.
+        input_values: Inputs of the scenario.
 
     Returns:
         Draft tokens per step, in rising order.
@@ -96,7 +98,11 @@ def depths_of(
         return (float(np.ravel(untraced_value(request.drafts))[0]),)
     if not machine.drafting:
         return (0.0,)
-    return tuple(range(int(values.structure(DEEPEST)) + 1)) if model.prediction_layers else (0.0,)
+    return (
+        tuple(range(int(input_values.structure(DEEPEST)) + 1))
+        if model.prediction_layers
+        else (0.0,)
+    )
 
 
 def notes_on_request(request: ServingRequest) -> list[str]:
@@ -164,11 +170,11 @@ def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> 
     return 1 - acceptance * expm1(draft_tokens * log1p(-refused)) / refused
 
 
-def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
+def tokens_of_drafts(input_values: Readable, drafts: Any) -> Any:
     """Return the tokens per decode step for a number of drafts.
 
     Args:
-        values: Inputs of the scenario, with the workload's chances of acceptance.
+        input_values: Inputs of the scenario, with the workload's chances of acceptance.
         drafts: Draft tokens per step, a number or an array.
 
     Returns:
@@ -176,7 +182,7 @@ def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
 
     """
     return accepted_tokens(
-        drafts, values["workload.spec_acceptance"], values["workload.spec_decline"]
+        drafts, input_values["workload.spec_acceptance"], input_values["workload.spec_decline"]
     )
 
 
@@ -380,7 +386,7 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
     """
     if len(depths) == 1:
         return decode_plan_from_axes(axes, sequences, depths[0])
-    repeated_axes, rows = (
+    repeated_axes, row_count = (
         (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes),
         len(axes.chips),
     )
@@ -392,7 +398,7 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
     return decode_plan_from_axes(
         PrefillPlan(*repeated_axes),
         repeated_sequences,
-        np.repeat(np.array(depths, dtype=float), rows)[:, None],
+        np.repeat(np.array(depths, dtype=float), row_count)[:, None],
     )
 
 
@@ -471,7 +477,7 @@ def parallelism_table(
     one way to cross their border, even if they are short. A stage of one attention group may split
     every expert over its chips instead of spreading them.
     """
-    rows = []
+    plan_rows = []
     for stage in stages_of(world):
         domains = -(-stage // domain) if stage <= world and sparse else 1
         for ranks in sorted({*parts, domains}):
@@ -491,12 +497,12 @@ def parallelism_table(
                         or (not cut and stage * depth <= _pipeline_limit(stage, world))
                     ]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
-                    rows += [
+                    plan_rows += [
                         (stage * depth, tensor, ranks, depth, cut, spread)
                         for depth in depths
                         for spread in spreads
                     ]
-    return np.array(rows, dtype=float)
+    return np.array(plan_rows, dtype=float)
 
 
 def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPlan:
@@ -534,8 +540,8 @@ def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:
 
 
 def _whole_or_mean(number: Quantity) -> float | int:
-    value = float(number)
-    return int(value) if value.is_integer() else value
+    number_value = float(number)
+    return int(number_value) if number_value.is_integer() else number_value
 
 
 def decode_plan_document(plan: DecodePlan, links: Links) -> JsonObject:

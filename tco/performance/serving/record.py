@@ -94,8 +94,8 @@ class ServingResult:
             return {}
         crossed = borders_crossed(decode_choice.axes, self.links)
         return {
-            name: float(decode_choice.best[crossed == name].max(initial=0.0))
-            for name in ("nothing", *CUTS)
+            cut_name: float(decode_choice.best[crossed == cut_name].max(initial=0.0))
+            for cut_name in ("nothing", *CUTS)
         }
 
     @property
@@ -148,15 +148,15 @@ class ServingResult:
         for phase in ("decode", "prefill") if self.plan is not None else ():
             axes = getattr(self.plan, phase)._asdict()
             plan[phase] = {
-                name: int(value) if float(value).is_integer() else float(value)
-                for name, value in axes.items()
+                axis_name: int(axis_value) if float(axis_value).is_integer() else float(axis_value)
+                for axis_name, axis_value in axes.items()
             }
         return Report(plan, search, None, margin, {}, {} if is_vectorised else self.phases())
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""
         return {
-            name: phase_pass
-            for name, phase_pass in (("decode", self.decode), ("prefill", self.prefill))
+            phase_name: phase_pass
+            for phase_name, phase_pass in (("decode", self.decode), ("prefill", self.prefill))
             if phase_pass is not None
         }

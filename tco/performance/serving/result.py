@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def evaluate_serving(
     machine: Machine,
     model: Architecture,
-    values: Readable,
+    input_values: Readable,
     plan: ServingPlan | Mapping[str, str] | None,
 ) -> ServingResult:
     """Evaluate a serving workload with a stated plan or the best plan.
@@ -51,7 +51,7 @@ def evaluate_serving(
     Args:
         machine: The chips, links and software that serve.
         model: Architecture of the model.
-        values: Inputs by path.
+        input_values: Inputs by path.
         plan: Plan of an earlier evaluation, or plan axes by key as a user gives them, which narrow
             the search; None searches all plans.
 
@@ -63,16 +63,17 @@ def evaluate_serving(
 
     """
     if isinstance(plan, ServingPlan):
-        return evaluate_serving_plan(machine, model, values, plan)
-    request, axes = request_of(values), None
+        return evaluate_serving_plan(machine, model, input_values, plan)
+    request, axes = request_of(input_values), None
     if plan is not None:
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(machine, model, plan)
-    serving_result = _search_serving_plans(machine, model, request, values, axes)
+    serving_result = _search_serving_plans(machine, model, request, input_values, axes)
     if serving_result.plan is None and plan is not None:
         raise DataError(
-            f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: "
+            "--plan "
+            f"{','.join(f'{axis_key}={axis_text}' for axis_key, axis_text in plan.items())}: "
             f"{serving_result.reason}"
         )
     if serving_result.plan is not None:
@@ -89,23 +90,23 @@ def _search_serving_plans(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
-    values: Readable,
+    input_values: Readable,
     axes: AxesGiven | None,
 ) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
     if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
         from tco.performance.serving.classes import chosen_in_class  # a fleet starts without it
 
-        return _loaded_result(machine, *chosen_in_class(machine, model, request, values))
-    if request.offline or values.exists("workload.concurrency"):
-        return _under_stated_load(machine, model, request, values, axes)
+        return _loaded_result(machine, *chosen_in_class(machine, model, request, input_values))
+    if request.offline or input_values.exists("workload.concurrency"):
+        return _under_stated_load(machine, model, request, input_values, axes)
     decode_axes, prefill_axes, sequences = (
         (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     )
     # of a batch that is given, whatever it gives is the answer
-    target = values["workload.interactivity"] if sequences is None else 0.0
+    target = input_values["workload.interactivity"] if sequences is None else 0.0
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
-    before = _longest_reading(values, 0.0 if decode.made is None else decode.made.time)
+    before = _longest_reading(input_values, 0.0 if decode.made is None else decode.made.time)
     choices = {
         "decode": decode,
         "prefill": choose_prefill(machine, model, request, before, prefill_axes),
@@ -125,7 +126,7 @@ def _under_stated_load(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
-    values: Readable,
+    input_values: Readable,
     axes: AxesGiven | None,
 ) -> ServingResult:
     """Search the plans of some axes, or all, with the requests in flight that the workload
@@ -137,14 +138,16 @@ def _under_stated_load(
         if stated_axes is None
         else stated_axes
     )
-    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, values))
+    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
     before, engines, readers = (
         as_prefill_plan(decode),
         None if axes is None else axes.engines,
         None if axes is None else axes.readers,
     )
     if axes is not None and readers is not None:
-        ready = choose_prefill(machine, model, request, _longest_reading(values, 0.0), axes.prefill)
+        ready = choose_prefill(
+            machine, model, request, _longest_reading(input_values, 0.0), axes.prefill
+        )
         if ready.plan is None:
             return ServingResult(
                 None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}"
@@ -152,7 +155,7 @@ def _under_stated_load(
         before = ready.plan
     count = engines_of_world(machine.links, decode.chips) if engines is None else engines
     plans = ServingPlan(decode, before, count, readers)
-    return _loaded_result(machine, *choose_under_load(machine, model, request, values, plans))
+    return _loaded_result(machine, *choose_under_load(machine, model, request, input_values, plans))
 
 
 def _loaded_result(
@@ -174,28 +177,28 @@ def _loaded_result(
     )
 
 
-def _longest_reading(values: Readable, step: float) -> float:
-    return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
+def _longest_reading(input_values: Readable, step: float) -> float:
+    return input_values["workload.ttft"] - step if input_values["workload.ttft"] else np.inf
 
 
 def evaluate_serving_plan(
-    machine: Machine, model: Architecture, values: Readable, plan: ServingPlan
+    machine: Machine, model: Architecture, input_values: Readable, plan: ServingPlan
 ) -> ServingResult:
     """Evaluate a serving workload with a plan, without a search.
 
     Args:
         machine: The chips, links and software that serve.
         model: Architecture of the model.
-        values: Inputs by path.
+        input_values: Inputs by path.
         plan: Plan of the decode and prefill chips.
 
     """
-    request = request_of(values)
+    request = request_of(input_values)
     notes = [*model_format_notes(machine), *notes_on_request(request)]
     if plan.engines is not None:
         from tco.performance.serving.closed_loop import loaded_engine_rates
 
-        loaded = loaded_engine_rates(machine, model, plan, request, values)
+        loaded = loaded_engine_rates(machine, model, plan, request, input_values)
         serving_result = ServingResult(
             plan,
             loaded.rates,

@@ -138,15 +138,15 @@ def _features(catalogue: Catalogue) -> dict[str, list[Feature]]:
         file_features: dict[str, list[Feature]] = {}
         for folder in catalogue.folders:
             if (path := folder / FILE).is_file():
-                for _, row in read_csv(path, COLUMNS):
+                for _, feature_row in read_csv(path, COLUMNS):
                     feature = Feature(
-                        row["value"],
-                        row["since"],
-                        row["engine"],
-                        row["family"],
-                        frozenset(row["needs"].split()),
+                        feature_row["value"],
+                        feature_row["since"],
+                        feature_row["engine"],
+                        feature_row["family"],
+                        frozenset(feature_row["needs"].split()),
                     )
-                    file_features.setdefault(row["input"], []).append(feature)
+                    file_features.setdefault(feature_row["input"], []).append(feature)
         return file_features
 
     features_by_input: dict[str, list[Feature]] = catalogue.once(FILE, read)
@@ -172,9 +172,11 @@ def attention_kernels(catalogue: Catalogue) -> list[AttentionKernel]:
         paths = [path for folder in catalogue.folders if (path := folder / KERNELS).is_file()]
         columns = ("kernel", "chips", "owner", "source", "note")
         return [
-            AttentionKernel(row["kernel"], tuple(row["chips"].split()), row["owner"])
+            AttentionKernel(
+                kernel_row["kernel"], tuple(kernel_row["chips"].split()), kernel_row["owner"]
+            )
             for path in paths
-            for _, row in read_csv(path, columns)
+            for _, kernel_row in read_csv(path, columns)
         ]
 
     kernels: list[AttentionKernel] = catalogue.once(KERNELS, read)
@@ -216,9 +218,9 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
     def read() -> list[tuple[str, str]]:
         paths = [path for folder in catalogue.folders if (path := folder / ENGINES).is_file()]
         return [
-            (row["word"], row["engine"])
+            (engine_row["word"], engine_row["engine"])
             for path in paths
-            for _, row in read_csv(path, ("word", "engine"))
+            for _, engine_row in read_csv(path, ("word", "engine"))
         ]
 
     word_engine_pairs: list[tuple[str, str]] = catalogue.once(ENGINES, read)
@@ -384,9 +386,9 @@ class TrainingJob:
     # plans that the program chooses fall short of the best as those of long runs do
     deployed: bool = False
 
-    def value(self, name: str) -> Any:
+    def value(self, parameter_name: str) -> Any:
         """Return one of the parameters all training runs share."""
-        return self.values[f"performance.training.{name}"]
+        return self.values[f"performance.training.{parameter_name}"]
 
     @property
     def sequences(self) -> Any:
@@ -404,22 +406,22 @@ class TrainingJob:
         return element_size(16)
 
 
-def _integer_input(values: Readable, path: str) -> int:
-    number = values.structure(path)
+def _integer_input(input_values: Readable, path: str) -> int:
+    number = input_values.structure(path)
     if number != int(number):
         raise DataError(f"{path} is {number:g}, expected a whole number: plans divide it")
     return int(number)
 
 
 def training_job(
-    model: Architecture, software: Software, values: Readable, deployed: bool = False
+    model: Architecture, software: Software, input_values: Readable, deployed: bool = False
 ) -> TrainingJob:
     """Return the job of a workload.
 
     Args:
         model: Architecture of the model.
         software: Software features of the job.
-        values: Inputs by path; they give chips, sequences of a step and tokens of a sequence.
+        input_values: Inputs by path; they give chips, sequences of a step and tokens of a sequence.
         deployed: Whether chosen plans fall short of the best as those of long runs do.
 
     Raises:
@@ -427,10 +429,10 @@ def training_job(
 
     """
     chips, batch, length = (
-        _integer_input(values, path)
+        _integer_input(input_values, path)
         for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")
     )
-    return TrainingJob(model, software, values, chips, batch, length, deployed)
+    return TrainingJob(model, software, input_values, chips, batch, length, deployed)
 
 
 CRITICAL = "workload.critical_batch"
@@ -448,18 +450,22 @@ def tokens_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> 
     return 1 + sequences * sequence / critical_batch
 
 
-def notes_on_batch(values: Values) -> list[str]:
+def notes_on_batch(input_values: Values) -> list[str]:
     """Return notes on the steps and tokens that the batch costs.
 
     The list is empty without a stated critical batch, and for many draws at once.
 
     Args:
-        values: Inputs by path, with the batch in sequences and the sequence length in tokens.
+        input_values: Inputs by path, with the batch in sequences and the sequence length in tokens.
 
     """
-    if not values.has(CRITICAL):
+    if not input_values.has(CRITICAL):
         return []
-    batch = values["workload.global_batch"], values["workload.sequence_length"], values[CRITICAL]
+    batch = (
+        input_values["workload.global_batch"],
+        input_values["workload.sequence_length"],
+        input_values[CRITICAL],
+    )
     steps, tokens = (
         untraced_value(steps_over_least(*batch)),
         untraced_value(tokens_over_least(*batch)),

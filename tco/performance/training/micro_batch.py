@@ -282,8 +282,8 @@ def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
         layer_pass.products("predicted token in", ahead, (side,), tokens, DENSE)
     layer_pass.finish()
     with scope(CORE):
-        keys = [layer.keys_attended(attention, lies.keys) for attention in model.attentions]
-        spans = [attention_span(attended, job.sequence, shape.context) for attended in keys]
+        query_keys = [layer.keys_attended(attention, lies.keys) for attention in model.attentions]
+        spans = [attention_span(attended, job.sequence, shape.context) for attended in query_keys]
     for attention, layers in model.attentions.items():
         if not job.software.fused:
             _scores_in_memory(layer_pass, job, attention, layers)
@@ -442,10 +442,10 @@ def _with_sums(
     size, times, traffic = job.values["workload.accumulator_size"], [], []
     count = 1 if groups is None else groups
     for entry, sides in enumerate(forward):
-        rows, columns, inner = sides
+        output_rows, columns, inner = sides
         if job.software.adds_in_product:
             traffic.append(
-                weight_gradient_bytes(rows, inner, columns, count, operands.input_size, size)
+                weight_gradient_bytes(output_rows, inner, columns, count, operands.input_size, size)
             )
             times.append(
                 smooth_maximum(
@@ -490,8 +490,8 @@ def _trained_products(
         # compilers see that no gradient needs what the way out gives
         if job.software.compiled and operator.name in DOWN:
             again = [
-                total("again", taken.product_field(name)[:-1])
-                for name in ("time", "flops", "bytes")
+                total("again", taken.product_field(work_field)[:-1])
+                for work_field in ("time", "flops", "bytes")
             ]
             size = machine.operands[taken.place].input_size
             repeated_part = repeated(machine.within_power(size, *again), layers)
@@ -515,18 +515,22 @@ def _trained_products(
 
 def _trained_stream(job: TrainingJob, machine: Machine, operator: Operator, level: int) -> Operator:
     """Return an operator that is no product with weights both ways."""
-    name, forward = operator.name, operator.time
-    if name == LAUNCHES:  # of each product two backward
+    operator_name, forward = operator.name, operator.time
+    if operator_name == LAUNCHES:  # of each product two backward
         return operator._replace(backward=times_as_long(forward, 2), recompute_level=level)
-    if name == GRADIENT_CASTS:
+    if operator_name == GRADIENT_CASTS:
         return operator._replace(time=0.0, layers=1, backward=forward)
-    if level and (name == SCORES or (name == ELEMENTWISE and job.software.fused)):
+    if level and (operator_name == SCORES or (operator_name == ELEMENTWISE and job.software.fused)):
         level = SELECTIVE
-    with scope(name):
-        factor = 2 if name == EXPERT_BIAS else job.value(BACKWARD.get(name, "elementwise_backward"))
+    with scope(operator_name):
+        factor = (
+            2
+            if operator_name == EXPERT_BIAS
+            else job.value(BACKWARD.get(operator_name, "elementwise_backward"))
+        )
         backward = times_as_long(forward, factor)
     operator = operator._replace(backward=backward, recompute_level=level)
-    if name != RECURRENCE:
+    if operator_name != RECURRENCE:
         return operator._replace(layers=1)
     work = OperatorWork(operator.flops, operator.bytes, machine.peak(HEAD))
     return operator._replace(compute_rate=work.peak, backward_work=(work, work))
@@ -617,13 +621,13 @@ def expert_kernels(layer_pass: Pass, job: TrainingJob, f: FeedForward, layers: i
 
 
 def linked(
-    name: str, size: Quantity, exchange: Exchange, runs: tuple[int, int], share: Quantity
+    collective_name: str, size: Quantity, exchange: Exchange, runs: tuple[int, int], share: Quantity
 ) -> Operator:
     """Return a collective of `size` bytes that the chip waits for by a share of its time."""
-    with scope(name):
+    with scope(collective_name):
         forward, backward = (exposed_time(exchange.time, count, share) for count in runs)
     return Operator(
-        name,
+        collective_name,
         forward,
         bytes=size,
         link=True,
@@ -644,12 +648,14 @@ def _tensor_collectives(
     """
     if np.all(np.asarray(shape.tensor) == 1):
         return
-    name, links = "tensor-parallel collectives", layer_pass.machine.links
-    with scope(name):
+    collective_name, links = "tensor-parallel collectives", layer_pass.machine.links
+    with scope(collective_name):
         size = message_bytes(layer_pass.shape.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
         exchange = all_gather(links, size, strided(links, 1, shape.tensor))
-    layer_pass.operators.append(linked(name, size, exchange, (2 * parts, 2 * parts), share))
+    layer_pass.operators.append(
+        linked(collective_name, size, exchange, (2 * parts, 2 * parts), share)
+    )
 
 
 def _context_ring(
@@ -658,15 +664,15 @@ def _context_ring(
     """Add the exchange of keys and values around a group: once forward, twice backward."""
     if np.all(np.asarray(shape.context) == 1):
         return
-    name, links = "context-parallel ring", layer_pass.machine.links
+    ring_name, links = "context-parallel ring", layer_pass.machine.links
     cached = a.cached if a.latent else keys_and_values(a, shape.tensor)
-    with scope(name):
+    with scope(ring_name):
         size = message_bytes(
             rank_tokens(shape.micro_batch, job.sequence, 1.0), cached, job.wide_size
         )
         exchange = all_gather(links, size, strided(links, shape.tensor, shape.context))
     layer_pass.operators.append(
-        linked(name, size, exchange, (layers, 2 * layers), job.value("context_exposed"))
+        linked(ring_name, size, exchange, (layers, 2 * layers), job.value("context_exposed"))
     )
 
 
@@ -700,11 +706,13 @@ def _expert_exchanges(
     rank_share = per_rank(work.tokens, shape.tensor)
     tokens = Tokens(rank_share, message_bytes(1, width, job.wide_size), f.active)
     size = message_bytes(rank_share, width, job.wide_size)
-    name = "expert exchange in a domain"
-    with scope(name):
+    exchange_name = "expert exchange in a domain"
+    with scope(exchange_name):
         near = expert_exchange(links, tokens, RankGroup(shape.expert, 1, shape.expert, 1), "inside")
-    layer_pass.operators.append(linked(name, size, near, runs, job.value("expert_exposed_inside")))
-    name = "expert exchange across domains"
-    with scope(name):
+    layer_pass.operators.append(
+        linked(exchange_name, size, near, runs, job.value("expert_exposed_inside"))
+    )
+    exchange_name = "expert exchange across domains"
+    with scope(exchange_name):
         far = expert_exchange(links, tokens, among(expert_group(links, shape)), "across")
-    work.across.append(linked(name, 0.0, far, runs, job.value("expert_exposed_across")))
+    work.across.append(linked(exchange_name, 0.0, far, runs, job.value("expert_exposed_across")))

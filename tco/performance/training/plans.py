@@ -110,9 +110,9 @@ class Fixed(NamedTuple):
         """Say whether an axis is fixed."""
         return axis in self.axes
 
-    def allows(self, axis: str, value: Any) -> bool:
+    def allows(self, axis: str, axis_value: Any) -> bool:
         """Say whether an axis may take a value."""
-        return axis not in self.axes or value in self.axes[axis]
+        return axis not in self.axes or axis_value in self.axes[axis]
 
     def among(self, axis: str, choices: Iterable[Any]) -> tuple[Any, ...]:
         """Return the values of `choices` that `axis` may take.
@@ -124,7 +124,7 @@ class Fixed(NamedTuple):
             and axis in self.axes
         ):
             return self.axes[axis]
-        return tuple(value for value in choices if self.allows(axis, value))
+        return tuple(axis_value for axis_value in choices if self.allows(axis, axis_value))
 
 
 ALL_FREE = Fixed({})
@@ -154,12 +154,12 @@ class PlanBlock:
     recompute: tuple[str, ...]
     hybrid: tuple[int, ...]
 
-    def grid(self, rows: AnyArray) -> TrainingPlan:
+    def grid(self, plan_rows: AnyArray) -> TrainingPlan:
         """Return plans of some rows on four axes: rows, then each choice that is a number.
 
         Recomputation and sharding are not yet chosen.
         """
-        columns = [column.reshape(-1, 1, 1, 1) for column in rows.T]
+        columns = [column.reshape(-1, 1, 1, 1) for column in plan_rows.T]
         return whole_plan(columns, self.schedule)._replace(
             sequence_parallel=np.array(self.sequence_parallel).reshape(1, -1, 1, 1),
             overlap=np.array(self.overlap).reshape(1, 1, -1, 1),
@@ -170,7 +170,7 @@ class PlanBlock:
     def flat(self) -> list[AnyArray]:
         """The numbers of every plan, a column for each of `NUMBERS`, in the order of the grid."""
         plans = self.grid(self.rows)
-        columns = np.broadcast_arrays(*(getattr(plans, name) for name in NUMBERS))
+        columns = np.broadcast_arrays(*(getattr(plans, number_name) for number_name in NUMBERS))
         return [column.ravel() for column in columns]
 
     @property
@@ -181,7 +181,9 @@ class PlanBlock:
     @property
     def grid_size(self) -> int:
         """Plans of the grid, before recomputation and sharding are chosen."""
-        return len(self.rows) * math.prod(len(getattr(self, name)) for name in CHOICES)
+        return len(self.rows) * math.prod(
+            len(getattr(self, choice_name)) for choice_name in CHOICES
+        )
 
     @property
     def plans(self) -> int:
@@ -189,9 +191,9 @@ class PlanBlock:
         return self.grid_size * len(self.recompute) * len(self.sharding)
 
 
-def whole_plan(row: Sequence[Quantity], schedule: str) -> TrainingPlan:
+def whole_plan(plan_row: Sequence[Quantity], schedule: str) -> TrainingPlan:
     """Return the plan of a row before any choice is made."""
-    return TrainingPlan._make((*row, schedule, *TrainingPlan._field_defaults.values()))
+    return TrainingPlan._make((*plan_row, schedule, *TrainingPlan._field_defaults.values()))
 
 
 def parts_allowed(layers: int, parts: int) -> bool:
@@ -234,11 +236,11 @@ def _candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterato
             if context > 1 and job.length % (2 * context):
                 continue
             for stages in fixed.among("pipeline", divisors(chips // tensor // context)):
-                data = chips // tensor // context // stages
+                data_parallel = chips // tensor // context // stages
                 if (
-                    job.batch % data
+                    job.batch % data_parallel
                     or not parts_allowed(model.layers, stages)
-                    or not fixed.allows("data", data)
+                    or not fixed.allows("data", data_parallel)
                 ):
                     continue
                 if (
@@ -247,14 +249,14 @@ def _candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterato
                     and not fixed.has("pipeline")
                 ):
                     continue
-                ranks = tensor * context * data
+                ranks = tensor * context * data_parallel
                 inner = tensor * context
                 for expert in fixed.among("expert", divisors(ranks) if experts else [1]):
                     if any(e % expert for e in experts) or (inner % expert and expert % inner):
                         continue
-                    for order in orders(domain, tensor * context, stages, data):
+                    for order in orders(domain, tensor * context, stages, data_parallel):
                         if fixed.allows("order", order):
-                            yield tensor, context, stages, data, expert, order
+                            yield tensor, context, stages, data_parallel, expert, order
 
 
 def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
@@ -301,31 +303,38 @@ def _chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
     The plans take all chips of the job. The share is 0 where the job has no plan.
     """
     working_shares = [
-        (max(_working_share(job, stages, data), default=0.0), data)
-        for _, _, stages, data, *_ in _candidate_divisions(job, domain, fixed)
+        (max(_working_share(job, stages, data_parallel), default=0.0), data_parallel)
+        for _, _, stages, data_parallel, *_ in _candidate_divisions(job, domain, fixed)
     ]
     most = max((working for working, _ in working_shares), default=0.0)
     return Count(
         job.chips,
         most,
-        max((data for working, data in working_shares if working >= NEARLY * most), default=0),
+        max(
+            (
+                data_parallel
+                for working, data_parallel in working_shares
+                if working >= NEARLY * most
+            ),
+            default=0,
+        ),
     )
 
 
-def _working_share(job: TrainingJob, stages: int, data: int) -> Iterator[float]:
-    layers, count = job.model.layers, job.batch // data
+def _working_share(job: TrainingJob, stages: int, data_parallel: int) -> Iterator[float]:
+    layers, count = job.model.layers, job.batch // data_parallel
     for schedule, parts in schedules(layers, stages):
         if schedule == "1f1b" or (schedule == "interleaved" and count >= stages):
             layer_slots = -(-layers // (stages * parts)) * stages * parts
             yield layers / layer_slots / (1 + (stages - 1) / (parts * count))
 
 
-def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
+def orders(domain: int, inner: int, stages: int, data_parallel: int) -> tuple[int, ...]:
     """Return the orders of pipeline and data groups on the fabric that differ."""
-    if stages == 1 or data == 1:
+    if stages == 1 or data_parallel == 1:
         return (0,)
     near, far = (
-        math.gcd(stride * data, domain) // math.gcd(stride, domain)
+        math.gcd(stride * data_parallel, domain) // math.gcd(stride, domain)
         for stride in (inner, inner * stages)
     )
     return (0, 1) if near != far else (0,)
@@ -379,12 +388,18 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
                 sizes_allowed = sizes_allowed[count >= 2 * group.pipeline]
             if not len(sizes_allowed):
                 continue
-            rows = np.empty((len(sizes_allowed), 8), dtype=np.int64)
-            rows[:, :6], rows[:, 6], rows[:, 7] = division, sizes_allowed, interleave
-            rows_by_structure.setdefault((schedule, group.tensor > 1, sharded), []).append(rows)
+            division_rows = np.empty((len(sizes_allowed), 8), dtype=np.int64)
+            division_rows[:, :6], division_rows[:, 6], division_rows[:, 7] = (
+                division,
+                sizes_allowed,
+                interleave,
+            )
+            rows_by_structure.setdefault((schedule, group.tensor > 1, sharded), []).append(
+                division_rows
+            )
     return [
-        _block_of(job, fixed, *key, np.concatenate(rows))
-        for key, rows in sorted(rows_by_structure.items())
+        _block_of(job, fixed, *structure_key, np.concatenate(structure_rows))
+        for structure_key, structure_rows in sorted(rows_by_structure.items())
     ]
 
 
@@ -394,7 +409,7 @@ def _block_of(
     schedule: str,
     tensor: bool,
     sharded: bool,
-    rows: AnyArray,
+    plan_rows: AnyArray,
 ) -> PlanBlock:
     """Return rows with the choices that differ for them: levels of sharding where anything is
     shared, two that need tensor parallelism.
@@ -402,7 +417,7 @@ def _block_of(
     split, pieces = (1,) * job.software.splits_sequences, (1,) * job.software.splits_collectives
     return PlanBlock(
         schedule,
-        rows,
+        plan_rows,
         zero_levels=fixed.among("zero", (0, 1, 2, 3)) if sharded else (0,),
         sequence_parallel=fixed.among("sequence_parallel", (0, *split)) if tensor else (0,),
         overlap=fixed.among("overlap", (0, *pieces)) if tensor else (0,),
@@ -423,35 +438,42 @@ def fixed_axes(plan: Mapping[str, str]) -> Fixed:
 
     """
     axis_values: dict[str, tuple[Any, ...]] = {}
-    for name, text in plan.items():
-        field = COUNTS.get(name) or FLAGS.get(name) or (name if name in WORDS else None)
+    for axis_name, axis_text in plan.items():
+        field = (
+            COUNTS.get(axis_name)
+            or FLAGS.get(axis_name)
+            or (axis_name if axis_name in WORDS else None)
+        )
         if field is None:
-            raise unknown("axis of a training plan", name, [*COUNTS, *FLAGS, *WORDS], "--plan")
+            raise unknown("axis of a training plan", axis_name, [*COUNTS, *FLAGS, *WORDS], "--plan")
         if field in axis_values:
-            raise DataError(f"--plan {name}={text}: interleave is given twice")
-        axis_values[field] = tuple(_value_of(name, part.strip()) for part in str(text).split("|"))
+            raise DataError(f"--plan {axis_name}={axis_text}: interleave is given twice")
+        axis_values[field] = tuple(
+            _value_of(axis_name, part.strip()) for part in str(axis_text).split("|")
+        )
     return Fixed(axis_values)
 
 
-def _value_of(name: str, text: str) -> Any:
+def _value_of(axis_name: str, axis_text: str) -> Any:
     """Return the value of an axis; one that it cannot take raises `DataError`."""
-    where = f"--plan {name}={text}"
-    if name in WORDS:
-        if text == "1f1b-interleaved":
-            text = "interleaved"
-        if text not in WORDS[name]:
-            raise unknown(name, text, WORDS[name], "--plan")
-        return ORDERS.index(text) if name == "order" else text
-    if name in FLAGS:
-        if text.lower() not in ANSWERS:
+    where = f"--plan {axis_name}={axis_text}"
+    if axis_name in WORDS:
+        if axis_text == "1f1b-interleaved":
+            axis_text = "interleaved"
+        if axis_text not in WORDS[axis_name]:
+            raise unknown(axis_name, axis_text, WORDS[axis_name], "--plan")
+        return ORDERS.index(axis_text) if axis_name == "order" else axis_text
+    if axis_name in FLAGS:
+        if axis_text.lower() not in ANSWERS:
             raise DataError(f"{where}: expected yes or no")
-        return ANSWERS[text.lower()]
+        return ANSWERS[axis_text.lower()]
     if (
-        not text.isdigit()
-        or (name != "zero" and int(text) < 1)
-        or (name == "zero" and int(text) not in LEVELS)
+        not axis_text.isdigit()
+        or (axis_name != "zero" and int(axis_text) < 1)
+        or (axis_name == "zero" and int(axis_text) not in LEVELS)
     ):
         raise DataError(
-            f"{where}: expected {'0, 1, 2 or 3' if name == 'zero' else 'a whole number from 1 on'}"
+            f"{where}: expected "
+            f"{'0, 1, 2 or 3' if axis_name == 'zero' else 'a whole number from 1 on'}"
         )
-    return int(text)
+    return int(axis_text)

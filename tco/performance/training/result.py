@@ -120,7 +120,7 @@ class Details(NamedTuple):
         terms = [
             self.stage_time(inside),
             schedule.pipeline_time(self.pipe.micro_batches, self.pipe.transfer, 0.0, 0.0),
-            *(parts[name] for name in ("gathers", "gradients") if name in parts),
+            *(parts[part_name] for part_name in ("gathers", "gradients") if part_name in parts),
         ]
         return total("exposed_communication", terms)
 
@@ -203,7 +203,9 @@ class TrainingResult:
             lines.append(OperatorProfile("below the best plan", time - best_time, "latency"))
         self.lines = StepLines(time, lines)
         self.axes = _training_communication_axes(details, lines)
-        self.memory = {name: float(used) for name, used in details.step.memory.items()}
+        self.memory = {
+            memory_part: float(used) for memory_part, used in details.step.memory.items()
+        }
 
     def phases(self) -> dict[str, StepLines]:
         """Return the phases that were evaluated."""
@@ -246,17 +248,18 @@ def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) 
 def _pass_format_notes(formats: Passes) -> list[str]:
     """Return notes on passes computed in another format than the workload's."""
     differ = [
-        (name, pass_format)
-        for name, pass_format in formats._asdict().items()
+        (pass_name, pass_format)
+        for pass_name, pass_format in formats._asdict().items()
         if pass_format.form.stored != pass_format.asked
     ]
     if len(differ) == 2 and differ[0][1] == differ[1][1]:
         differ = [("", differ[0][1])]
     return [
-        f"{name}{': ' if name else ''}the chip does not compute {pass_format.asked}: computed as "
+        f"{pass_name}{': ' if pass_name else ''}the chip does not compute {pass_format.asked}: "
+        "computed as "
         f"{pass_format.form.stored}"
         + (" after a conversion by software" if pass_format.form != WIDE_FORM else "")
-        for name, pass_format in differ
+        for pass_name, pass_format in differ
     ]
 
 
@@ -336,9 +339,11 @@ def _no_training_plan_reason(
             f"{job.model.id}"
         )
     used = evaluate_plan(job, machine, search_result.leanest)[0].memory
-    most = sorted(((float(size), name) for name, size in used.items()), reverse=True)[:3]
+    most = sorted(((float(size), memory_part) for memory_part, size in used.items()), reverse=True)[
+        :3
+    ]
     have = float(untraced_value(machine.memory))
-    parts = ", ".join(f"{name} {size / 1e9:.1f} GB" for size, name in most)
+    parts = ", ".join(f"{memory_part} {size / 1e9:.1f} GB" for size, memory_part in most)
     return (
         f"no plan fits: the leanest of {search_result.plans:,} needs "
         f"{search_result.need / 1e9:.1f} GB a chip "
@@ -370,7 +375,7 @@ def _step_lines(details: Details) -> list[OperatorProfile]:
                 scale * traffic,
             )
         )
-    parts = {name: float(part) for name, part in step.parts.items()}
+    parts = {part_name: float(part) for part_name, part in step.parts.items()}
     head_time = count * (float(pipe.longest) - float(pipe.stage))
     updating = "host" if details.plan.offload else "memory"
     time, explained_time = float(step.time), float(step.known)
@@ -492,18 +497,18 @@ def _training_communication_axes(details: Details, lines: list[OperatorProfile])
         "data": parameters * {3: layer_gathers, 2: count + 1}.get(plan.zero, 2),
     }
     axes = []
-    for name, group in _training_axis_groups(links, plan).items():
-        time = sum(line.time for line in lines if line.name in LINES[name])
+    for axis_name, group in _training_axis_groups(links, plan).items():
+        time = sum(line.time for line in lines if line.name in LINES[axis_name])
         if not time:
             continue
         sizes = [
             float(operator.bytes) * sum(operator.runs)
             for operator in (*work.operators, *work.across)
-            if operator.name in LINES[name]
+            if operator.name in LINES[axis_name]
         ]
-        handed = bytes_by_axis.get(name, sum(sizes) * count * layers / job.model.layers)
+        handed = bytes_by_axis.get(axis_name, sum(sizes) * count * layers / job.model.layers)
         hops = float(links.hops) if group.domains == 1 else None
         axes.append(
-            PlanAxis("step", name, int(group.ranks), int(group.domains), hops, handed, time)
+            PlanAxis("step", axis_name, int(group.ranks), int(group.domains), hops, handed, time)
         )
     return axes

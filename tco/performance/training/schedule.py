@@ -186,7 +186,7 @@ def micro_batch(
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
     levels = {}
-    for level, (name, host) in enumerate(_host_times(job, machine, shape).items()):
+    for level, (level_name, host) in enumerate(_host_times(job, machine, shape).items()):
         base_time = total("micro_batch", [forward, backward, *work.again(level)])
         added = hidden = _micro_batch_with_exchange(
             base_time, work.crossing(level) if work.across else None, host, sharpness
@@ -199,8 +199,12 @@ def micro_batch(
         links, waits = (
             {tier: link_times[which] for tier, link_times in by_tier.items()} for which in (0, 1)
         )
-        levels[name] = RecomputationLevel(
-            added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits
+        levels[level_name] = RecomputationLevel(
+            added,
+            hidden,
+            kept_activations(job, machine, shape, work.tokens, level_name),
+            links,
+            waits,
         )
     logits = message_bytes(work.tokens, job.model.vocabulary / shape.tensor, element_size(LOGIT))
     return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
@@ -302,8 +306,8 @@ def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> J
         job.value("host_expert_time"),
     )
     return {
-        name: host_time(*times, again, machine.kernels.practice("host_factor"))
-        for name, again in AGAIN.items()
+        level_name: host_time(*times, again, machine.kernels.practice("host_factor"))
+        for level_name, again in AGAIN.items()
     }
 
 
@@ -448,14 +452,14 @@ class Common(dict[Any, Any]):
     A key holds a name and the recomputation or sharding settings behind the result.
     """
 
-    def of(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the cached result of `make()` for `key`.
+    def of(self, cache_key: Any, make: Callable[[], Any]) -> Any:
+        """Return the cached result of `make()` for `cache_key`.
 
         `make()` runs once per key.
         """
-        if key not in self:
-            self[key] = make()
-        return self[key]
+        if cache_key not in self:
+            self[cache_key] = make()
+        return self[cache_key]
 
 
 class Pipe(NamedTuple):

@@ -102,28 +102,29 @@ def search_training_plans(
 
     """
     began = time.perf_counter()
-    result = TrainingSearchResult(count=count, limit=limit)
+    search_result = TrainingSearchResult(count=count, limit=limit)
     for chips in chips_in_use(job, machine.links, fixed):
         sized_job = replace(job, chips=chips)
         for block in space(sized_job, machine.links.domain, fixed):
-            _search_block(sized_job, machine, block, result)
+            _search_block(sized_job, machine, block, search_result)
     if not fixed.axes:
-        result.top = [
-            candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in result.top
+        search_result.top = [
+            candidate._replace(plan=candidate.plan._replace(chosen=1))
+            for candidate in search_result.top
         ]
-    if result.top:
-        result.best = result.top[0].plan
-    if len(result.top) > 1:
-        result.runner_up, result.margin = (
-            result.top[1].plan,
-            result.top[1].seconds / result.top[0].seconds - 1,
+    if search_result.top:
+        search_result.best = search_result.top[0].plan
+    if len(search_result.top) > 1:
+        search_result.runner_up, search_result.margin = (
+            search_result.top[1].plan,
+            search_result.top[1].seconds / search_result.top[0].seconds - 1,
         )
-    result.seconds = time.perf_counter() - began
-    return result
+    search_result.seconds = time.perf_counter() - began
+    return search_result
 
 
 def _search_block(
-    job: TrainingJob, machine: Machine, block: PlanBlock, result: TrainingSearchResult
+    job: TrainingJob, machine: Machine, block: PlanBlock, search_result: TrainingSearchResult
 ) -> None:
     """Search the plans of one block, chunk by chunk.
 
@@ -143,7 +144,7 @@ def _search_block(
         for plan, timed_step, fits in _recompute_sharding_plans(
             job, machine, plans, row_micro, block.recompute, block.sharding
         ):
-            _weigh(plan, timed_step, fits, result)
+            _weigh(plan, timed_step, fits, search_result)
 
 
 class TimedPlans(NamedTuple):
@@ -205,8 +206,8 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
         *(np.shape(step.time) for _, step, _ in timed_plans), np.shape(machine.memory)
     )
 
-    def stack_choices(values: Iterable[Any]) -> AnyArray:
-        return np.stack([np.broadcast_to(value, shape) for value in values])
+    def stack_choices(plan_values: Iterable[Any]) -> AnyArray:
+        return np.stack([np.broadcast_to(plan_value, shape) for plan_value in plan_values])
 
     possible = stack_choices(
         np.repeat(
@@ -216,8 +217,8 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
         for level, zero, hybrid in choices
     )
     times, memory = (
-        np.where(possible, stack_choices(values), np.inf)
-        for values in (
+        np.where(possible, stack_choices(plan_values), np.inf)
+        for plan_values in (
             [step.time for _, step, _ in timed_plans],
             [step.held for _, step, _ in timed_plans],
         )
@@ -288,48 +289,48 @@ def _distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:
 def _micro_batch_per_row(micro: MicroBatch, index: AnyArray, count: int) -> MicroBatch:
     """Return the times of the shapes as times of rows."""
 
-    def take(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: take(inner) for name, inner in value.items()}
-        if isinstance(value, tuple):
-            return type(value)(*map(take, value))
-        return value[index] if np.ndim(value) and len(value) == count else value
+    def take(plan_value: Any) -> Any:
+        if isinstance(plan_value, dict):
+            return {field_name: take(inner) for field_name, inner in plan_value.items()}
+        if isinstance(plan_value, tuple):
+            return type(plan_value)(*map(take, plan_value))
+        return plan_value[index] if np.ndim(plan_value) and len(plan_value) == count else plan_value
 
     return MicroBatch(*map(take, micro))
 
 
 def _weigh(
-    plan: TrainingPlan, timed_step: TrainingStep, fits: Any, result: TrainingSearchResult
+    plan: TrainingPlan, timed_step: TrainingStep, fits: Any, search_result: TrainingSearchResult
 ) -> None:
     """Count the plans of a grid and keep the best of those that fit."""
     shape = np.broadcast_shapes(
         np.shape(timed_step.time), np.shape(timed_step.held), np.shape(plan.tensor)
     )
     size = int(np.prod(shape))
-    result.plans += size
+    search_result.plans += size
     feasible = int(np.count_nonzero(fits)) * (size // fits.size)
     if not feasible:
         least = int(np.argmin(timed_step.held))
-        if (need := float(timed_step.held.flat[least])) < result.need:
+        if (need := float(timed_step.held.flat[least])) < search_result.need:
             where = np.unravel_index(least, timed_step.held.shape)
-            result.need, result.leanest = need, plan_at_index(plan, where)
+            search_result.need, search_result.leanest = need, plan_at_index(plan, where)
         return
-    result.feasible += feasible
+    search_result.feasible += feasible
     times = np.where(np.broadcast_to(fits, shape), timed_step.time, np.inf)
-    for _ in range(result.count):
+    for _ in range(search_result.count):
         where = np.unravel_index(int(times.argmin()), times.shape)
         seconds = float(times[where])
-        if seconds >= result.bar:
+        if seconds >= search_result.bar:
             return
-        result.offer(Candidate(seconds, plan_at_index(plan, where)))
+        search_result.offer(Candidate(seconds, plan_at_index(plan, where)))
         times[where] = np.inf
 
 
 def plan_at_index(plan: TrainingPlan, where: PlanIndex) -> TrainingPlan:
     """Return one plan of an array of plans, as plain numbers."""
 
-    def plain_number(value: Any) -> Any:
-        number = quantity_at_plan(value, where)
+    def plain_number(plan_value: Any) -> Any:
+        number = quantity_at_plan(plan_value, where)
         return number.item() if isinstance(number, np.generic) else number
 
     return TrainingPlan(*map(plain_number, plan))

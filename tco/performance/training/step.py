@@ -431,19 +431,19 @@ def _memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) 
         "optimizer": job.values["workload.optimizer_size"],
     }
     used: JsonObject = {}
-    for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
-        if job.software.adapters and name != "weights":
+    for (memory_part, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
+        if job.software.adapters and memory_part != "weights":
             continue
         terms = [
             sharded_bytes(
                 g.parameters,
                 size,
                 g.ranks if zero >= level else 1,
-                1 if name == "optimizer" else copies,
+                1 if memory_part == "optimizer" else copies,
             )
             for g in groups
         ]
-        used[name] = total(name, terms)
+        used[memory_part] = total(memory_part, terms)
     if not job.software.adapters:
         used["optimizer"] = resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
@@ -481,18 +481,21 @@ def _with_partial_recomputation(micro: MicroBatch, less: str, share: Any) -> Mic
 
     def between(kept_value: Any, recomputed_value: Any) -> Any:
         if isinstance(kept_value, dict):
-            return {name: between(kept_value[name], recomputed_value[name]) for name in kept_value}
+            return {
+                level_field: between(kept_value[level_field], recomputed_value[level_field])
+                for level_field in kept_value
+            }
         if isinstance(kept_value, tuple):
             return type(kept_value)(*map(between, kept_value, recomputed_value))
         return schedule.partly_recomputed(kept_value, recomputed_value, share)
 
     kept_values, again = micro.levels[less], micro.levels[WHOLE]
     times = {
-        name: between(kept_value, recomputed_value)
-        for name, kept_value, recomputed_value in zip(
+        level_field: between(kept_value, recomputed_value)
+        for level_field, kept_value, recomputed_value in zip(
             RecomputationLevel._fields, kept_values, again, strict=True
         )
-        if name != "kept"
+        if level_field != "kept"
     }
     return micro._replace(
         levels=micro.levels

@@ -35,21 +35,26 @@ REBATE = "rebate"
 
 
 @styled
-def cost_figure(results: Sequence[Result], width: float = WIDE) -> Drawing:
+def cost_figure(scenario_results: Sequence[Result], width: float = WIDE) -> Drawing:
     """Return the bars of cost, USD per chip-hour.
 
     Rebates stand to the left of 0.
 
     Args:
-        results: Results of the scenarios, a bar each.
+        scenario_results: Results of the scenarios, a bar each.
         width: Width of the figure, pixels.
 
     """
-    costs = [by_asset(result) for result in results]
-    names = distinct_titles([(result.title, result.scenario) for result in results])
-    nets = [result.metrics["tco_usd_per_chip_hour"] for result in results]
+    costs = [by_asset(scenario_result) for scenario_result in scenario_results]
+    scenario_titles = distinct_titles(
+        [(scenario_result.title, scenario_result.scenario) for scenario_result in scenario_results]
+    )
+    nets = [
+        scenario_result.metrics["tco_usd_per_chip_hour"] for scenario_result in scenario_results
+    ]
     figures = "; ".join(
-        f"{name} {significant(net) or 'none'}" for name, net in zip(names, nets, strict=True)
+        f"{scenario_title} {significant(net) or 'none'}"
+        for scenario_title, net in zip(scenario_titles, nets, strict=True)
     )
     drawing = Drawing(
         "What a chip-hour costs",
@@ -61,41 +66,54 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> Drawing:
     colours = colours_of(asset for asset in assets if asset != REBATE)
     colours |= dict.fromkeys(assets.keys() - colours.keys(), GRID)
     drawing.legend(colours)
-    axes = drawing.rows(names, ROW, right=text_width("~00.00 net", weight="bold") + 18)
+    axes = drawing.rows(scenario_titles, ROW, right=text_width("~00.00 net", weight="bold") + 18)
     axes.axvline(0, color=MUTED, linewidth=1)
-    gross = [sum(value for value in classes.values() if value > 0) for classes in costs]
-    rebates = [sum(value for value in classes.values() if value < 0) for classes in costs]
+    gross = [
+        sum(asset_cost for asset_cost in classes.values() if asset_cost > 0) for classes in costs
+    ]
+    rebates = [
+        sum(asset_cost for asset_cost in classes.values() if asset_cost < 0) for classes in costs
+    ]
     span = max(gross, default=0.0) - min(rebates, default=0.0)
     scale = axes.bbox.width / max(span, 1e-9)
-    for row, (result, net, classes) in enumerate(zip(results, nets, costs, strict=True)):
+    for row_index, (scenario_result, net, classes) in enumerate(
+        zip(scenario_results, nets, costs, strict=True)
+    ):
         ends = {True: 0.0, False: 0.0}
-        for asset, value in classes.items():
-            start, share = ends[value > 0], f"{abs(value) / (gross[row] or 1.0) * 100:.0f} %"
-            tip(
-                axes.barh(row, value, 0.45, start, color=colours[asset], edgecolor=PAPER),
-                f"{asset}: {significant(value)} USD, {share}",
+        for asset, asset_cost in classes.items():
+            start, share = (
+                ends[asset_cost > 0],
+                f"{abs(asset_cost) / (gross[row_index] or 1.0) * 100:.0f} %",
             )
-            if text_width(share) + 6 <= value * scale:
+            tip(
+                axes.barh(
+                    row_index, asset_cost, 0.45, start, color=colours[asset], edgecolor=PAPER
+                ),
+                f"{asset}: {significant(asset_cost)} USD, {share}",
+            )
+            if text_width(share) + 6 <= asset_cost * scale:
                 ink = ink_on(colours[asset])
-                axes.text(start + value / 2, row, share, color=ink, ha="center", va=MIDDLE)
-            ends[value > 0] += value
+                axes.text(
+                    start + asset_cost / 2, row_index, share, color=ink, ha="center", va=MIDDLE
+                )
+            ends[asset_cost > 0] += asset_cost
         words = "no cost here"
         if net is not None:
-            words = f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
-        write_beside(axes, ends[True], row, words, 6, weight="bold")
-    drawing.paragraphs(*premise_lines(results), ESTIMATE_NOTE)
+            words = f"{marked(scenario_result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
+        write_beside(axes, ends[True], row_index, words, 6, weight="bold")
+    drawing.paragraphs(*premise_lines(scenario_results), ESTIMATE_NOTE)
     return drawing
 
 
-def by_asset(result: Result) -> dict[str, float]:
+def by_asset(scenario_result: Result) -> dict[str, float]:
     """Return the cost of each class of cost lines, USD per chip-hour.
 
     Classes are in the order of the lines. Classes without cost are left out.
     """
     costs: defaultdict[str, float] = defaultdict(float)
-    for line in result.lines:
+    for line in scenario_result.lines:
         costs[line.asset] += float(line.usd_per_chip_hour)
-    return {asset: value for asset, value in costs.items() if value}
+    return {asset: asset_cost for asset, asset_cost in costs.items() if asset_cost}
 
 
 MILLION = 1e6
@@ -105,13 +123,13 @@ YEAR_BAR, PURCHASE_BAR = 0.7, 0.2  # of a year
 
 
 @styled
-def money_figure(result: Result, money: Money, width: float = WIDE) -> Drawing:
+def money_figure(scenario_result: Result, money: Money, width: float = WIDE) -> Drawing:
     """Return a figure of yearly payments and their running sum.
 
     Bars show what each year pays and takes in, and a line shows the net sum paid so far by month.
 
     Args:
-        result: Result whose premises the figure states.
+        scenario_result: Result whose premises the figure states.
         money: Payments by month, USD.
         width: Width of the figure in pixels.
 
@@ -125,12 +143,13 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> Drawing:
     times = sorted(months)
     sums = list(accumulate(months[month] for month in times))
     drawing = Drawing(
-        f"The money of {result.title}, month by month",
+        f"The money of {scenario_result.title}, month by month",
         f"{significant(sums[-1] if sums else 0.0, 3)} million USD paid in the end, less what comes "
         f"in; in month 0 {significant(months[0], 3)}.",
         width,
-        f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; "
-        f"{premise(result)}",
+        f"Million USD of one scale-up domain of {scenario_result.metrics['chips']:g} chips, not "
+        "discounted; "
+        f"{premise(scenario_result)}",
     )
     colours = {"paid in a year": PAID, "comes in": INCOMING}
     if not any(incoming for _, incoming in years):
@@ -150,20 +169,22 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> Drawing:
     steps = [month / 12 for month in (*times[:1], *times)]
     axes.step(steps, [0.0, *sums][-len(steps) :], where="post", color=INK, linewidth=1.5)
     axes.set_xlim(min(times, default=0) / 12 - 0.6, max(times, default=0) / 12 + 0.2)
-    drawing.paragraphs(*_payment_summary(result, money))
+    drawing.paragraphs(*_payment_summary(scenario_result, money))
     return drawing
 
 
-def _payment_summary(result: Result, money: Money) -> list[str]:
+def _payment_summary(scenario_result: Result, money: Money) -> list[str]:
     """Return sentences on break-even prices and payback time."""
     sentences = [
         "An hour that is let breaks even at "
-        f"{marked(result, HOUR, significant(money.break_even_usd_per_used_chip_hour, 3))} USD"
+        f"{marked(scenario_result, HOUR, significant(money.break_even_usd_per_used_chip_hour, 3))} "
+        "USD"
     ]
     token_cost = money.break_even_usd_per_million_output_tokens
     if token_cost is not None:
         sentences.append(
-            f"a million output tokens at {marked(result, TOKENS, significant(token_cost, 3))} USD"
+            "a million output tokens at "
+            f"{marked(scenario_result, TOKENS, significant(token_cost, 3))} USD"
         )
     if money.payback_month is not None:
         sentences.append(f"everything is paid back in month {money.payback_month}")

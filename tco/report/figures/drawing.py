@@ -111,14 +111,16 @@ def distinct_titles(pairs: Sequence[tuple[str, str]]) -> list[str]:
         pairs: Title and name of each thing.
 
     """
-    titles, names = map(list, zip(*pairs, strict=True))
-    mistaken = any(title in names and title != name for title, name in pairs)
-    return names if mistaken or len(set(titles)) < len(titles) else titles
+    titles, scenario_names = map(list, zip(*pairs, strict=True))
+    mistaken = any(
+        title in scenario_names and title != scenario_name for title, scenario_name in pairs
+    )
+    return scenario_names if mistaken or len(set(titles)) < len(titles) else titles
 
 
-def tick_text(value: float, _position: float = 0) -> str:
+def tick_text(tick_value: float, _position: float = 0) -> str:
     """Return the number at a tick in few characters."""
-    return significant(value, 3).replace("-", "−")
+    return significant(tick_value, 3).replace("-", "−")
 
 
 def tip(artists: Iterable[Artist], words: str) -> None:
@@ -226,7 +228,7 @@ class Drawing:
 
     def rows(
         self,
-        names: Sequence[str],
+        row_names: Sequence[str],
         height: float,
         left: float = MARGIN,
         right: float = 18,
@@ -235,7 +237,7 @@ class Drawing:
         """Add axes with a row for each name from the top down, the name above the bar.
 
         Args:
-            names: Names of the rows.
+            row_names: Names of the rows.
             height: Height of a row in pixels.
             left: Pixels between the axes and the left edge of the figure.
             right: Pixels between the axes and the right edge of the figure.
@@ -243,23 +245,25 @@ class Drawing:
 
         """
         room = self.width - 2 * MARGIN
-        for row, (name, detail) in enumerate(zip_longest(names, details, fillvalue="")):
-            base = self.bottom + 10 + height * (row + 0.35)
-            short = shortened(name, room - text_width(f"{detail}  "), "bold")
+        for row_index, (row_name, detail) in enumerate(
+            zip_longest(row_names, details, fillvalue="")
+        ):
+            base = self.bottom + 10 + height * (row_index + 0.35)
+            short = shortened(row_name, room - text_width(f"{detail}  "), "bold")
             self.text(MARGIN, base, short, weight="bold")
             self.text(self.width - MARGIN, base, detail, color=MUTED, ha="right")
-        axes = self.axes(height * len(names), left, right)
-        axes.set(ylim=(len(names) - BAR, -BAR), yticks=())
+        axes = self.axes(height * len(row_names), left, right)
+        axes.set(ylim=(len(row_names) - BAR, -BAR), yticks=())
         return axes
 
     def group(
-        self, title: str, names: Sequence[str], height: float, left: float, right: float = 18
+        self, title: str, row_names: Sequence[str], height: float, left: float, right: float = 18
     ) -> Axes:
         """Add a title, and axes with a row for each name from the top down, the name on the left.
 
         Args:
             title: Words above the rows.
-            names: Names of the rows.
+            row_names: Names of the rows.
             height: Height of a row in pixels.
             left: Pixels between the axes and the left edge of the figure.
             right: Pixels between the axes and the right edge of the figure.
@@ -267,9 +271,9 @@ class Drawing:
         """
         self.bottom += SMALL * 1.5
         self.text(MARGIN, self.bottom, title, weight="bold")
-        axes = self.axes(height * len(names), left, right)
-        axes.set_yticks(range(len(names)), names, color=INK)
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes = self.axes(height * len(row_names), left, right)
+        axes.set_yticks(range(len(row_names)), row_names, color=INK)
+        axes.set_ylim(len(row_names) - 0.5, -0.5)
         return axes
 
     def svg(self, tips: bool = True) -> str:
@@ -281,10 +285,10 @@ class Drawing:
         """
         with rc_context({"svg.hashsalt": f"{self.title} {self.width}"}):
             svg = self._saved("svg", dict.fromkeys(("Date", "Creator", "Format", "Type")))
-        text = svg.decode("utf-8")
-        text = re.sub(TIP, r"<g><title>\2</title>" if tips else "<g>", text)
+        svg_text = svg.decode("utf-8")
+        svg_text = re.sub(TIP, r"<g><title>\2</title>" if tips else "<g>", svg_text)
         for pattern, replacement in REWRITES:
-            text = re.sub(pattern, replacement, text)
+            svg_text = re.sub(pattern, replacement, svg_text)
         size = f"{self.width:g} {math.ceil(self.bottom + MARGIN)}"
         width, height = size.split()
         return (
@@ -292,7 +296,7 @@ class Drawing:
             f'class="tco-figure" role="img" viewBox="0 0 {size}" width="{width}" '
             f'height="{height}" font-family="{FONT}" stroke-linejoin="round">\n'
             f"<title>{escape(printable_line(self.title), quote=False)}</title>\n"
-            f"<desc>{escape(printable_line(self.description), quote=False)}</desc>{text}"
+            f"<desc>{escape(printable_line(self.description), quote=False)}</desc>{svg_text}"
         )
 
     def png(self) -> bytes:
@@ -332,12 +336,12 @@ def _broken_lines(words: str, room: float, size: float, weight: str) -> list[str
     return [*lines, line] if line else lines
 
 
-def scale_by_ratios(axis: XAxis | YAxis, values: Iterable[float]) -> None:
+def scale_by_ratios(axis: XAxis | YAxis, axis_values: Iterable[float]) -> None:
     """Scale an axis by the ratios of some values above nought, with room beyond them."""
-    positive = [value for value in values if value > 0] or [1.0]
+    positive = [axis_value for axis_value in axis_values if axis_value > 0] or [1.0]
     low, high = min(positive) / ROOM, max(positive) * ROOM
-    name = axis.axis_name
-    axis.axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
+    axis_name = axis.axis_name
+    axis.axes.set(**{f"{axis_name}scale": "log", f"{axis_name}lim": (low, high)})
     decades = math.log10(high / low)
     ticks = axis.get_tick_space() / decades  # of a power of ten
     steps = (1, 2, 5) if ticks > 5 else (1, 3) if ticks > 3.5 else (1,)

@@ -16,21 +16,22 @@ MEDIAN, LEFT_OUT = LIGHT[0], LIGHT[1]
 
 
 @styled
-def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> Drawing:
+def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WIDE) -> Drawing:
     """Return a figure of prediction errors by chip and kind of measurement.
 
     Each chip of each kind has a row: the median error, the median error with the chip left out of
     the fit, and the 90th percentile.
 
     Args:
-        rows: Accuracy of each kind and chip as texts by column, at least one row; errors are
-            shares.
+        accuracy_rows: Accuracy of each kind and chip as texts by column, at least one row; errors
+            are shares.
         width: Width of the figure in pixels.
 
     """
     figures = "; ".join(
-        f"{row['kind']} {row['part']} {float(row['median_ape']) * 100:.0f} % of {row['n']} rows"
-        for row in rows
+        f"{accuracy_row['kind']} {accuracy_row['part']} "
+        f"{float(accuracy_row['median_ape']) * 100:.0f} % of {accuracy_row['n']} rows"
+        for accuracy_row in accuracy_rows
     )
     drawing = Drawing(
         "How far predictions lie from measurements",
@@ -41,37 +42,51 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> Dra
     )
     drawing.legend({"median": MEDIAN, "median, leave-one-chip-out": LEFT_OUT}, "oD")
     kinds: dict[str, list[Mapping[str, str]]] = {}
-    for row in rows:
-        kinds.setdefault(measurement_kind_label(row["kind"]), []).append(row)
-    ends = [float(row[key]) for row in rows for key in ("p90_ape", "left_out") if row[key]]
-    left = max(text_width(_chip_label(row)) for row in rows) + 2 * MARGIN
+    for accuracy_row in accuracy_rows:
+        kinds.setdefault(measurement_kind_label(accuracy_row["kind"]), []).append(accuracy_row)
+    ends = [
+        float(accuracy_row[key])
+        for accuracy_row in accuracy_rows
+        for key in ("p90_ape", "left_out")
+        if accuracy_row[key]
+    ]
+    left = max(text_width(_chip_label(accuracy_row)) for accuracy_row in accuracy_rows) + 2 * MARGIN
     for kind, unordered in kinds.items():
-        chips = sorted(unordered, key=lambda row: (-int(row["n"]), row["part"]))
+        chips = sorted(
+            unordered, key=lambda accuracy_row: (-int(accuracy_row["n"]), accuracy_row["part"])
+        )
         axes = drawing.group(kind, list(map(_chip_label, chips)), ROW, left)
         axes.set_xlim(0, max(ends) * 105)
         axes.xaxis.set_major_formatter("{x:g} %")
         axes.grid(visible=False, axis="y")
-        for level, row in enumerate(chips):
+        for level, accuracy_row in enumerate(chips):
             median, ninth, left_out = (
-                float(row[key] or "nan") * 100 for key in ("median_ape", "p90_ape", "left_out")
+                float(accuracy_row[error_column] or "nan") * 100
+                for error_column in ("median_ape", "p90_ape", "left_out")
             )
-            words = f"{row['part']}: {int(row['n']):,} rows, median error {median:.1f} %"
+            words = (
+                f"{accuracy_row['part']}: {int(accuracy_row['n']):,} rows, median error "
+                f"{median:.1f} %"
+            )
             axes.plot([0, ninth], [level, level], color=MUTED, linewidth=1)
-            if row["left_out"]:
+            if accuracy_row["left_out"]:
                 mark = axes.plot(left_out, level, "D", color=LEFT_OUT, markersize=5)
                 tip(mark, f"{words}, {left_out:.1f} % leave-one-chip-out")
             tip(axes.plot(median, level, "o", color=MEDIAN), words)
     drawing.paragraphs(
-        f"Beside a chip: its rows. As of {max(row['date'] for row in rows)}. A chip that is not "
+        "Beside a chip: its rows. As of "
+        f"{max(accuracy_row['date'] for accuracy_row in accuracy_rows)}. A chip that is not "
         "here has no published measurement of that kind."
     )
     return drawing
 
 
-def _chip_label(row: Mapping[str, str]) -> str:
-    return f"{row['part']}  {int(row['n']):,}"
+def _chip_label(accuracy_row: Mapping[str, str]) -> str:
+    return f"{accuracy_row['part']}  {int(accuracy_row['n']):,}"
 
 
 def measurement_kind_label(kind: str) -> str:
     """Return a kind of measurements in words, that of a family with those of all."""
-    return WORDS.get(next((name for name in WORDS if kind.endswith(name)), kind), kind)
+    return WORDS.get(
+        next((kind_name for kind_name in WORDS if kind.endswith(kind_name)), kind), kind
+    )

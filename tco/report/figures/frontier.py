@@ -87,24 +87,24 @@ def frontier_figure(
         ranges: P10 and P90 for each frontier, None where unknown; empty for no ranges.
 
     """
-    names = distinct_titles(
+    curve_titles = distinct_titles(
         [(frontier_title(frontier), frontier_scenario_label(frontier)) for frontier in frontiers]
     )
     numbers = vendor_colours([frontier.decode.result for frontier in frontiers])
     curves = [
-        CostCurve(name, LIGHT[number - 1], marker, frontier, span)
-        for name, number, marker, frontier, span in zip(
-            names, numbers, cycle(MARKERS), frontiers, ranges or repeat(None), strict=False
+        CostCurve(curve_title, LIGHT[number - 1], marker, frontier, span)
+        for curve_title, number, marker, frontier, span in zip(
+            curve_titles, numbers, cycle(MARKERS), frontiers, ranges or repeat(None), strict=False
         )
     ]
     drawn = [curve for curve in curves if curve.frontier.points]
-    results = [curve.frontier.decode.result for curve in drawn or curves]
+    scenario_results = [curve.frontier.decode.result for curve in drawn or curves]
     figures = "; ".join(curve.chosen_words(against) for curve in curves)
     drawing = Drawing(
         "What interactivity costs",
         f"{METRICS[against].label} against tokens/s for each user: {figures}.",
         width,
-        workload_line(results),
+        workload_line(scenario_results),
         "Each point is a plan that no other of its system beats; the large mark is the cheapest "
         "for this workload. All are estimates.",
     )
@@ -117,7 +117,7 @@ def frontier_figure(
     for curve in curves:
         if not curve.frontier.points:
             drawing.paragraphs(f"{curve.name}: {curve.frontier.reason}.")
-    drawing.paragraphs(*dict.fromkeys(premise_lines(results)))
+    drawing.paragraphs(*dict.fromkeys(premise_lines(scenario_results)))
     return drawing
 
 
@@ -135,7 +135,9 @@ def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) ->
         for curve in curves
     ]
     speeds, costs = zip(*chain.from_iterable(points), strict=True)
-    ends = [value for curve in ranged for end in ENDS if (value := (curve.range or {})[end])]
+    ends = [
+        end_value for curve in ranged for end in ENDS if (end_value := (curve.range or {})[end])
+    ]
     scale_by_ratios(axes.xaxis, speeds)
     scale_by_ratios(axes.yaxis, [*costs, *ends])
     for target in {curve.frontier.decode.values["workload.interactivity"] for curve in curves}:

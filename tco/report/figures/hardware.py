@@ -22,13 +22,15 @@ ScopeNumbers = tuple[str, Sequence[float]]
 
 def _scope_rows(systems: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[ScopeNumbers]:
     """Return a row for each scope of each system, scopes that are alike together."""
-    rows: list[ScopeNumbers] = []
+    scope_rows: list[ScopeNumbers] = []
     for system, scopes in systems:
         cells = list(map(SCOPE.cells, scopes))
-        alike = len({tuple(row[1:]) for row in cells}) == 1
+        alike = len({tuple(cell_row[1:]) for cell_row in cells}) == 1
         for scope, *numbers in cells[:1] if alike else cells:
-            rows.append((f"{system}: {'' if alike else f'{scope}, '}{numbers[0]:g} chips", numbers))
-    return rows
+            scope_rows.append(
+                (f"{system}: {'' if alike else f'{scope}, '}{numbers[0]:g} chips", numbers)
+            )
+    return scope_rows
 
 
 @styled
@@ -45,12 +47,12 @@ def fabric_figure(
         width: Width of the drawing in pixels.
 
     """
-    rows = _scope_rows(systems)
+    scope_rows = _scope_rows(systems)
     figures = "; ".join(
-        f"{name}: injection {significant(injection, 3)} GB/s, all-to-all "
+        f"{scope_label}: injection {significant(injection, 3)} GB/s, all-to-all "
         f"{significant(all_to_all, 3)} GB/s, hops {significant(mean, 3)} on average, "
         f"{significant(worst, 3)} at worst"
-        for name, (_, injection, mean, worst, _, all_to_all) in rows
+        for scope_label, (_, injection, mean, worst, _, all_to_all) in scope_rows
     )
     drawing = Drawing(
         "Scale-up fabrics",
@@ -63,28 +65,30 @@ def fabric_figure(
         {"injection": INJECTION, "all-to-all": ALL, "hops, mean": HOPS, "hops, worst": INK}, "ssoD"
     )
     top = drawing.bottom
-    names = [name for name, _ in rows]
-    left = drawing.rows(names, SCOPE_ROW, right=width * 0.4 + 110)
+    scope_labels = [scope_label for scope_label, _ in scope_rows]
+    left = drawing.rows(scope_labels, SCOPE_ROW, right=width * 0.4 + 110)
     drawing.bottom = top
-    right = drawing.axes(SCOPE_ROW * len(rows), width * 0.6)
+    right = drawing.axes(SCOPE_ROW * len(scope_rows), width * 0.6)
     right.set(xlabel="hops", ylim=left.get_ylim(), yticks=())
     left.set_xlabel("GB/s")
-    for row, (name, (_, injection, mean, worst, _, all_to_all)) in enumerate(rows):
-        for label, value, height, colour in (
+    for row_index, (scope_label, (_, injection, mean, worst, _, all_to_all)) in enumerate(
+        scope_rows
+    ):
+        for label, scope_value, height, colour in (
             ("injection", injection, 0.3, INJECTION),
             ("all-to-all", all_to_all, 0.15, ALL),
         ):
-            bar = left.barh(row, value, height, color=colour)
-            tip(bar, f"{name}: {label} {significant(value)} GB/s")
+            bar = left.barh(row_index, scope_value, height, color=colour)
+            tip(bar, f"{scope_label}: {label} {significant(scope_value)} GB/s")
         words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
-        write_beside(left, injection, row, words, 4)
-        right.plot([mean, worst], [row, row], color=MUTED, linewidth=1)
-        for label, value, marker, colour in (
+        write_beside(left, injection, row_index, words, 4)
+        right.plot([mean, worst], [row_index, row_index], color=MUTED, linewidth=1)
+        for label, scope_value, marker, colour in (
             ("at worst", worst, "D", INK),
             ("on average", mean, "o", HOPS),
         ):
-            mark = right.plot(value, row, marker, color=colour, clip_on=False)
-            tip(mark, f"{name}: {significant(value, 3)} hops {label}")
+            mark = right.plot(scope_value, row_index, marker, color=colour, clip_on=False)
+            tip(mark, f"{scope_label}: {significant(scope_value, 3)} hops {label}")
     right.set_xlim(0, max(4, right.dataLim.x1))
     drawing.bottom += 18
     return drawing
@@ -147,8 +151,10 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
         assemblies.setdefault(_assembly_of(line, trees), []).append(line)
     total = _bill_lines_cost(lines)
     by_price = sorted(assemblies.items(), key=lambda item: -_bill_lines_cost(item[1]))
-    shares = {name: _bill_lines_cost(group) / total for name, group in by_price}
-    figures = "; ".join(f"{name} {share * 100:.1f} %" for name, share in shares.items())
+    shares = {assembly_name: _bill_lines_cost(group) / total for assembly_name, group in by_price}
+    figures = "; ".join(
+        f"{assembly_name} {share * 100:.1f} %" for assembly_name, share in shares.items()
+    )
     racks = f"{system.racks:g} {'rack' if system.racks == 1 else 'racks'}"
     drawing = Drawing(
         f"What {system.name} is made of",
@@ -158,30 +164,39 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
         "area is a price; ~ an estimate",
     )
     colours = colours_of(shares)
-    drawing.legend({f"{name} {shares[name] * 100:.0f} %": colours[name] for name in shares})
+    drawing.legend(
+        {
+            f"{assembly_name} {shares[assembly_name] * 100:.0f} %": colours[assembly_name]
+            for assembly_name in shares
+        }
+    )
     room = width - 2 * MARGIN
     top, height = drawing.bottom + 10, max(room * HEIGHT, LEAST)
     axes = drawing.axes(height, MARGIN, MARGIN)
     axes.set(xlim=(0, room), ylim=(height, 0), xticks=(), yticks=())
     drawing.bottom = top + height
     spaces = tiles(list(shares.values()), 0, 0, room, height)
-    for name, space in zip(shares, spaces, strict=True):
-        prices = [float(line.extended) for line in assemblies[name]]
-        for line, (x, y, wide, high) in zip(assemblies[name], tiles(prices, *space), strict=True):
+    for assembly_name, space in zip(shares, spaces, strict=True):
+        prices = [float(line.extended) for line in assemblies[assembly_name]]
+        for line, (x, y, wide, high) in zip(
+            assemblies[assembly_name], tiles(prices, *space), strict=True
+        ):
             price = f"{weak(line.kind)}{significant(line.extended, 3)} USD"
             share = f"{float(line.extended) / total * 100:.1f} %"
             tip(
-                axes.bar(x, high, wide, y, align="edge", edgecolor=PAPER, color=colours[name]),
+                axes.bar(
+                    x, high, wide, y, align="edge", edgecolor=PAPER, color=colours[assembly_name]
+                ),
                 f"{line.part}: {line.quantity:g} for {price}, {share} ({line.kind})",
             )
             words = (line.part, price, share)
-            for number, text in enumerate(words[: int((high - PAD) / LINE)]):
+            for number, label_text in enumerate(words[: int((high - PAD) / LINE)]):
                 weight = "normal" if number else "bold"
-                short = shortened(text, wide - 2 * PAD, weight)
-                if short != text and (number or len(short) < 6):
+                short = shortened(label_text, wide - 2 * PAD, weight)
+                if short != label_text and (number or len(short) < 6):
                     break
                 base = y + PAD / 2 + LINE * number + SMALL
-                axes.text(x + PAD, base, short, weight=weight, color=ink_on(colours[name]))
+                axes.text(x + PAD, base, short, weight=weight, color=ink_on(colours[assembly_name]))
     return drawing
 
 

@@ -44,11 +44,15 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
         width: Width of the figure in pixels.
 
     """
-    names = distinct_titles([(result.title, result.scenario) for result in field.results])
+    scenario_titles = distinct_titles(
+        [(scenario_result.title, scenario_result.scenario) for scenario_result in field.results]
+    )
     colours = [LIGHT[number - 1] for number in vendor_colours(field.results)]
-    shares = {number: np.mean(field.best == number) for number in range(len(names))}
+    shares = {number: np.mean(field.best == number) for number in range(len(scenario_titles))}
     winners = [number for number, share in shares.items() if share]
-    figures = "; ".join(f"{names[number]} {shares[number] * 100:.0f} %" for number in winners)
+    figures = "; ".join(
+        f"{scenario_titles[number]} {shares[number] * 100:.0f} %" for number in winners
+    )
     label = METRICS[field.metric].label
     drawing = Drawing(
         "Who wins where",
@@ -58,27 +62,27 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
         f"Best by {label}, the plan re-optimised in every cell; pale where the next is within "
         f"{CLOSE * 100:.0f} %, empty where none has an answer",
     )
-    drawing.legend({names[number]: colours[number] for number in winners})
+    drawing.legend({scenario_titles[number]: colours[number] for number in winners})
     axes = drawing.axes(min(width * 0.62, 360), 58, 18, field.x.words, field.y.words)
     axes.grid(visible=False)
     axes.set(xlim=(-0.5, len(field.x.values) - 0.5), ylim=(-0.5, len(field.y.values) - 0.5))
     for axis, inputs in ((axes.xaxis, field.x.values), (axes.yaxis, field.y.values)):
         step = math.ceil(len(inputs) / axis.get_tick_space())
         axis.set_ticks(range(0, len(inputs), step), map(tick_text, inputs[::step]))
-    for (row, column), lead in np.ndenumerate(_leads_of(field)):
-        winner = int(field.best[row, column])
+    for (row_index, column), lead in np.ndenumerate(_leads_of(field)):
+        winner = int(field.best[row_index, column])
         if winner != NOBODY:
             tip(
                 axes.barh(
-                    row,
+                    row_index,
                     1,
                     1,
                     column - 0.5,
                     color=colours[winner],
                     alpha=PALE if lead < CLOSE else None,
                 ),
-                f"{significant(field.x.values[column])}, {significant(field.y.values[row])}: "
-                f"{_cell_words(names, winner, field.values[:, row, column])}",
+                f"{significant(field.x.values[column])}, {significant(field.y.values[row_index])}: "
+                f"{_cell_words(scenario_titles, winner, field.values[:, row_index, column])}",
             )
     x, y = _cell_number(field.x.values, field.x.today), _cell_number(field.y.values, field.y.today)
     if axes.viewLim.contains(x, y):
@@ -90,24 +94,24 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
     return drawing
 
 
-def _cell_words(names: Sequence[str], winner: int, values: FloatArray) -> str:
+def _cell_words(scenario_titles: Sequence[str], winner: int, cell_values: FloatArray) -> str:
     """Return the text of a cell: winner, nearest rival and their figures."""
     nearest = sorted(
-        np.flatnonzero(~np.isnan(values)).tolist(),
-        key=lambda number: (number != winner, abs(values[number] - values[winner])),
+        np.flatnonzero(~np.isnan(cell_values)).tolist(),
+        key=lambda number: (number != winner, abs(cell_values[number] - cell_values[winner])),
     )
     return ", then ".join(
-        f"{names[number]} {significant(values[number], 3)}" for number in nearest[:2]
+        f"{scenario_titles[number]} {significant(cell_values[number], 3)}" for number in nearest[:2]
     )
 
 
-def _cell_number(inputs: Sequence[float], value: float | None) -> float:
+def _cell_number(inputs: Sequence[float], input_value: float | None) -> float:
     """Return the place of a value among evenly spaced inputs, or nan for none."""
-    if value is None:
+    if input_value is None:
         return math.nan
-    values = np.array(inputs)
-    if values[0] > 0 and np.ptp(values[1:] / values[:-1]) < EVEN:
-        if value <= 0:
+    input_values = np.array(inputs)
+    if input_values[0] > 0 and np.ptp(input_values[1:] / input_values[:-1]) < EVEN:
+        if input_value <= 0:
             return math.nan
-        values, value = np.log(values), math.log(value)
-    return float((value - values[0]) / (values[1] - values[0]))
+        input_values, input_value = np.log(input_values), math.log(input_value)
+    return float((input_value - input_values[0]) / (input_values[1] - input_values[0]))

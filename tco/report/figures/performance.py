@@ -45,55 +45,66 @@ class Dot(NamedTuple):
         return f"{significant(self.rate, 3)} TFLOP/s at {significant(self.intensity, 3)} FLOP/byte"
 
 
-def dots_of(result: Result) -> list[Dot]:
+def dots_of(scenario_result: Result) -> list[Dot]:
     """Return the operators that compute and move; collectives and launches do not."""
     return [
-        Dot(row, row.line.flops / row.line.bytes, row.line.flops / row.line.time / TERA)
-        for row in operators_of(result)
-        if row.line.flops and row.line.bytes and row.line.time
+        Dot(
+            operator_row,
+            operator_row.line.flops / operator_row.line.bytes,
+            operator_row.line.flops / operator_row.line.time / TERA,
+        )
+        for operator_row in operators_of(scenario_result)
+        if operator_row.line.flops and operator_row.line.bytes and operator_row.line.time
     ]
 
 
-def roofs_of(result: Result) -> dict[str, float]:
+def roofs_of(scenario_result: Result) -> dict[str, float]:
     """Return the dense peaks in TFLOP/s by number format, the highest first.
 
     Formats are those that the workload computes in, or all of the chip where it names others.
     """
     peaks = {
-        form: peak / TERA for form in FORMATS if (peak := result.metrics[f"peak_{form}_flop_per_s"])
+        form: peak / TERA
+        for form in FORMATS
+        if (peak := scenario_result.metrics[f"peak_{form}_flop_per_s"])
     }
-    named = {text for path, text in result.texts.items() if path.startswith("workload.")}
+    named = {
+        workload_text
+        for path, workload_text in scenario_result.texts.items()
+        if path.startswith("workload.")
+    }
     formats = (named & peaks.keys()) or peaks.keys()
     return {form: peaks[form] for form in sorted(formats, key=lambda form: -peaks[form])}
 
 
 @styled
-def roofline_figure(result: Result, width: float = WIDE) -> Drawing:
+def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
     """Return the figure of a chip's roofs, with operators as points.
 
     The area of a point is the operator's share of its phase's time.
 
     Args:
-        result: Result of a scenario.
+        scenario_result: Result of a scenario.
         width: Width of the figure, in pixels.
 
     Raises:
         DataError: No operator of the plan both computes and moves data, or no roof is known.
 
     """
-    dots, roofs = dots_of(result), roofs_of(result)
+    dots, roofs = dots_of(scenario_result), roofs_of(scenario_result)
     if not (dots and roofs):
         raise DataError(
-            f"{result.scenario}: no operator of its plan both computes and moves data, so there is "
+            f"{scenario_result.scenario}: no operator of its plan both computes and moves data, so "
+            "there is "
             "nothing to draw under a roof"
         )
-    slope = result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
+    slope = scenario_result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
     operators = ", ".join(f"{dot.row.phase} {dot.row.line.name} {dot.words}" for dot in dots)
     drawing = Drawing(
-        f"Roofline of {result.title}",
+        f"Roofline of {scenario_result.title}",
         f"Operators of the plan under the roofs of a chip: {operators}.",
         width,
-        f"{workload_words(result)}; area of a point: its share of the time of its phase",
+        f"{workload_words(scenario_result)}; area of a point: its share of the time of its phase",
     )
     phases = dict.fromkeys(dot.row.phase for dot in dots)
     colours = colours_of(phases)
@@ -109,20 +120,23 @@ def roofline_figure(result: Result, width: float = WIDE) -> Drawing:
     labels = Labels(axes)
     # area by share
     sizes = [max(SMALLEST, LARGEST * dot.row.share**0.5) for dot in dots]
-    for (row, x, y), size, dot in zip(dots, sizes, dots, strict=True):
-        style = {"color": colours[row.phase], "markersize": size, "alpha": 0.85}
+    for (operator_row, x, y), size, dot in zip(dots, sizes, dots, strict=True):
+        style = {"color": colours[operator_row.phase], "markersize": size, "alpha": 0.85}
         tip(
-            axes.plot(x, y, markers[row.phase], **style),
-            f"{row.phase}, {row.line.name}: {dot.words}, {row.share * 100:.1f} % of the time, "
-            f"bound by {row.line.bound}",
+            axes.plot(x, y, markers[operator_row.phase], **style),
+            f"{operator_row.phase}, {operator_row.line.name}: {dot.words}, "
+            f"{operator_row.share * 100:.1f} % of the time, "
+            f"bound by {operator_row.line.bound}",
         )
         labels.keep_clear([(x, y)], size / 2)
     _draw_roofs(axes, labels, roofs, slope)
-    for (row, x, y), size in sorted(zip(dots, sizes, strict=True), key=lambda pair: -pair[1]):
-        if row.share >= NAMED:
-            labels.place_label([(x, y)], row.line.name, size / 2 + 3)
+    for (operator_row, x, y), size in sorted(
+        zip(dots, sizes, strict=True), key=lambda pair: -pair[1]
+    ):
+        if operator_row.share >= NAMED:
+            labels.place_label([(x, y)], operator_row.line.name, size / 2 + 3)
     drawing.paragraphs(
-        f"Roofs are dense peaks and the peak of HBM. {sentence(result.standing.text)}."
+        f"Roofs are dense peaks and the peak of HBM. {sentence(scenario_result.standing.text)}."
     )
     return drawing
 
@@ -141,38 +155,41 @@ def _draw_roofs(axes: Axes, labels: Labels, roofs: dict[str, float], slope: floa
 
 
 @styled
-def operators_figure(result: Result, width: float = WIDE) -> Drawing:
+def operators_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
     """Return the figure of each operator's time as bars, phase by phase.
 
     The longest bar of a phase is first. Each bar has its share of the phase and its time.
 
     Args:
-        result: Result of a scenario.
+        scenario_result: Result of a scenario.
         width: Width of the figure, in pixels.
 
     """
-    rows = operators_of(result)
+    operator_rows = operators_of(scenario_result)
     figures = "; ".join(
-        f"{phase} {line.name} {share * 100:.1f} %, {line.bound}" for phase, line, share in rows
+        f"{phase} {line.name} {share * 100:.1f} %, {line.bound}"
+        for phase, line, share in operator_rows
     )
     drawing = Drawing(
-        f"Where the time of {result.title} goes",
+        f"Where the time of {scenario_result.title} goes",
         f"Share of each phase by operator: {figures}.",
         width,
-        workload_words(result),
+        workload_words(scenario_result),
     )
-    if result.report.plan:
-        drawing.paragraphs(f"Plan: {plan_text(result.report.plan)}")
+    if scenario_result.report.plan:
+        drawing.paragraphs(f"Plan: {plan_text(scenario_result.report.plan)}")
     colours = colours_of(BOUNDS)
-    bounds = {row.line.bound for row in rows}
+    bounds = {operator_row.line.bound for operator_row in operator_rows}
     drawing.legend({f"bound by {bound}": colours[bound] for bound in BOUNDS if bound in bounds})
-    left = max(text_width(row.line.name) for row in rows) + 2 * MARGIN
+    left = max(text_width(operator_row.line.name) for operator_row in operator_rows) + 2 * MARGIN
     right = text_width("100.0 %  1,000 ms") + 16
-    longest = max(row.share for row in rows)
-    for phase in dict.fromkeys(row.phase for row in rows):
-        operators = [row for row in rows if row.phase == phase]
-        title = f"{phase}: {significant(float(result.report.phases[phase].time) * 1e3)} ms"
-        axes = drawing.group(title, [row.line.name for row in operators], ROW, left, right)
+    longest = max(operator_row.share for operator_row in operator_rows)
+    for phase in dict.fromkeys(operator_row.phase for operator_row in operator_rows):
+        operators = [operator_row for operator_row in operator_rows if operator_row.phase == phase]
+        title = f"{phase}: {significant(float(scenario_result.report.phases[phase].time) * 1e3)} ms"
+        axes = drawing.group(
+            title, [operator_row.line.name for operator_row in operators], ROW, left, right
+        )
         axes.set(xlim=(0, longest), xticks=())
         axes.grid(visible=False)
         axes.axvline(0, color=MUTED, linewidth=1)
@@ -188,5 +205,5 @@ def operators_figure(result: Result, width: float = WIDE) -> Drawing:
             time = significant(line.time * 1e3, 3)
             write_beside(axes, share, level, f"{share * 100:.1f} %  {time} ms", 5)
     drawing.bottom += 6
-    drawing.paragraphs(f"{sentence(result.standing.text)}.")
+    drawing.paragraphs(f"{sentence(scenario_result.standing.text)}.")
     return drawing

@@ -40,12 +40,12 @@ BLACK, WHITE = "#000000", "#fefefe"
 PALETTE = GROUNDS | {
     f"series-{number}": pair for number, pair in enumerate(zip(LIGHT, DARK, strict=True), start=1)
 }
-VARIABLES = {light: f"var(--{name})" for name, (light, _) in PALETTE.items()}
+VARIABLES = {light: f"var(--{colour_name})" for colour_name, (light, _) in PALETTE.items()}
 
 
-def colours_of(names: Iterable[str]) -> dict[str, str]:
+def colours_of(series_names: Iterable[str]) -> dict[str, str]:
     """Return names with the colours of series; beyond the last colour they begin anew."""
-    return dict(zip(names, cycle(LIGHT), strict=False))
+    return dict(zip(series_names, cycle(LIGHT), strict=False))
 
 
 def ink_on(colour: str) -> str:
@@ -53,18 +53,18 @@ def ink_on(colour: str) -> str:
     return WHITE if LIGHT.index(colour) in DEEP else BLACK
 
 
-def vendor_colours(results: Sequence[Result]) -> list[int]:
+def vendor_colours(scenario_results: Sequence[Result]) -> list[int]:
     """Return the number of the colour of each system, from 1.
 
     A family of chips has always the same colour, and its second system the other hue.
     """
     counts: dict[str, int] = {}
     numbers = []
-    for result in results:
+    for scenario_result in scenario_results:
         family = next(
             (
                 path.split(".")[1]
-                for path in result.inputs
+                for path in scenario_result.inputs
                 if path.startswith("performance.") and path.endswith(".launch_time")
             ),
             "",
@@ -77,7 +77,7 @@ def vendor_colours(results: Sequence[Result]) -> list[int]:
 
 def properties(dark: bool) -> str:
     """Return the declarations of all custom properties, for a light or a dark page."""
-    return "".join(f"--{name}:{pair[dark]};" for name, pair in PALETTE.items())
+    return "".join(f"--{colour_name}:{pair[dark]};" for colour_name, pair in PALETTE.items())
 
 
 def with_page_colours(svg: str) -> str:

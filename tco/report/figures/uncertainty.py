@@ -69,27 +69,41 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
         f"{plan_treatment(sensitivity)}; ~ an estimate",
     )
     drawing.legend({"input at its low": LOW, "input at its high": HIGH})
-    names = [short_name(swing.given.path) for swing in swings]
+    input_names = [short_name(swing.given.path) for swing in swings]
     details = [input_range_text(swing.given) for swing in swings]
-    axes = drawing.rows(names, ROW, MARGIN + 52, 60, details)
+    axes = drawing.rows(input_names, ROW, MARGIN + 52, 60, details)
     axes.set_xlabel(f"{metric.label}, {metric.unit}".rstrip(", "))
     drawing.bottom += 18
-    for row, swing in enumerate(swings):
+    for row_index, swing in enumerate(swings):
         ends = [
-            (value, colour, f"{names[row]} at its {end}", tornado_end_label(value, meets))
-            for value, colour, end, meets in (
+            (
+                end_value,
+                colour,
+                f"{input_names[row_index]} at its {end}",
+                tornado_end_label(end_value, meets),
+            )
+            for end_value, colour, end, meets in (
                 (swing.at_low, LOW, "low", swing.meets_low),
                 (swing.at_high, HIGH, "high", swing.meets_high),
             )
-            if value is not None and value != centre
+            if end_value is not None and end_value != centre
         ]
-        axes.plot([centre, centre], [row - 0.22, row + 0.22], color=INK, linewidth=1.5, zorder=3)
+        axes.plot(
+            [centre, centre],
+            [row_index - 0.22, row_index + 0.22],
+            color=INK,
+            linewidth=1.5,
+            zorder=3,
+        )
         gaps = set()
-        for value, colour, end, label in sorted(ends, key=lambda end: -abs(end[0] - centre)):
-            tip(axes.barh(row, value - centre, 0.32, centre, color=colour), f"{end}: {label}")
-            gap = 4 if value > centre else -4
+        for end_value, colour, end, label in sorted(ends, key=lambda end: -abs(end[0] - centre)):
+            tip(
+                axes.barh(row_index, end_value - centre, 0.32, centre, color=colour),
+                f"{end}: {label}",
+            )
+            gap = 4 if end_value > centre else -4
             if gap not in gaps:  # both ends on one side: the farther is named
-                write_beside(axes, value, row, label, gap)
+                write_beside(axes, end_value, row_index, label, gap)
             gaps.add(gap)
     if len(moving) > len(swings):
         drawing.paragraphs(f"{len(moving) - len(swings)} more inputs move it less.")
@@ -120,7 +134,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
 
     """
     metric, label, unit, size = pictured(uncertainty)
-    sample, result = uncertainty.sample, uncertainty.asked.result
+    sample, scenario_result = uncertainty.sample, uncertainty.asked.result
     draws = sample.metrics[metric]
     draws = draws[np.isfinite(draws) & (draws > 0)] / size
     low, high = np.percentile(draws, OUTER) if len(draws) > 1 else (0.0, 0.0)
@@ -133,13 +147,16 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
     shares = counts / len(draws) * 100
     statistics = statistics_by_metric(uncertainty)[metric] or {}
     percentiles = {
-        name: statistics[name] / size for name in PERCENTILES if statistics.get(name) is not None
+        percentile_name: statistics[percentile_name] / size
+        for percentile_name in PERCENTILES
+        if statistics.get(percentile_name) is not None
     }
     words = ", ".join(
-        f"{name.upper()} {significant(value, 3)}" for name, value in percentiles.items()
+        f"{percentile_name.upper()} {significant(percentile_value, 3)}"
+        for percentile_name, percentile_value in percentiles.items()
     )
     drawing = Drawing(
-        f"How sure the answer is: {result.title}",
+        f"How sure the answer is: {scenario_result.title}",
         f"{label}: {words}; {len(sample.meets):,} draws of {len(uncertainty.drawn)} inputs.",
         width,
         f"{headed(label, unit)}: {words}",
@@ -166,13 +183,17 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
             edgecolor=PAPER,
         )
         tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
-    inside = {name: value for name, value in percentiles.items() if low <= value <= high}
+    inside = {
+        percentile_name: percentile_value
+        for percentile_name, percentile_value in percentiles.items()
+        if low <= percentile_value <= high
+    }
     _draw_percentiles(axes, inside, shares.max())
     if baseline is not None and edges[0] < 1 < edges[-1]:
         axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
     drawing.paragraphs(
-        workload_line([result]),
-        *premise_lines([result]),
+        workload_line([scenario_result]),
+        *premise_lines([scenario_result]),
         f"{len(sample.meets):,} draws of {len(uncertainty.drawn)} inputs within their ranges, seed "
         f"{uncertainty.seed}; equal widths are equal ratios.",
     )
@@ -183,10 +204,14 @@ def _draw_percentiles(axes: Axes, percentiles: dict[str, float], highest: float)
     """Draw percentiles with their names above the highest bar."""
     level = highest * 1.06
     axes.set_ylim(0, highest * 1.2)
-    values = list(percentiles.values())
-    axes.plot(values, [level] * len(values), color=INK, marker="|", lw=1.5, mew=1.5)
-    for name, value in percentiles.items():
-        axes.text(value, level * 1.04, name.upper(), ha=PERCENTILES[name])
+    percentile_values = list(percentiles.values())
+    axes.plot(
+        percentile_values, [level] * len(percentile_values), color=INK, marker="|", lw=1.5, mew=1.5
+    )
+    for percentile_name, percentile_value in percentiles.items():
+        axes.text(
+            percentile_value, level * 1.04, percentile_name.upper(), ha=PERCENTILES[percentile_name]
+        )
 
 
 def _bin_edges(low: float, high: float) -> FloatArray:

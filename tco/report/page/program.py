@@ -42,8 +42,8 @@ WRITTEN = {
         "select": "({}?{}:{})",
     },
     **{
-        name: f"Math.{name}({{}})"
-        for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")
+        function_name: f"Math.{function_name}({{}})"
+        for function_name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")
     },
     "normal_cdf": "normal_cdf({})",
 }
@@ -60,32 +60,38 @@ WHOLE = 2**53  # below which a float is a whole number to the last digit
 
 
 # ---------------------------------------------------------------- formulas
-def _javascript_expression(value: Any) -> str:
-    if not isinstance(value, Symbol):
-        return repr(float(value)).removesuffix(".0") if value >= 0 else f"({float(value)!r})"
-    if value.operation == "name":
-        return _script_parameter_name(value.arguments[0])
-    return WRITTEN[value.operation].format(*map(_javascript_expression, value.arguments))
+def _javascript_expression(symbol_value: Any) -> str:
+    if not isinstance(symbol_value, Symbol):
+        return (
+            repr(float(symbol_value)).removesuffix(".0")
+            if symbol_value >= 0
+            else f"({float(symbol_value)!r})"
+        )
+    if symbol_value.operation == "name":
+        return _script_parameter_name(symbol_value.arguments[0])
+    return WRITTEN[symbol_value.operation].format(
+        *map(_javascript_expression, symbol_value.arguments)
+    )
 
 
 def _script_parameter_name(parameter: str) -> str:
     return f"${parameter}"
 
 
-def function(name: str) -> str:
+def function(formula_name: str) -> str:
     """Return a formula or a gathering by name as a function of its parameters, in their order."""
-    if name in GATHERED:
-        return GATHERED[name]
-    formula = REGISTRY[name]
+    if formula_name in GATHERED:
+        return GATHERED[formula_name]
+    formula = REGISTRY[formula_name]
     parameters = ",".join(map(_script_parameter_name, formula.parameters))
     return f"({parameters})=>{_javascript_expression(expression(formula))}"
 
 
-def script(names: Iterable[str]) -> str:
+def script(formula_names: Iterable[str]) -> str:
     """Return the functions of some formulas, one a line, as the list the program of the page
     numbers them by.
     """
-    lines = [f"  {function(name)}, // {name}" for name in names]
+    lines = [f"  {function(formula_name)}, // {formula_name}" for formula_name in formula_names]
     parameter = _script_parameter_name("x")
     normal_cdf = _javascript_expression(normal_form(Symbol("name", "x")))
     head = f"const normal_cdf = {parameter} => {normal_cdf};"
@@ -174,12 +180,15 @@ def _ways_of(
 
 
 def _record_payer_scenario(
-    recording: Recording, evaluation: Evaluation, settings: Mapping[str, str], result: Result
+    recording: Recording,
+    evaluation: Evaluation,
+    settings: Mapping[str, str],
+    scenario_result: Result,
 ) -> PayerScenario:
     """Record a scenario with some settings."""
-    structure, none = result.structure, ""
+    structure, none = scenario_result.structure, ""
     inputs = evaluation.function()._replace(structure=structure).inputs(settings)
-    plans, results = _recorded_plans(inputs, result), []
+    plans, plan_outputs = _recorded_plans(inputs, scenario_result), []
     fixed = (
         {
             path
@@ -190,45 +199,47 @@ def _record_payer_scenario(
         else set()
     )
     for plan in plans:
-        names, cut = recorded(recording, inputs, plan)
-        results.append(names | _record_extra_outputs(recording, inputs, names))
+        output_steps, cut = recorded(recording, inputs, plan)
+        plan_outputs.append(output_steps | _record_extra_outputs(recording, inputs, output_steps))
         fixed |= cut
-    if f"{METRIC}{HOUR}" not in results[0]:
-        missed = "it has no cost" if result.bill is not None else none
+    if f"{METRIC}{HOUR}" not in plan_outputs[0]:
+        missed = "it has no cost" if scenario_result.bill is not None else none
         none = next(
             (
                 note
-                for note in result.notes
+                for note in scenario_result.notes
                 if note.startswith(("does not fit", "cannot be priced"))
             ),
             missed,
         )
-    return PayerScenario(results, _decode_plan_labels(plans[0]), inputs.system.racks, none, fixed)
+    return PayerScenario(
+        plan_outputs, _decode_plan_labels(plans[0]), inputs.system.racks, none, fixed
+    )
 
 
-def _recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
+def _recorded_plans(inputs: ResolvedScenario, scenario_result: Result) -> Sequence[Any]:
     """Return the plans recorded for a scenario, by kind of workload.
 
     Serving has a single entry with all plans. Training has its quickest plans. Any other workload
-    has the plan of `result`.
+    has the plan of `scenario_result`.
     """
     if inputs.kind == "serving":
         return [every_plan(inputs)]
-    if inputs.kind == "training" and result.plan is not None:
+    if inputs.kind == "training" and scenario_result.plan is not None:
         from tco.performance.training.search import search_training_plans
 
         job, reached, _ = job_on(inputs, inputs.values())
         return [
             candidate.plan for candidate in search_training_plans(job, reached, count=TRAINED).top
         ]
-    return [result.plan]
+    return [scenario_result.plan]
 
 
 def _decode_plan_labels(plan: Any) -> list[str]:
     """Return the plans that decode in words: the chips of an engine, and how they divide."""
     if not isinstance(plan, ServingPlan):
         return []
-    rows = zip(
+    plan_rows = zip(
         *(
             np.ravel(axis).tolist()
             for axis in np.broadcast_arrays(*plan.decode[: 1 + len(DIVIDED)])
@@ -238,20 +249,20 @@ def _decode_plan_labels(plan: Any) -> list[str]:
     return [
         ", ".join(
             [
-                f"{row[0]:g} chips",
+                f"{plan_row[0]:g} chips",
                 *(
-                    f"{name} {size:g}"
-                    for name, size in zip(DIVIDED, row[1:], strict=True)
+                    f"{axis_name} {size:g}"
+                    for axis_name, size in zip(DIVIDED, plan_row[1:], strict=True)
                     if size > 1
                 ),
             ]
         )
-        for row in rows
+        for plan_row in plan_rows
     ]
 
 
 def _record_extra_outputs(
-    recording: Recording, inputs: ResolvedScenario, names: Mapping[str, int]
+    recording: Recording, inputs: ResolvedScenario, output_steps: Mapping[str, int]
 ) -> dict[str, int]:
     """Record what the page needs beside the metrics.
 
@@ -259,17 +270,23 @@ def _record_extra_outputs(
     """
     extra_outputs: JsonObject = {}
     with recorded_by(recording):
-        if f"{METRIC}{HOUR}" in names:
-            values = inputs.values(recording.read)
+        if f"{METRIC}{HOUR}" in output_steps:
+            input_values = inputs.values(recording.read)
             bill = bill_of_materials(
-                inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+                inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
             )
-            extra_outputs |= {"power": bill.power, "position": values["site.rack_kw_max"]}
-        if all(f"{METRIC}{name}" in names for name in BEFORE_REBATES):
+            extra_outputs |= {"power": bill.power, "position": input_values["site.rack_kw_max"]}
+        if all(f"{METRIC}{metric_name}" in output_steps for metric_name in BEFORE_REBATES):
             extra_outputs[f"{METRIC}{GROSS}"] = gross_token_cost(
-                *(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES)
+                *(
+                    recording.values[output_steps[f"{METRIC}{metric_name}"]]
+                    for metric_name in BEFORE_REBATES
+                )
             )
-        return {name: recording.step_index(value) for name, value in extra_outputs.items()}
+        return {
+            output_name: recording.step_index(output_value)
+            for output_name, output_value in extra_outputs.items()
+        }
 
 
 # ---------------------------------------------------------------- what the script is given
@@ -318,15 +335,15 @@ def program_of(
     lines = []
     for step_index in steps:
         step: Any = recording.steps[step_index]
-        name = step.function.name if isinstance(step.function, Formula) else step.function
+        function_name = step.function.name if isinstance(step.function, Formula) else step.function
         lines.append(
             (
-                functions.setdefault(name, len(functions)),
+                functions.setdefault(function_name, len(functions)),
                 *(cell[argument_index] for argument_index in step.taken),
             )
         )
-    for name in more:
-        functions.setdefault(name, len(functions))
+    for function_name in more:
+        functions.setdefault(function_name, len(functions))
     fixed = set[str]().union(*(payer_scenario.fixed for payer_scenario in payer_scenarios))
     inputs = {
         path: [cell[step_index] for step_index in step_indices if step_index in cell]
@@ -361,11 +378,13 @@ def program_of(
     )
 
 
-def _script_outputs(names: Mapping[str, int], shown_metrics: Container[str]) -> dict[str, int]:
+def _script_outputs(
+    output_steps: Mapping[str, int], shown_metrics: Container[str]
+) -> dict[str, int]:
     return {
-        name.removeprefix(METRIC): step_index
-        for name, step_index in names.items()
-        if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown_metrics
+        output_name.removeprefix(METRIC): step_index
+        for output_name, step_index in output_steps.items()
+        if not output_name.startswith(METRIC) or output_name.removeprefix(METRIC) in shown_metrics
     }
 
 
@@ -376,15 +395,15 @@ def _payer_scenario_document(
     plans: Sequence[tuple[str, ...]],
 ) -> JsonObject:
     """Return a way as the script reads it, its plans by their place among those of all."""
-    results = [
+    plan_outputs = [
         {
-            name: cell[step_index]
-            for name, step_index in _script_outputs(names, shown_metrics).items()
+            output_name: cell[step_index]
+            for output_name, step_index in _script_outputs(output_steps, shown_metrics).items()
         }
-        for names in payer_scenario.results
+        for output_steps in payer_scenario.results
     ]
     return {
-        "results": results,
+        "results": plan_outputs,
         "plans": plans.index(tuple(payer_scenario.plans)),
         "racks": payer_scenario.racks,
         "none": payer_scenario.none,
@@ -414,11 +433,11 @@ def _script_number(leaf: float | PlanNumbers) -> Any:
     return [leaf.axis, list(map(_json_number, distinct.tolist())), indices.tolist()]
 
 
-def shortest(value: Any) -> Any:
+def shortest(json_value: Any) -> Any:
     """Return a value with its numbers, or those of a list, in the fewest digits."""
-    if isinstance(value, list):
-        return [shortest(nested_value) for nested_value in value]
-    return _json_number(value) if isinstance(value, float) else value
+    if isinstance(json_value, list):
+        return [shortest(nested_value) for nested_value in json_value]
+    return _json_number(json_value) if isinstance(json_value, float) else json_value
 
 
 def _json_number(number: float) -> float | None:

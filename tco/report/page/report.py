@@ -27,13 +27,20 @@ from tco.scenario.result import Result
 from tco.sweeps.study import read_study, shipped_studies
 
 
-def _headline_first(material: Material, results: Sequence[Result]) -> list[str]:
+def _headline_first(material: Material, scenario_results: Sequence[Result]) -> list[str]:
     """Return the verdict, what is said of the speed the baseline is asked for first."""
-    lines, regimes = verdict_words(material.confidence, results), material.confidence.regimes
+    lines, regimes = (
+        verdict_words(material.confidence, scenario_results),
+        material.confidence.regimes,
+    )
     if len(lines) < len(regimes):  # of one scenario there is but one thing to say
         return lines
     baseline_speed = speed_of(
-        next(result for result in results if result.scenario == material.baseline)
+        next(
+            scenario_result
+            for scenario_result in scenario_results
+            if scenario_result.scenario == material.baseline
+        )
     )
     first = next(
         (
@@ -57,27 +64,30 @@ def report_page(
         compared_by: Words of the command that gives the page's figures.
 
     """
-    results = material.results
+    scenario_results = material.results
     premises = [
-        workload_title(results),
-        *premise_lines([result for result in results if result.bill]),
+        workload_title(scenario_results),
+        *premise_lines(
+            [scenario_result for scenario_result in scenario_results if scenario_result.bill]
+        ),
     ]
-    if formats_rows(results):
+    if formats_rows(scenario_results):
         premises.append("Number formats differ between the scenarios.")
     premises.append(PRIOR_NOTE)
     notes = [
-        f"{result.scenario}: {note}"
-        for result in results
-        for note in (*result.notes, *result.ages.notes)
+        f"{scenario_result.scenario}: {note}"
+        for scenario_result in scenario_results
+        for note in (*scenario_result.notes, *scenario_result.ages.notes)
     ]
     unsure = [
-        f"{result.scenario}: no range, {result_sureness.reason}"
-        for result, result_sureness in zip(results, material.sure, strict=True)
+        f"{scenario_result.scenario}: no range, {result_sureness.reason}"
+        for scenario_result, result_sureness in zip(scenario_results, material.sure, strict=True)
         if result_sureness.reason
     ]
     return ReportPage(
-        f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
-        _headline_first(material, results),
+        f"{' · '.join(scenario_result.scenario for scenario_result in scenario_results)} | total "
+        "cost of ownership",
+        _headline_first(material, scenario_results),
         premises,
         made.sections_of(material),
         what_if_of(material, compared_by),
@@ -116,8 +126,11 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
         UsageError: The page of a scenario would have the file name of a shared page.
 
     """
-    results = material.results
-    scenario_files = {result.scenario: f"{result.scenario}.html" for result in results}
+    scenario_results = material.results
+    scenario_files = {
+        scenario_result.scenario: f"{scenario_result.scenario}.html"
+        for scenario_result in scenario_results
+    }
     shared_name = next((file for file in scenario_files.values() if file in SHARED.values()), None)
     if shared_name is not None:
         raise UsageError(f"{shared_name} is a page of the folder: call the scenario something else")
@@ -142,19 +155,22 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
         SHARED["Regimes"]: page("Who is best where", regimes),
         SHARED["Accuracy"]: page("How accurate it is", accuracy),
         SHARED["Studies"]: page("What was asked, and what came out", list(studies()), premises=[]),
-        SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
+        SHARED["Method"]: page("How a figure is made", list(method(scenario_results)), premises=[]),
     }
-    for result in results:
-        sections = made.sections_of(_scenario_material(material, result.scenario))
-        pages[scenario_files[result.scenario]] = page(result.title, sections)
+    for scenario_result in scenario_results:
+        sections = made.sections_of(_scenario_material(material, scenario_result.scenario))
+        pages[scenario_files[scenario_result.scenario]] = page(scenario_result.title, sections)
     return pages
 
 
 def _ranking_sections(material: Material, ranking: Ranking) -> list[Section]:
     """Return the frontier, the ranking of all systems, and the list of the scenarios' pages."""
     table = ranking_table(ranking)
-    rows = [(result.scenario, result.title, result.standing.text) for result in material.results]
-    scenarios = Table(("page", "system", "how sure its speed is"), rows, align="lll")
+    ranking_rows = [
+        (scenario_result.scenario, scenario_result.title, scenario_result.standing.text)
+        for scenario_result in material.results
+    ]
+    scenarios = Table(("page", "system", "how sure its speed is"), ranking_rows, align="lll")
     ranked = table._replace(title="", above=())
     return [
         *made.frontier_sections(material),
@@ -163,12 +179,12 @@ def _ranking_sections(material: Material, ranking: Ranking) -> list[Section]:
     ]
 
 
-def _scenario_material(material: Material, name: str) -> Material:
-    """Return the report material of the scenario `name` alone."""
+def _scenario_material(material: Material, scenario_name: str) -> Material:
+    """Return the report material of the scenario `scenario_name` alone."""
     evaluation_indices = [
         evaluation_index
         for evaluation_index, evaluation in enumerate(material.asked)
-        if evaluation.result.scenario == name
+        if evaluation.result.scenario == scenario_name
     ]
     sure = (
         [material.sure[evaluation_index] for evaluation_index in evaluation_indices]
@@ -176,18 +192,24 @@ def _scenario_material(material: Material, name: str) -> Material:
         else []
     )
     curve = [
-        curve_point for curve_point in material.confidence.curve if curve_point.scenario == name
+        curve_point
+        for curve_point in material.confidence.curve
+        if curve_point.scenario == scenario_name
     ]
     evaluations = [material.asked[evaluation_index] for evaluation_index in evaluation_indices]
     return material._replace(
         asked=evaluations,
-        baseline=name,
+        baseline=scenario_name,
         confidence=material.confidence._replace(sure=sure, curve=curve, regimes=[]),
         tornados=[
-            tornado for tornado in material.tornados if tornado.sides[0].result.scenario == name
+            tornado
+            for tornado in material.tornados
+            if tornado.sides[0].result.scenario == scenario_name
         ],
         frontiers=[
-            frontier for frontier in material.frontiers if frontier.decode.result.scenario == name
+            frontier
+            for frontier in material.frontiers
+            if frontier.decode.result.scenario == scenario_name
         ],
         fabrics=[
             fabric
@@ -202,36 +224,38 @@ def studies() -> Iterator[Section]:
     """Yield the studies that are shipped, each with its question and the answer of today's data,
     which the tests hold it to.
     """
-    for name in shipped_studies():
-        study_document: Mapping[str, object] = read_study(name).document
+    for study_name in shipped_studies():
+        study_document: Mapping[str, object] = read_study(study_name).document
         words = [
             str(study_document[word]) for word in ("question", "answer") if word in study_document
         ]
         yield Section(
-            name, str(study_document.get("title", name)), [*words, f"tco sweep {name} -o {name}"]
+            study_name,
+            str(study_document.get("title", study_name)),
+            [*words, f"tco sweep {study_name} -o {study_name}"],
         )
 
 
-def method(results: Sequence[Result]) -> Iterator[Section]:
+def method(scenario_results: Sequence[Result]) -> Iterator[Section]:
     """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room
     they are of.
     """
     used = {
         node.formula.name: node.formula
-        for result in results
-        for node in walk(*result.nodes.values())
+        for scenario_result in scenario_results
+        for node in walk(*scenario_result.nodes.values())
         if node.formula
     }
     rooms: dict[str, list[Formula]] = {}
     for formula in sorted(used.values(), key=lambda used_formula: used_formula.name):
         rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)
     for room, formulas in sorted(rooms.items()):
-        rows = [
+        method_rows = [
             (used_formula.name, equation(used_formula), used_formula.unit, used_formula.source)
             for used_formula in formulas
         ]
         yield Section(
             f"formulas-{room}",
             room.capitalize(),
-            tables=[Table(("formula", "equation", "unit", "source"), rows, align="llll")],
+            tables=[Table(("formula", "equation", "unit", "source"), method_rows, align="llll")],
         )

@@ -70,32 +70,32 @@ def sections_of(material: Material) -> list[Section]:
 
 def _summary_sections(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
-    results = material.results
+    scenario_results = material.results
     sure = material.sure if any(result_sureness.draws for result_sureness in material.sure) else ()
-    table = comparison_table(results, material.baseline, (), range_rows(sure))
+    table = comparison_table(scenario_results, material.baseline, (), range_rows(sure))
     yield Section(
         "summary",
-        "Side by side" if len(results) > 1 else "In figures",
+        "Side by side" if len(scenario_results) > 1 else "In figures",
         tables=[table._replace(title="", above=())],
     )
 
 
 def _curve_table(material: Material) -> Table:
     """Return the table of cost by speed and comparison with the baseline."""
-    results = material.results
-    names = [result.scenario for result in results]
-    costs = cost_rows(results, material.confidence, COST_DIGITS)
+    scenario_results = material.results
+    scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
+    costs = cost_rows(scenario_results, material.confidence, COST_DIGITS)
     below = [
         *(
             ["* the pick at this speed, or all of a tie; none: no plan is as quick."]
-            if len(names) > 1
+            if len(scenario_names) > 1
             else []
         ),
         *drawn_words(material.sure),
     ]
     return Table(
-        ("USD a million output tokens", *names),
-        [*costs, *sure_rows(names, material.confidence)],
+        ("USD a million output tokens", *scenario_names),
+        [*costs, *sure_rows(scenario_names, material.confidence)],
         "",
         (),
         below,
@@ -117,13 +117,13 @@ def _points_table(material: Material) -> Table:
     """Return every point of the curve: with every input at its value, and in the middle of the
     draws.
     """
-    rows = []
+    point_rows = []
     for curve_point in material.confidence.curve:
         costs = (
             curve_point.usd_per_million_output_tokens,
             curve_point.median_usd_per_million_output_tokens,
         )
-        rows.append(
+        point_rows.append(
             (
                 curve_point.scenario,
                 f"{curve_point.tokens_per_s_per_user:g}",
@@ -136,7 +136,7 @@ def _points_table(material: Material) -> Table:
         "USD a million output tokens, every input at its value",
         "in the middle of the draws",
     )
-    return Table(columns, rows, "Every point of the curve", align="lrrr")
+    return Table(columns, point_rows, "Every point of the curve", align="lrrr")
 
 
 def order_change_section(material: Material) -> Iterator[Section]:
@@ -145,30 +145,30 @@ def order_change_section(material: Material) -> Iterator[Section]:
     The table gives the swing of each driver and the value at which the ranking changes. Without
     drivers there is no section.
     """
-    rows = []
-    for result, result_sureness in zip(material.results, material.sure, strict=True):
+    driver_rows = []
+    for scenario_result, result_sureness in zip(material.results, material.sure, strict=True):
         for driver in result_sureness.drivers:
-            value, unit = (
+            shown_value, unit = (
                 driver.catalogue_value
                 if driver.catalogue_value and driver.catalogue_value[0]
                 else (driver.value, driver.unit)
             )
-            scale = value / driver.value if driver.value else 1.0
+            scale = shown_value / driver.value if driver.value else 1.0
             flip = (
                 "-"
                 if driver.flips_at is None
                 else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
             )
-            rows.append(
+            driver_rows.append(
                 (
-                    result.scenario,
+                    scenario_result.scenario,
                     short_name(driver.path),
-                    f"{significant(value, 3)} {unit}".rstrip(),
+                    f"{significant(shown_value, 3)} {unit}".rstrip(),
                     f"{driver.swing:+.2f}",
                     flip,
                 )
             )
-    if rows:
+    if driver_rows:
         columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
             f"The three inputs that move each ratio to {material.baseline} most, each alone from "
@@ -176,64 +176,84 @@ def order_change_section(material: Material) -> Iterator[Section]:
             "and the value at which the order turns; "
             "a dash where it does not turn within that range.",
         ]
-        below = [result.order for result in material.results[:1] if result.order]
+        below = [
+            scenario_result.order
+            for scenario_result in material.results[:1]
+            if scenario_result.order
+        ]
         yield Section(
             "order",
             "What would change the order",
             words,
-            tables=[Table(columns, rows, align="llrrr")],
+            tables=[Table(columns, driver_rows, align="llrrr")],
             below=below,
         )
 
 
 def _cost_section(material: Material) -> Iterator[Section]:
     """Yield the section on cost per chip-hour by class of asset."""
-    results = [result for result in material.results if result.lines]
-    if not results:
+    scenario_results = [
+        scenario_result for scenario_result in material.results if scenario_result.lines
+    ]
+    if not scenario_results:
         return
-    sums = [by_asset(result) for result in results]
+    sums = [by_asset(scenario_result) for scenario_result in scenario_results]
     assets = dict.fromkeys(asset for asset_costs in sums for asset in asset_costs)
-    rows = [
+    asset_rows = [
         (
             asset,
             *(
-                f"~{significant(value)}" if (value := asset_costs.get(asset)) else "-"
+                f"~{significant(asset_cost)}" if (asset_cost := asset_costs.get(asset)) else "-"
                 for asset_costs in sums
             ),
         )
         for asset in assets
     ]
-    rows.append(
+    asset_rows.append(
         (
             "cost a chip-hour, net",
-            *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results),
+            *(
+                f"~{significant(scenario_result.metrics['tco_usd_per_chip_hour'])}"
+                for scenario_result in scenario_results
+            ),
         )
     )
     stack = Table(
-        ("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers"
+        ("USD a chip-hour", *(scenario_result.scenario for scenario_result in scenario_results)),
+        asset_rows,
+        "The stack in numbers",
     )
     words = ["What an installed chip costs each hour, all year, by what is paid for."]
-    folded = [stack, *(cost_table(result)._replace(above=()) for result in results)]
+    folded = [
+        stack,
+        *(cost_table(scenario_result)._replace(above=()) for scenario_result in scenario_results),
+    ]
     yield Section(
-        "cost", "Where the money goes", words, [both(partial(cost_figure, results))], folded=folded
+        "cost",
+        "Where the money goes",
+        words,
+        [both(partial(cost_figure, scenario_results))],
+        folded=folded,
     )
 
 
 def _roofline_section(material: Material) -> Iterator[Section]:
     """Yield the section on operator times and their binding bounds."""
     operator_record = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
-    timed = [(result, operators_of(result)) for result in material.results]
+    timed = [
+        (scenario_result, operators_of(scenario_result)) for scenario_result in material.results
+    ]
     tables = [
-        operator_record.table(operators, f"{result.title}: time by operator")
-        for result, operators in timed
+        operator_record.table(operators, f"{scenario_result.title}: time by operator")
+        for scenario_result, operators in timed
         if operators
     ]
     if tables:
         words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
         roofed = [
-            partial(roofline_figure, result)
-            for result in material.results
-            if dots_of(result) and roofs_of(result)
+            partial(roofline_figure, scenario_result)
+            for scenario_result in material.results
+            if dots_of(scenario_result) and roofs_of(scenario_result)
         ]
         yield Section(
             "roofline",
@@ -253,8 +273,10 @@ def frontier_sections(material: Material) -> Iterator[Section]:
     drawn_frontiers = [frontier for frontier in material.frontiers if frontier.points]
     if drawn_frontiers:
         sure = {
-            result.scenario: result_sureness
-            for result, result_sureness in zip(material.results, material.sure, strict=True)
+            scenario_result.scenario: result_sureness
+            for scenario_result, result_sureness in zip(
+                material.results, material.sure, strict=True
+            )
         }
         ranges = [sure[frontier.decode.result.scenario].range(COST) for frontier in drawn_frontiers]
         figures = [both(partial(frontier_figure, drawn_frontiers, ranges=ranges))]
@@ -292,11 +314,15 @@ def winners(material: Material) -> Iterator[Section]:
     field = material.field
     if field is None:
         return
-    names = [result.scenario for result in field.results]
+    scenario_names = [scenario_result.scenario for scenario_result in field.results]
     tables = []
-    for name, rows in zip(names, field.values, strict=True):
+    for scenario_name, grid_rows in zip(scenario_names, field.values, strict=True):
         costs = [
-            ["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows
+            [
+                "-" if cost_value is None else f"~{significant(cost_value, 3)}"
+                for cost_value in grid_row
+            ]
+            for grid_row in grid_rows
         ]
         cells = [
             (f"{significant(y, 3)} {field.y.unit}".rstrip(), *row_costs)
@@ -310,7 +336,7 @@ def winners(material: Material) -> Iterator[Section]:
             Table(
                 heads,
                 cells,
-                f"{name}: USD a million output tokens; across: {short_name(field.x.path)}",
+                f"{scenario_name}: USD a million output tokens; across: {short_name(field.x.path)}",
                 align="r",
             )
         )
@@ -355,14 +381,18 @@ def bill(material: Material) -> Iterator[Section]:
     systems = {
         (fabric.system.id, str(fabric.system.variant)): fabric.system for fabric in material.fabrics
     }
-    for evaluation, result in zip(material.asked, material.results, strict=True):
-        if result.bill is None:
+    for evaluation, scenario_result in zip(material.asked, material.results, strict=True):
+        if scenario_result.bill is None:
             continue
-        if system := systems.get((result.system, str(variant_of(evaluation)))):
-            drawn.append(partial(bom_figure, system, result.bill, result.texts["terms.date"]))
-        bill_price = float(result.bill.price)
+        if system := systems.get((scenario_result.system, str(variant_of(evaluation)))):
+            drawn.append(
+                partial(
+                    bom_figure, system, scenario_result.bill, scenario_result.texts["terms.date"]
+                )
+            )
+        bill_price = float(scenario_result.bill.price)
         lines = sorted(
-            (line for line in result.bill.lines if line.extended),
+            (line for line in scenario_result.bill.lines if line.extended),
             key=lambda line: -float(line.extended),
         )
         bill_rows = [
@@ -389,13 +419,13 @@ def bill(material: Material) -> Iterator[Section]:
                 )
             )
         bill_rows.append(
-            ("whole scale-up domain", "", "", significant(result.bill.price), "100 %", "")
+            ("whole scale-up domain", "", "", significant(scenario_result.bill.price), "100 %", "")
         )
         tables.append(
             Table(
                 ("part", "quantity", "unit USD", "USD", "share", "kind"),
                 bill_rows,
-                f"{result.title}: bill of materials",
+                f"{scenario_result.title}: bill of materials",
                 align="lrrrrl",
             )
         )
@@ -410,24 +440,26 @@ def sources(material: Material) -> Iterator[Section]:
     """Yield the section on the sources of inputs and their age."""
     distinct_inputs: dict[tuple[str, str], Input] = {}  # by kind and path
     for input_record in (
-        input_record for result in material.results for input_record in result.inputs.values()
+        input_record
+        for scenario_result in material.results
+        for input_record in scenario_result.inputs.values()
     ):
         distinct_inputs.setdefault((input_record.kind, input_record.path), input_record)
     dates: dict[str, list[str]] = {}
     for input_record in distinct_inputs.values():
         dates.setdefault(input_record.source, []).append(input_record.as_of)
     ages = []
-    for result in material.results:
-        shares = result.shares.get("hardware", {})
+    for scenario_result in material.results:
+        shares = scenario_result.shares.get("hardware", {})
         kinds = (
-            f"{shares[name] * 100:.0f} %" if name in shares else "-"
-            for name in ("sourced", "estimate", "assumed")
+            f"{shares[kind_name] * 100:.0f} %" if kind_name in shares else "-"
+            for kind_name in ("sourced", "estimate", "assumed")
         )
         ages.append(
             (
-                result.scenario,
-                f"{result.ages.later * 100:.1f} %",
-                f"{result.ages.older * 100:.1f} %",
+                scenario_result.scenario,
+                f"{scenario_result.ages.later * 100:.1f} %",
+                f"{scenario_result.ages.older * 100:.1f} %",
                 *kinds,
             )
         )
@@ -439,12 +471,12 @@ def sources(material: Material) -> Iterator[Section]:
         "estimated",
         "assumed",
     )
-    rows = []
+    source_rows = []
     for source, source_dates in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
         when = sorted(filter(None, source_dates)) or [""]
         as_of = when[0] if when[0] == when[-1] else f"{when[0]} to {when[-1]}"
         known_as = material.catalogue.sources.get(source)
-        rows.append(
+        source_rows.append(
             (
                 material.catalogue.source_title(source),
                 str(len(source_dates)),
@@ -452,7 +484,9 @@ def sources(material: Material) -> Iterator[Section]:
                 known_as.url if known_as else "",
             )
         )
-    listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
+    listed = Table(
+        ("source", "inputs", "as of", "address"), source_rows, "Every source", align="lrll"
+    )
     words = [
         "Inputs by kind: "
         f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in distinct_inputs).most_common())}."
@@ -472,23 +506,32 @@ def validation(material: Material) -> Iterator[Section]:
 
     Chips of this report come first.
     """
-    rows = accuracies(material.catalogue, "chips")
+    accuracy_rows = accuracies(material.catalogue, "chips")
     ours = {fabric.system.chip for fabric in material.fabrics} | {
-        anchor for result in material.results for anchor in result.standing.anchors
+        anchor
+        for scenario_result in material.results
+        for anchor in scenario_result.standing.anchors
     }
     error_rows = []
-    for row in sorted(rows, key=lambda row: (row["part"] not in ours, row["part"], row["kind"])):
+    for accuracy_row in sorted(
+        accuracy_rows,
+        key=lambda accuracy_row: (
+            accuracy_row["part"] not in ours,
+            accuracy_row["part"],
+            accuracy_row["kind"],
+        ),
+    ):
         errors = (
-            f"{float(row[name]) * 100:.0f} %" if row[name] else "-"
-            for name in ("median_ape", "p90_ape", "left_out")
+            f"{float(accuracy_row[error_name]) * 100:.0f} %" if accuracy_row[error_name] else "-"
+            for error_name in ("median_ape", "p90_ape", "left_out")
         )
         error_rows.append(
             (
-                row["part"],
-                measurement_kind_label(row["kind"]),
-                f"{int(row['n']):,}",
+                accuracy_row["part"],
+                measurement_kind_label(accuracy_row["kind"]),
+                f"{int(accuracy_row['n']):,}",
                 *errors,
-                "yes" if row["part"] in ours else "",
+                "yes" if accuracy_row["part"] in ours else "",
             )
         )
     table = Table(
@@ -505,11 +548,14 @@ def validation(material: Material) -> Iterator[Section]:
         "Errors by chip",
         align="llrrrrl",
     )
-    words = [f"{result.scenario}: {result.standing.text}." for result in material.results]
+    words = [
+        f"{scenario_result.scenario}: {scenario_result.standing.text}."
+        for scenario_result in material.results
+    ]
     yield Section(
         "validation",
         "How accurate it is",
         list(dict.fromkeys(words)),
-        [both(partial(errors_figure, rows))] if rows else [],
+        [both(partial(errors_figure, accuracy_rows))] if accuracy_rows else [],
         folded=[table],
     )

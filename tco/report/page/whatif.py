@@ -47,7 +47,7 @@ GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of
 
 def _controls_of(
     program: PageProgram,
-    results: Sequence[Result],
+    scenario_results: Sequence[Result],
     catalogue: Catalogue,
     swings: Sequence[Sequence[str]],
 ) -> list[JsonObject]:
@@ -55,11 +55,18 @@ def _controls_of(
     paths, the strongest first, of each scenario.
     """
     chips: dict[str, str] = {}  # each with the systems it stands in
-    for result in results:
-        chip = chip_of(catalogue, result)
-        chips[chip] = f"{chips.get(chip, 'chip')} {result.title}"
+    for scenario_result in scenario_results:
+        chip = chip_of(catalogue, scenario_result)
+        chips[chip] = f"{chips.get(chip, 'chip')} {scenario_result.title}"
     priced = (
-        next((path for name in PRICES if (path := f"parts.{chip}.{name}") in program.inputs), "")
+        next(
+            (
+                path
+                for price_attribute in PRICES
+                if (path := f"parts.{chip}.{price_attribute}") in program.inputs
+            ),
+            "",
+        )
         for chip in chips
     )
     strongest = chain.from_iterable(zip_longest(*swings))
@@ -82,19 +89,19 @@ def _control(
     several scenarios, which a setting makes alike.
     """
     input_record, cells = program.given[path], program.inputs[path]
-    value, unit, factor = own_unit(input_record)
+    shown_value, unit, factor = own_unit(input_record)
     least, most = (end / factor for end in bounds(path))
     low, high = (
         None if end is None else float(f"{end / factor:.12g}")
         for end in (input_record.low, input_record.high)
     )
-    begin, end = slider_bounds(value, low, high, least, most)
+    begin, end = slider_bounds(shown_value, low, high, least, most)
     group, _, rest = path.partition(".")
-    part, _, name = rest.rpartition(".")
-    input_attribute = input_attributes().get((group, name))
+    part, _, attribute_name = rest.rpartition(".")
+    input_attribute = input_attributes().get((group, attribute_name))
     input_description = (
         "price of the chip"
-        if part in chips and name == "price"
+        if part in chips and attribute_name == "price"
         else input_attribute.description.partition(":")[0]
         if input_attribute
         else ""
@@ -129,16 +136,16 @@ def _control(
 
 
 def slider_bounds(
-    value: float, low: float | None, high: float | None, least: float, most: float
+    input_value: float, low: float | None, high: float | None, least: float, most: float
 ) -> tuple[float, float]:
     """Return the lowest and the highest value of a slider.
 
-    The slider covers the believed range and a factor of `FACTOR` on both sides of `value`. It stays
-    within the limits `least` and `most` of the input.
+    The slider covers the believed range and a factor of `FACTOR` on both sides of `input_value`.
+    It stays within the limits `least` and `most` of the input.
     """
-    factor_low, factor_high = sorted((value / FACTOR, value * FACTOR))
-    begin = max(min(factor_low, value if low is None else low), least)
-    end = min(max(factor_high, value if high is None else high), most)
+    factor_low, factor_high = sorted((input_value / FACTOR, input_value * FACTOR))
+    begin = max(min(factor_low, input_value if low is None else low), least)
+    end = min(max(factor_high, input_value if high is None else high), most)
     if begin == end:  # a value of nothing, of which nothing is believed
         end = min(begin + 1.0, most)
     return float(f"{begin:.6g}"), float(f"{end:.6g}")
@@ -166,9 +173,12 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         command: Words of the command that gives the figures without a change.
 
     """
-    results = material.results
+    scenario_results = material.results
     available_metrics = {
-        name for result in results for name, value in result.metrics.items() if value is not None
+        metric_name
+        for scenario_result in scenario_results
+        for metric_name, metric_value in scenario_result.metrics.items()
+        if metric_value is not None
     }
     cost_of_ratio = {
         ratio: behind
@@ -187,23 +197,31 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         [swing.given.path for swing in tornado.swings if swing.swing != 0]
         for tornado in material.tornados
     ]
-    controls = _controls_of(program, results, material.catalogue, swings)
+    controls = _controls_of(program, scenario_results, material.catalogue, swings)
     document = {
         "program": program.document,
-        "scenarios": [result.scenario for result in results],
-        "asked": [result.texts[WHO] for result in results],
+        "scenarios": [scenario_result.scenario for scenario_result in scenario_results],
+        "asked": [scenario_result.texts[WHO] for scenario_result in scenario_results],
         "who": {"path": WHO, "options": _perspective_options(material.catalogue, program)},
-        "priced": [f"parts.{chip_of(material.catalogue, result)}.price" for result in results],
-        "baseline": [result.scenario for result in results].index(material.baseline),
-        "colours": vendor_colours(results),
+        "priced": [
+            f"parts.{chip_of(material.catalogue, scenario_result)}.price"
+            for scenario_result in scenario_results
+        ],
+        "baseline": [scenario_result.scenario for scenario_result in scenario_results].index(
+            material.baseline
+        ),
+        "colours": vendor_colours(scenario_results),
         # a column for each attribute of a control, so that its name stands once
-        "controls": {key: [shortest(control[key]) for control in controls] for key in controls[0]},
+        "controls": {
+            control_key: [shortest(control[control_key]) for control in controls]
+            for control_key in controls[0]
+        },
         "rows": _whatif_metric_rows(available_metrics),
         "ratios": [
             {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": cost}
             for ratio, cost in cost_of_ratio.items()
         ],
-        "rank": _rank_document(results),
+        "rank": _rank_document(scenario_results),
         "command": list(command),
     }
     return WhatIf(document, program.functions)
@@ -218,17 +236,24 @@ def _perspective_options(catalogue: Catalogue, program: PageProgram) -> list[tup
     ]
 
 
-def _rank_document(results: Sequence[Result]) -> JsonObject:
+def _rank_document(scenario_results: Sequence[Result]) -> JsonObject:
     """Return the cost that ranks the scenarios, with its words, unit and size."""
     cost = next(
-        (name for name in COSTS if any(result.metrics[name] is not None for result in results)),
+        (
+            cost_metric
+            for cost_metric in COSTS
+            if any(
+                scenario_result.metrics[cost_metric] is not None
+                for scenario_result in scenario_results
+            )
+        ),
         COSTS[-1],
     )
     words, unit, size = TITLES[cost]
     return {
         "metric": cost,
         "words": sentence(words),
-        "fair": workload_line(results) != SEVERAL,
+        "fair": workload_line(scenario_results) != SEVERAL,
         "unit": unit,
         "size": size,
     }

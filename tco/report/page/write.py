@@ -42,12 +42,12 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["plain"] = lambda text: printable_line(str(text))
-    environment.filters["breakable"] = lambda text: Markup("/<wbr>").join(
-        map(escape, printable_line(str(text)).split("/"))
+    environment.filters["plain"] = lambda plain_text: printable_line(str(plain_text))
+    environment.filters["breakable"] = lambda breakable_text: Markup("/<wbr>").join(
+        map(escape, printable_line(str(breakable_text)).split("/"))
     )
-    environment.filters["hyphened"] = lambda text: Markup("-<wbr>").join(
-        map(escape, printable_line(str(text)).split("-"))
+    environment.filters["hyphened"] = lambda hyphened_text: Markup("-<wbr>").join(
+        map(escape, printable_line(str(hyphened_text)).split("-"))
     )
     return environment
 
@@ -95,8 +95,8 @@ def _colours() -> str:
     )
 
 
-def _read_page_asset(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+def _read_page_asset(asset_name: str) -> str:
+    return (HERE / asset_name).read_text(encoding="utf-8")
 
 
 def _digest(script: str) -> str:

@@ -19,12 +19,12 @@ MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equa
 
 
 def workbook_of(
-    results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str
+    scenario_results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str
 ) -> bytes:
     """Return the workbook of traced results, side by side.
 
     Args:
-        results: Results of scenarios, evaluated with a trace.
+        scenario_results: Results of scenarios, evaluated with a trace.
         catalogue: Catalogue of the results.
         baseline: Name of the baseline scenario.
         command: Command that makes the workbook, for its comments.
@@ -43,7 +43,7 @@ def workbook_of(
         {"title": "Total cost of ownership", "comments": command, "created": MADE}
     )
     workbook.set_calc_mode("auto")
-    book = Workbook(workbook, content_of(results), catalogue, baseline, command)
+    book = Workbook(workbook, content_of(scenario_results), catalogue, baseline, command)
     below = grids.write_choices(book)
     grids.assign_grid_cells(book, "Structure", below, book.content.fixed)
     bill.assign_bill_cells(book)
@@ -70,10 +70,10 @@ def used(book: Workbook) -> Iterator[str]:
     """Yield the id of every source that an input or an equation of the workbook rests on."""
     for leaf in book.content.inputs:
         yield leaf.given.source
-    for row in book.content.derived:
-        yield row.node.source
-    for result in book.results:
-        for line in result.bill.lines if result.bill else ():
+    for derived_row in book.content.derived:
+        yield derived_row.node.source
+    for scenario_result in book.results:
+        for line in scenario_result.bill.lines if scenario_result.bill else ():
             yield from line.sources
 
 
@@ -82,11 +82,11 @@ def _write_sources(book: Workbook) -> None:
     book.title(SOURCES, SOURCES)
     book.head(SOURCES, 2, ("id", "title", "address", "date"), widths=(34, 80, 80, 12))
     ids = sorted({source for source in used(book) if source in book.catalogue.sources})
-    for row, name in enumerate(ids, 3):
-        source = book.catalogue.sources[name]
-        for column, text in enumerate((name, source.title, source.url, source.date)):
-            if text:
-                book.text(SOURCES, row, column, text, "text" if column < 2 else "weak")
+    for source_row, source_id in enumerate(ids, 3):
+        source = book.catalogue.sources[source_id]
+        for column, cell_text in enumerate((source_id, source.title, source.url, source.date)):
+            if cell_text:
+                book.text(SOURCES, source_row, column, cell_text, "text" if column < 2 else "weak")
     book.page(SOURCES, 2 + len(ids), 3, 3, 1)
 
 
@@ -121,15 +121,19 @@ def _write_read_me(book: Workbook) -> None:
     }
     lines = [*provenance.items(), ("", ""), *HELD_BY.items(), ("", ""), *MEANT.items()]
     notes = [
-        (result.scenario, note)
-        for result in book.results
-        for note in (*result.notes, *result.ages.notes, result.standing.text)
+        (scenario_result.scenario, note)
+        for scenario_result in book.results
+        for note in (
+            *scenario_result.notes,
+            *scenario_result.ages.notes,
+            scenario_result.standing.text,
+        )
         if note
     ]
     book.title(READ_ME, READ_ME)
     book.head(READ_ME, 0, (), widths=(22, 120))
-    for row, (name, text) in enumerate([*lines, ("", ""), *notes], 2):
-        if name:
-            book.text(READ_ME, row, 0, name, "strong")
-            book.text(READ_ME, row, 1, text, "wrapped")
+    for line_row, (line_label, line_text) in enumerate([*lines, ("", ""), *notes], 2):
+        if line_label:
+            book.text(READ_ME, line_row, 0, line_label, "strong")
+            book.text(READ_ME, line_row, 1, line_text, "wrapped")
     book.page(READ_ME, 2 + len(lines) + len(notes), 1, 0, 0)

@@ -62,22 +62,24 @@ class Content:
     computed: dict[tuple[int, str], Node] = field(default_factory=dict)
 
 
-def content_of(results: Sequence[Result]) -> Content:
+def content_of(scenario_results: Sequence[Result]) -> Content:
     """Return the rows of some traced results, what is needed first before what needs it, and rows
     of one place together.
     """
-    content = Content(results)
+    content = Content(scenario_results)
     leaves: dict[tuple[Any, ...], InputCell] = {}
-    rows: dict[tuple[str, str, str], SheetRow] = {}
-    names: set[str] = set()
-    for scenario_index, result in enumerate(results):
+    rows_by_key: dict[tuple[str, str, str], SheetRow] = {}
+    excel_names: set[str] = set()
+    for scenario_index, scenario_result in enumerate(scenario_results):
         valued = [
-            node for name, node in result.nodes.items() if result.metrics.get(name) is not None
+            node
+            for metric_name, node in scenario_result.nodes.items()
+            if scenario_result.metrics.get(metric_name) is not None
         ]
         for node in split_long_formulas(ordered(valued)):
             if (input_record := node.given) is not None:
                 # alike where read alike
-                key = (
+                row_key = (
                     node.id,
                     node.value,
                     node.unit,
@@ -87,47 +89,51 @@ def content_of(results: Sequence[Result]) -> Content:
                     input_record.high,
                     input_record.where,
                 )
-                if key not in leaves:
-                    leaves[key] = InputCell(excel_name(node.id, names), node, input_record, [])
-                leaves[key].scenarios.append(scenario_index)
-                content.named[scenario_index, node.id] = leaves[key].name
+                if row_key not in leaves:
+                    leaves[row_key] = InputCell(
+                        excel_name(node.id, excel_names), node, input_record, []
+                    )
+                leaves[row_key].scenarios.append(scenario_index)
+                content.named[scenario_index, node.id] = leaves[row_key].name
             else:
                 kind = node.formula.name if node.formula else node.operation or ""
-                rows.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[
+                rows_by_key.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[
                     scenario_index
                 ] = node
     content.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
     scope_positions = {
         scope_path: position
         for position, scope_path in enumerate(
-            dict.fromkeys(row.scope_path for row in rows.values())
+            dict.fromkeys(sheet_row.scope_path for sheet_row in rows_by_key.values())
         )
     }
-    together = sorted(rows.values(), key=lambda row: scope_positions[row.scope_path])
-    content.fixed = [row for row in together if row.node.is_leaf]
-    content.derived = [row for row in together if not row.node.is_leaf]
+    together = sorted(
+        rows_by_key.values(), key=lambda sheet_row: scope_positions[sheet_row.scope_path]
+    )
+    content.fixed = [sheet_row for sheet_row in together if sheet_row.node.is_leaf]
+    content.derived = [sheet_row for sheet_row in together if not sheet_row.node.is_leaf]
     content.computed = {
-        (scenario_index, row.node.id): node
-        for row in content.derived
-        for scenario_index, node in row.nodes.items()
+        (scenario_index, derived_row.node.id): node
+        for derived_row in content.derived
+        for scenario_index, node in derived_row.nodes.items()
     }
     return content
 
 
-def excel_name(text: str, taken: set[str]) -> str:
+def excel_name(label_text: str, taken: set[str]) -> str:
     """Return a defined name for an id that no other has, whatever the case of its letters:
     `site_electricity_price`.
     """
-    base_name = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
+    base_name = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in label_text)
     # without a line it could be the name of a cell
     if "_" not in base_name or not base_name[0].isalpha():
         base_name = f"input_{base_name}"
-    name, number = base_name, 1
-    while name.lower() in taken:
+    candidate_name, number = base_name, 1
+    while candidate_name.lower() in taken:
         number += 1
-        name = f"{base_name}_{number}"
-    taken.add(name.lower())
-    return name
+        candidate_name = f"{base_name}_{number}"
+    taken.add(candidate_name.lower())
+    return candidate_name
 
 
 def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -154,17 +160,17 @@ def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
         yield aggregate_node
 
 
-def _aggregate_node(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
+def _aggregate_node(node: Node, node_name: str, inputs: list[tuple[str, Node]]) -> Node:
     """Return the gathering of a node over some of its terms."""
     from tco.core.formula import greatest, least, total
 
-    aggregate_node = Node(name.rpartition("/")[2], None, node.unit, node.source)
+    aggregate_node = Node(node_name.rpartition("/")[2], None, node.unit, node.source)
     aggregate_node.id, aggregate_node.operation, aggregate_node.path, aggregate_node.inputs = (
-        name,
+        node_name,
         node.operation,
         node.path,
         list(inputs),
     )
     gather = {"total": total, "least": least, "greatest": greatest}[str(node.operation)]
-    aggregate_node.value = gather(name, [inner.value for _, inner in inputs])
+    aggregate_node.value = gather(node_name, [inner.value for _, inner in inputs])
     return aggregate_node

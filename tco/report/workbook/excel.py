@@ -37,14 +37,14 @@ NEAR_ONE = {
 GATHERED = {"total": "SUM", "least": "MIN", "greatest": "MAX"}
 
 
-def expression_with_precedence(value: Any) -> tuple[str, int]:
+def expression_with_precedence(literal_value: Any) -> tuple[str, int]:
     """Return the text of a symbol and the rank of its outermost operation; names stand in braces,
     for cells to be put in.
     """
-    if not isinstance(value, Symbol):
-        text = repr(float(value)).removesuffix(".0").upper()
-        return (f"({text})", 9) if text.startswith("-") else (text, 9)
-    operation, arguments = value.operation, value.arguments
+    if not isinstance(literal_value, Symbol):
+        literal_text = repr(float(literal_value)).removesuffix(".0").upper()
+        return (f"({literal_text})", 9) if literal_text.startswith("-") else (literal_text, 9)
+    operation, arguments = literal_value.operation, literal_value.arguments
     if operation == "name":
         return f"{{{arguments[0]}}}", 9
     if (
@@ -67,8 +67,8 @@ def expression_with_precedence(value: Any) -> tuple[str, int]:
     return f"{FUNCTIONS[operation]}({','.join(texts)})", 9
 
 
-def _bracketed(text: str, rank: int) -> str:
-    return text if rank == 9 else f"({text})"
+def _bracketed(formula_text: str, rank: int) -> str:
+    return formula_text if rank == 9 else f"({formula_text})"
 
 
 def _infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:

@@ -29,31 +29,34 @@ SHEET_OF = {
 }
 
 
-def assign_grid_cells(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
+def assign_grid_cells(book: Workbook, sheet: str, top: int, grid_rows: Sequence[SheetRow]) -> None:
     """Give rows their cells below the head that stands at `top`."""
-    book.grids[sheet] = (top, rows)
-    for row_index, row in enumerate(rows, top + 1):
-        for scenario in row.nodes:
-            book.where.setdefault((scenario, row.node.id), (sheet, row_index, VALUES + scenario))
+    book.grids[sheet] = (top, grid_rows)
+    for row_index, sheet_row in enumerate(grid_rows, top + 1):
+        for scenario in sheet_row.nodes:
+            book.where.setdefault(
+                (scenario, sheet_row.node.id), (sheet, row_index, VALUES + scenario)
+            )
 
 
 def place_derived(book: Workbook) -> None:
     """Give every derived quantity that has no cell yet one on the sheet it belongs to."""
     for sheet in TITLES:
         sheet_rows = [
-            row
-            for row in book.content.derived
-            if SHEET_OF.get(row.node.id.partition("/")[0], "Cost") == sheet
+            derived_row
+            for derived_row in book.content.derived
+            if SHEET_OF.get(derived_row.node.id.partition("/")[0], "Cost") == sheet
         ]
         assign_grid_cells(
             book,
             sheet,
             TOP,
             [
-                row
-                for row in sheet_rows
+                sheet_row
+                for sheet_row in sheet_rows
                 if any(
-                    (scenario_index, row.node.id) not in book.where for scenario_index in row.nodes
+                    (scenario_index, sheet_row.node.id) not in book.where
+                    for scenario_index in sheet_row.nodes
                 )
             ],
         )
@@ -61,41 +64,41 @@ def place_derived(book: Workbook) -> None:
 
 def write_grid_sheets(book: Workbook) -> None:
     """Write every grid at its place, and the titles of the sheets that hold nothing else."""
-    for sheet, (top, rows) in book.grids.items():
+    for sheet, (top, grid_rows) in book.grids.items():
         if sheet in TITLES:
             book.title(sheet, sheet, TITLES[sheet])
-        _write_grid(book, sheet, top, rows)
+        _write_grid(book, sheet, top, grid_rows)
 
 
-def _write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
+def _write_grid(book: Workbook, sheet: str, top: int, grid_rows: Sequence[SheetRow]) -> None:
     """Write the head and the rows of a grid."""
-    names = [result.scenario for result in book.results]
-    after = VALUES + len(names)
-    widths = (46, 30, 14, *(20 for _ in names), 70, 46)
+    scenario_names = [scenario_result.scenario for scenario_result in book.results]
+    after = VALUES + len(scenario_names)
+    widths = (46, 30, 14, *(20 for _ in scenario_names), 70, 46)
     book.head(
         sheet,
         top,
-        ("place", "quantity", "unit", *names, "equation", "source"),
+        ("place", "quantity", "unit", *scenario_names, "equation", "source"),
         range(VALUES, after),
         widths,
     )
     place_before = ""
-    for row_index, row in enumerate(rows, top + 1):
-        node = row.node
+    for row_index, sheet_row in enumerate(grid_rows, top + 1):
+        node = sheet_row.node
         book.text(
             sheet,
             row_index,
             0,
-            row.scope_path,
-            "strong" if row.scope_path != place_before else "weak",
+            sheet_row.scope_path,
+            "strong" if sheet_row.scope_path != place_before else "weak",
         )
-        place_before = row.scope_path
-        book.text(sheet, row_index, 1, row.name)
+        place_before = sheet_row.scope_path
+        book.text(sheet, row_index, 1, sheet_row.name)
         book.text(sheet, row_index, 2, node.unit, "weak")
         numbers = number_format(
-            node.unit, *(scenario_node.value for scenario_node in row.nodes.values())
+            node.unit, *(scenario_node.value for scenario_node in sheet_row.nodes.values())
         )
-        for scenario, scenario_node in row.nodes.items():
+        for scenario, scenario_node in sheet_row.nodes.items():
             if book.where[scenario, scenario_node.id] != (sheet, row_index, VALUES + scenario):
                 continue
             if scenario_node.is_leaf:
@@ -122,9 +125,9 @@ def _write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) 
             else book.catalogue.source_title(node.source),
             "weak",
         )
-    book.page(sheet, top + len(rows), after + 1, TOP + 1, VALUES)
+    book.page(sheet, top + len(grid_rows), after + 1, TOP + 1, VALUES)
     if top == TOP:
-        book.sheets[sheet].autofilter(top, 0, top + len(rows), after + 1)
+        book.sheets[sheet].autofilter(top, 0, top + len(grid_rows), after + 1)
 
 
 # ---------------------------------------------------------------- what was decided before anything
@@ -154,27 +157,27 @@ def _flatten_tables(nested_value: Any, lead: str = "") -> Iterator[tuple[str, An
     A list becomes a single text. A value of None is left out.
     """
     if isinstance(nested_value, Mapping):
-        for name, inner in nested_value.items():
-            yield from _flatten_tables(inner, f"{lead}/{name}" if lead else str(name))
+        for nested_name, inner in nested_value.items():
+            yield from _flatten_tables(inner, f"{lead}/{nested_name}" if lead else str(nested_name))
     elif isinstance(nested_value, (list, tuple)):
         yield lead, ", ".join(map(str, nested_value))
     elif nested_value is not None:
         yield lead, nested_value
 
 
-def _decisions_by_name(result: Result) -> JsonObject:
+def _decisions_by_name(scenario_result: Result) -> JsonObject:
     """Return all that is decided of a result, by name: its documents and texts, its plan, its
     choices, and what they were decided by.
     """
-    document: JsonObject = structure_document(result.structure) or {}
-    origin = result.origin
+    document: JsonObject = structure_document(scenario_result.structure) or {}
+    origin = scenario_result.origin
     variant, documents = (origin.variant, origin.documents) if origin else ({}, {})
     part_values = [
-        result.system,
+        scenario_result.system,
         variant,
         documents,
-        result.texts,
-        plain_plan(result.plan),
+        scenario_result.texts,
+        plain_plan(scenario_result.plan),
         *map(document.get, ("alternatives", "choices", "rests_on")),
     ]
     return dict(_flatten_tables(dict(zip(PARTS, part_values, strict=True))))
@@ -183,36 +186,44 @@ def _decisions_by_name(result: Result) -> JsonObject:
 def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.title(STRUCTURE_SHEET, STRUCTURE_SHEET, HELD)
-    scenario_decisions = [_decisions_by_name(result) for result in book.results]
+    scenario_decisions = [_decisions_by_name(scenario_result) for scenario_result in book.results]
     book.head(
         STRUCTURE_SHEET,
         2,
-        ("decided", "", "", *(result.scenario for result in book.results)),
+        ("decided", "", "", *(scenario_result.scenario for scenario_result in book.results)),
         range(VALUES, VALUES + len(scenario_decisions)),
     )
-    row = 3
-    for name in sorted(
-        dict.fromkeys(name for decisions in scenario_decisions for name in decisions),
-        key=lambda name: PARTS.index(name.partition("/")[0]),
+    decision_row = 3
+    for decision_name in sorted(
+        dict.fromkeys(
+            decision_name for decisions in scenario_decisions for decision_name in decisions
+        ),
+        key=lambda decision_name: PARTS.index(decision_name.partition("/")[0]),
     ):
-        book.text(STRUCTURE_SHEET, row, 0, name)
+        book.text(STRUCTURE_SHEET, decision_row, 0, decision_name)
         for scenario, decisions in enumerate(scenario_decisions):
-            value = decisions.get(name)
-            if isinstance(value, bool):
+            decided_value = decisions.get(decision_name)
+            if isinstance(decided_value, bool):
                 book.text(
-                    STRUCTURE_SHEET, row, VALUES + scenario, "yes" if value else "no", "fixed-text"
+                    STRUCTURE_SHEET,
+                    decision_row,
+                    VALUES + scenario,
+                    "yes" if decided_value else "no",
+                    "fixed-text",
                 )
-            elif isinstance(value, (int, float)):
+            elif isinstance(decided_value, (int, float)):
                 book.number(
                     STRUCTURE_SHEET,
-                    row,
+                    decision_row,
                     VALUES + scenario,
-                    value,
+                    decided_value,
                     "fixed",
-                    number_format("", value),
+                    number_format("", decided_value),
                 )
-            elif value is not None:
-                book.text(STRUCTURE_SHEET, row, VALUES + scenario, value, "fixed-text")
-        row += 1
-    book.text(STRUCTURE_SHEET, row + 1, 0, "Counts and constants", "section")
-    return row + 2
+            elif decided_value is not None:
+                book.text(
+                    STRUCTURE_SHEET, decision_row, VALUES + scenario, decided_value, "fixed-text"
+                )
+        decision_row += 1
+    book.text(STRUCTURE_SHEET, decision_row + 1, 0, "Counts and constants", "section")
+    return decision_row + 2

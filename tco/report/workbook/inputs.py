@@ -29,42 +29,44 @@ def write_inputs_sheet(book: Workbook) -> None:
     book.title(SHEET, "Inputs", sheet_note)
     book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
     leaves = sorted(book.content.inputs, key=lambda leaf: input_sort_key(leaf.node.id))
-    for row, leaf in enumerate(leaves, TOP + 1):
-        _write_row(book, row, leaf)
+    for input_row, leaf in enumerate(leaves, TOP + 1):
+        _write_row(book, input_row, leaf)
     last = TOP + len(leaves)
     sheet.autofilter(TOP, 0, last, len(HEADS) - 1)
     sheet.set_row(TOP, 30)
     book.page(SHEET, last, len(HEADS) - 2, TOP + 1, 1)
 
 
-def _write_row(book: Workbook, row: int, leaf: InputCell) -> None:
+def _write_row(book: Workbook, input_row: int, leaf: InputCell) -> None:
     """Write one input."""
     node, input_record = leaf.node, leaf.given
-    value, name, factor = own_unit(node)
-    book.text(SHEET, row, 0, node.id)
+    shown_value, shown_unit, factor = own_unit(node)
+    book.text(SHEET, input_row, 0, node.id)
     book.number(
         SHEET,
-        row,
+        input_row,
         VALUE,
-        value,
+        shown_value,
         "own" if input_record.overlay else "input",
-        number_format(name, value) if value else "0",
+        number_format(shown_unit, shown_value) if shown_value else "0",
     )
-    book.text(SHEET, row, 2, name, "weak")
-    formula = f"=B{row + 1}" + ("" if factor == 1 else f"*{factor!r}".upper())
-    book.live(SHEET, row, BASE, formula, node.value, "number", number_format(node.unit, node.value))
-    book.workbook.define_name(leaf.name, f"={SHEET}!$D${row + 1}")
-    book.text(SHEET, row, 4, node.unit, "weak")
+    book.text(SHEET, input_row, 2, shown_unit, "weak")
+    formula = f"=B{input_row + 1}" + ("" if factor == 1 else f"*{factor!r}".upper())
+    book.live(
+        SHEET, input_row, BASE, formula, node.value, "number", number_format(node.unit, node.value)
+    )
+    book.workbook.define_name(leaf.name, f"={SHEET}!$D${input_row + 1}")
+    book.text(SHEET, input_row, 4, node.unit, "weak")
     for column, bound in ((LOW, input_record.low), (HIGH, input_record.high)):
         if bound is not None:
-            converted_bound = convert(bound, node.unit, name)
+            converted_bound = convert(bound, node.unit, shown_unit)
             book.number(
                 SHEET,
-                row,
+                input_row,
                 column,
                 converted_bound,
                 "weak-number",
-                number_format(name, converted_bound),
+                number_format(shown_unit, converted_bound),
             )
     read_by = [book.results[scenario_index].scenario for scenario_index in leaf.scenarios]
     # decided what exists, too
@@ -81,8 +83,8 @@ def _write_row(book: Workbook, row: int, leaf: InputCell) -> None:
         "yes" if is_structure_input else "",
     )
     everybody = len(read_by) == len(book.results)
-    for column, text in enumerate(
+    for column, cell_text in enumerate(
         (*texts, "all" if everybody else ", ".join(read_by), input_record.note), 7
     ):
-        if text:
-            book.text(SHEET, row, column, text, "weak")
+        if cell_text:
+            book.text(SHEET, input_row, column, cell_text, "weak")

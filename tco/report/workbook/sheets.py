@@ -69,19 +69,19 @@ LOOKS: dict[str, JsonObject] = {
 }
 
 
-def number_format(unit: str, *values: float) -> str:
-    """Return the spreadsheet number format that `values` of a unit share.
+def number_format(unit: str, *cell_values: float) -> str:
+    """Return the spreadsheet number format that `cell_values` of a unit share.
 
     Money has cents or whole dollars, and counts are whole. Other numbers follow the size of the
     largest value.
     """
-    size = max((abs(float(value)) for value in values), default=0.0)
+    size = max((abs(float(cell_value)) for cell_value in cell_values), default=0.0)
     money = unit.startswith("USD")
     if size and (size < 1e-3 or (size >= 1e7 and not money)):
         return "0.000E+00"
     if money:
         return "#,##0" if size >= 1000 else "#,##0.00" if size >= 10 else "0.0000"
-    if all(float(value).is_integer() for value in values):
+    if all(float(cell_value).is_integer() for cell_value in cell_values):
         return "#,##0"
     return "#,##0.0" if size >= 100 else "0.00" if size >= 10 else "0.0000"
 
@@ -114,7 +114,9 @@ class Workbook:
                 LOOKS[look] | ({"num_format": numbers} if numbers else {})
             )
         )
-        self.sheets = {name: workbook.add_worksheet(name, _sheet_class()) for name in SHEETS}
+        self.sheets = {
+            sheet_name: workbook.add_worksheet(sheet_name, _sheet_class()) for sheet_name in SHEETS
+        }
         # scenario and cell -> sheet, row, column
         self.where: dict[tuple[int, str], tuple[str, int, int]] = {}
         # sheet -> the row of its head, and what stands below
@@ -126,79 +128,96 @@ class Workbook:
         """The scenarios, in the order of their columns."""
         return self.content.results
 
-    def reference(self, scenario: int, name: str, sheet: str) -> str:
+    def reference(self, scenario: int, cell_name: str, sheet: str) -> str:
         """Return the name or address of a cell for formulas on `sheet`.
 
         An input has a defined name. Every other cell has its address.
         """
         from xlsxwriter.utility import xl_rowcol_to_cell
 
-        if (scenario, name) in self.content.named:
-            return self.content.named[scenario, name]
-        there, row, column = self.where[scenario, name]
-        address: str = xl_rowcol_to_cell(row, column)
+        if (scenario, cell_name) in self.content.named:
+            return self.content.named[scenario, cell_name]
+        there, cell_row, column = self.where[scenario, cell_name]
+        address: str = xl_rowcol_to_cell(cell_row, column)
         return address if there == sheet else f"{there}!{address}"
 
-    def has(self, scenario: int, name: str) -> bool:
+    def has(self, scenario: int, cell_name: str) -> bool:
         """Say whether a cell of a scenario stands somewhere."""
-        return (scenario, name) in self.content.named or (scenario, name) in self.where
+        return (scenario, cell_name) in self.content.named or (scenario, cell_name) in self.where
 
     def formula(self, scenario: int, node: Node, sheet: str) -> str:
         """Return the formula of a node: one call of a formula, or one gathering."""
-        cells = [(name, self.reference(scenario, inner.id, sheet)) for name, inner in node.inputs]
+        cells = [
+            (input_name, self.reference(scenario, inner.id, sheet))
+            for input_name, inner in node.inputs
+        ]
         if node.formula is not None:
             return excel.formula_call(node.formula, dict(cells))
         return excel.aggregate_formula(str(node.operation), [cell for _, cell in cells])
 
-    def text(self, sheet: str, row: int, column: int, text: Any, look: str = "text") -> None:
+    def text(
+        self, sheet: str, cell_row: int, column: int, cell_text: Any, look: str = "text"
+    ) -> None:
         """Write a text, which no spreadsheet takes for a formula."""
-        self.sheets[sheet].write_string(row, column, printable_line(str(text)), self.looks(look))
+        self.sheets[sheet].write_string(
+            cell_row, column, printable_line(str(cell_text)), self.looks(look)
+        )
 
     def number(
-        self, sheet: str, row: int, column: int, value: Any, look: str = "number", numbers: str = ""
+        self,
+        sheet: str,
+        cell_row: int,
+        column: int,
+        cell_number: Any,
+        look: str = "number",
+        numbers: str = "",
     ) -> None:
         """Write a number as it is."""
-        self.sheets[sheet].write_number(row, column, float(value), self.looks(look, numbers))
+        self.sheets[sheet].write_number(
+            cell_row, column, float(cell_number), self.looks(look, numbers)
+        )
 
     def live(
         self,
         sheet: str,
-        row: int,
+        cell_row: int,
         column: int,
         formula: str,
-        value: Any,
+        current_value: Any,
         look: str = "number",
         numbers: str = "",
     ) -> None:
         """Write a formula, and beside it what it comes to now."""
         self.sheets[sheet].write_formula(
-            row, column, formula, self.looks(look, numbers), float(value)
+            cell_row, column, formula, self.looks(look, numbers), float(current_value)
         )
 
     def title(self, sheet: str, *lines: str) -> None:
         """Write the title of a sheet, and what is said below it."""
-        for row, line in enumerate(lines):
-            self.text(sheet, row, 0, line, "subtitle" if row else "title")
+        for line_row, line in enumerate(lines):
+            self.text(sheet, line_row, 0, line, "subtitle" if line_row else "title")
 
     def head(
         self,
         sheet: str,
-        row: int,
-        names: Iterable[str],
+        head_row: int,
+        column_names: Iterable[str],
         numbers: Container[int] = (),
         widths: Sequence[int] = (),
     ) -> None:
         """Write the head of a table, that of numbers to the right, and set how wide its columns
         are.
         """
-        for column, name in enumerate(names):
-            self.text(sheet, row, column, name, "head" if column in numbers else "head-text")
+        for column, column_name in enumerate(column_names):
+            self.text(
+                sheet, head_row, column, column_name, "head" if column in numbers else "head-text"
+            )
         for column, width in enumerate(widths):
             self.sheets[sheet].set_column(column, column, width)
 
     def page(
         self,
-        name: str,
+        sheet_name: str,
         last_row: int,
         last_column: int,
         head: int,
@@ -208,7 +227,7 @@ class Workbook:
         """Set a sheet up for reading and for paper: its head and first columns stay, it is one page
         wide, and the head is on every page.
         """
-        sheet = self.sheets[name]
+        sheet = self.sheets[sheet_name]
         sheet.hide_gridlines(2)
         sheet.freeze_panes(head, left)
         if not upright:

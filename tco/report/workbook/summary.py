@@ -37,35 +37,42 @@ class SummaryTable:
 
     def __init__(self, book: Workbook, top: int) -> None:
         have = [
-            name
-            for name in METRICS
-            if any(result.metrics.get(name) is not None for result in book.results)
+            metric_name
+            for metric_name in METRICS
+            if any(
+                scenario_result.metrics.get(metric_name) is not None
+                for scenario_result in book.results
+            )
         ]
         if TOKENS in have:
             have.insert(have.index(TOKENS) + 1, GROSS)
         self.top = top
-        self.rows = {name: row for row, name in enumerate(have, top + 1)}
+        self.rows = {
+            metric_name: metric_row for metric_row, metric_name in enumerate(have, top + 1)
+        }
 
-    def cell(self, name: str, scenario: int) -> str:
+    def cell(self, metric_name: str, scenario: int) -> str:
         """Return the address of a metric of a scenario."""
         from xlsxwriter.utility import xl_rowcol_to_cell
 
-        address: str = xl_rowcol_to_cell(self.rows[name], VALUES + scenario)
+        address: str = xl_rowcol_to_cell(self.rows[metric_name], VALUES + scenario)
         return address
 
 
 def write_summary_sheet(book: Workbook) -> None:
     """Write the comparison on top, the stack of costs with its chart, and all metrics below."""
-    results = book.results
-    names = [result.scenario for result in results]
-    last = VALUES + len(names) - 1
+    scenario_results = book.results
+    scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
+    last = VALUES + len(scenario_names) - 1
     baseline_note = (
         f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
         "are held."
     )
     above = [
-        workload_title(results),
-        *premise_lines([result for result in results if result.bill]),
+        workload_title(scenario_results),
+        *premise_lines(
+            [scenario_result for scenario_result in scenario_results if scenario_result.bill]
+        ),
         baseline_note,
     ]
     book.title(SHEET, "Total cost of ownership", *above)
@@ -73,31 +80,40 @@ def write_summary_sheet(book: Workbook) -> None:
     metric_rows = [
         metric_row
         for metric_row in SHOWN
-        if any(result.metrics.get(metric_row[0]) is not None for result in results)
+        if any(
+            scenario_result.metrics.get(metric_row[0]) is not None
+            for scenario_result in scenario_results
+        )
     ]
     stack = _classes_of(book)
     stack_top = top + len(metric_rows) + 3
     table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
-    book.head(SHEET, top, ("", "unit", *names), range(VALUES, VALUES + len(book.results)))
-    for row, (metric, label, unit, size) in enumerate(metric_rows, top + 1):
-        book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
-        book.text(SHEET, row, 1, unit, "weak")
+    book.head(SHEET, top, ("", "unit", *scenario_names), range(VALUES, VALUES + len(book.results)))
+    for row_index, (metric, label, unit, size) in enumerate(metric_rows, top + 1):
+        book.text(SHEET, row_index, 0, label, "strong" if metric in RATIOS else "text")
+        book.text(SHEET, row_index, 1, unit, "weak")
         numbers = number_format(
             unit or METRICS[metric].unit,
-            *(value / size for result in results if (value := result.metrics[metric]) is not None),
+            *(
+                metric_value / size
+                for scenario_result in scenario_results
+                if (metric_value := scenario_result.metrics[metric]) is not None
+            ),
         )
-        for scenario, result in enumerate(results):
-            value = result.metrics[metric]
-            if value is not None:
+        for scenario, scenario_result in enumerate(scenario_results):
+            metric_value = scenario_result.metrics[metric]
+            if metric_value is not None:
                 formula = f"={table.cell(metric, scenario)}" + (
                     f"/{size!r}".upper() if size != 1 else ""
                 )
                 look = "strong" if metric in RATIOS else "number"
-                book.live(SHEET, row, VALUES + scenario, formula, value / size, look, numbers)
+                book.live(
+                    SHEET, row_index, VALUES + scenario, formula, metric_value / size, look, numbers
+                )
     if stack:
         _write_stack(book, stack_top, stack, table)
     _write_metrics(book, table)
-    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in names)))
+    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in scenario_names)))
     book.page(
         SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True
     )
@@ -108,8 +124,8 @@ def _classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
     network, site and so on.
     """
     nodes_by_class: dict[str, dict[int, list[Any]]] = {}
-    for scenario, result in enumerate(book.results):
-        for line in result.lines:
+    for scenario, scenario_result in enumerate(book.results):
+        for line in scenario_result.lines:
             node = book.content.computed.get((scenario, f"cost/{line.path}/per_chip_hour"))
             if node is not None:
                 nodes_by_class.setdefault(line.asset, {}).setdefault(scenario, []).append(node)
@@ -120,22 +136,22 @@ def _write_stack(
     book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable
 ) -> None:
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
-    names = [result.scenario for result in book.results]
+    scenario_names = [scenario_result.scenario for scenario_result in book.results]
     book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
-    columns = range(VALUES, VALUES + len(names))
-    book.head(SHEET, top, ("class of cost", "unit", *names), columns)
+    columns = range(VALUES, VALUES + len(scenario_names))
+    book.head(SHEET, top, ("class of cost", "unit", *scenario_names), columns)
     chart = book.workbook.add_chart({"type": "column", "subtype": "stacked"})
     for index, (asset, lines) in enumerate(stack.items()):
-        row = top + 1 + index
-        book.text(SHEET, row, 0, asset)
-        book.text(SHEET, row, 1, "USD/chip/h", "weak")
-        for scenario in range(len(names)):
-            _write_class_sum(book, row, scenario, lines.get(scenario, []))
+        class_row = top + 1 + index
+        book.text(SHEET, class_row, 0, asset)
+        book.text(SHEET, class_row, 1, "USD/chip/h", "weak")
+        for scenario in range(len(scenario_names)):
+            _write_class_sum(book, class_row, scenario, lines.get(scenario, []))
         chart.add_series(
             {
-                "name": [SHEET, row, 0],
+                "name": [SHEET, class_row, 0],
                 "categories": [SHEET, top, VALUES, top, columns[-1]],
-                "values": [SHEET, row, VALUES, row, columns[-1]],
+                "values": [SHEET, class_row, VALUES, class_row, columns[-1]],
                 "fill": {"color": COLOURS[index % len(COLOURS)]},
                 "gap": 60,
             }
@@ -143,8 +159,8 @@ def _write_stack(
     bottom = top + 1 + len(stack)
     book.text(SHEET, bottom, 0, "cost a chip-hour, net", "total")
     book.text(SHEET, bottom, 1, "USD/chip/h", "total")
-    for scenario, result in enumerate(book.results):
-        hourly_cost = result.metrics[HOUR]
+    for scenario, scenario_result in enumerate(book.results):
+        hourly_cost = scenario_result.metrics[HOUR]
         if hourly_cost is not None:
             letter = table.cell(HOUR, scenario).rstrip("0123456789")
             formula = f"=SUM({letter}{top + 2}:{letter}{bottom})"
@@ -159,15 +175,15 @@ def _write_stack(
     )
 
 
-def _write_class_sum(book: Workbook, row: int, scenario: int, nodes: Sequence[Any]) -> None:
+def _write_class_sum(book: Workbook, class_row: int, scenario: int, nodes: Sequence[Any]) -> None:
     """Write the live sum of a class of cost; a SUM takes at most `SPLIT` cells."""
     cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
     sums = [
         f"SUM({','.join(cells[first : first + SPLIT])})" for first in range(0, len(cells), SPLIT)
     ]
     formula = f"={'+'.join(sums) or 0}"
-    value = sum(node.value for node in nodes)
-    book.live(SHEET, row, VALUES + scenario, formula, value, "number", "0.0000")
+    class_cost = sum(node.value for node in nodes)
+    book.live(SHEET, class_row, VALUES + scenario, formula, class_cost, "number", "0.0000")
 
 
 def _style_stack_chart(chart: Any) -> None:
@@ -185,42 +201,49 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
     book.head(
         SHEET,
         table.top,
-        ("metric", "unit", *(result.scenario for result in book.results)),
+        ("metric", "unit", *(scenario_result.scenario for scenario_result in book.results)),
         range(VALUES, VALUES + len(book.results)),
     )
     base = next(
         scenario_index
-        for scenario_index, result in enumerate(book.results)
-        if result.scenario == book.baseline
+        for scenario_index, scenario_result in enumerate(book.results)
+        if scenario_result.scenario == book.baseline
     )
-    for name, row in table.rows.items():
-        unit = METRICS[TOKENS if name == GROSS else name].unit
-        book.text(SHEET, row, 0, name)
-        book.text(SHEET, row, 1, unit, "weak")
-        values = [result.metrics.get(name) for result in book.results]
-        if name == GROSS:
+    for table_metric, metric_row in table.rows.items():
+        unit = METRICS[TOKENS if table_metric == GROSS else table_metric].unit
+        book.text(SHEET, metric_row, 0, table_metric)
+        book.text(SHEET, metric_row, 1, unit, "weak")
+        metric_values = [
+            scenario_result.metrics.get(table_metric) for scenario_result in book.results
+        ]
+        if table_metric == GROSS:
             parts = [
-                [result.metrics[cost_metric] for cost_metric in (TOKENS, GROSS_HOUR, HOUR)]
-                for result in book.results
+                [scenario_result.metrics[cost_metric] for cost_metric in (TOKENS, GROSS_HOUR, HOUR)]
+                for scenario_result in book.results
             ]
-            values = [
+            metric_values = [
                 None if None in result_costs else gross_token_cost(*result_costs)
                 for result_costs in parts
             ]
-        numbers = number_format(unit, *(value for value in values if value is not None))
-        for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
-            if value is None:
+        numbers = number_format(
+            unit, *(metric_value for metric_value in metric_values if metric_value is not None)
+        )
+        for scenario, (scenario_result, metric_value) in enumerate(
+            zip(book.results, metric_values, strict=True)
+        ):
+            if metric_value is None:
                 continue
             available_metrics = [
                 metric_name
                 for metric_name in table.rows
-                if result.metrics.get(TOKENS if metric_name == GROSS else metric_name) is not None
+                if scenario_result.metrics.get(TOKENS if metric_name == GROSS else metric_name)
+                is not None
             ]
-            if name in RATIOS and (cost := cost_behind(name, available_metrics)):
+            if table_metric in RATIOS and (cost := cost_behind(table_metric, available_metrics)):
                 formula = _registered_formula_call(
                     perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
                 )
-            elif name == GROSS:
+            elif table_metric == GROSS:
                 cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
                 formula = _registered_formula_call(
                     gross_token_cost,
@@ -229,12 +252,16 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
                         for parameter, metric in cells.items()
                     },
                 )
-            elif name in result.nodes:
-                formula = f"={book.reference(scenario, result.nodes[name].id, SHEET)}"
+            elif table_metric in scenario_result.nodes:
+                formula = (
+                    f"={book.reference(scenario, scenario_result.nodes[table_metric].id, SHEET)}"
+                )
             else:  # a count of the system
-                book.number(SHEET, row, VALUES + scenario, value, "fixed", numbers)
+                book.number(SHEET, metric_row, VALUES + scenario, metric_value, "fixed", numbers)
                 continue
-            book.live(SHEET, row, VALUES + scenario, formula, value, "number", numbers)
+            book.live(
+                SHEET, metric_row, VALUES + scenario, formula, metric_value, "number", numbers
+            )
 
 
 def _registered_formula_call(formula: Any, **cells: str) -> str:
