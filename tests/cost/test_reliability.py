@@ -248,12 +248,21 @@ def test_what_fails_more_or_waits_longer_leaves_less_and_costs_more(name):
     base = result(name)
     rates = [path for path in base.inputs if path.endswith((".failure_rate", ".chip_rate"))]
     assert len(rates) > 4
+    parts = {line.part for line in base.bill.lines}
     for path, value in (
         *((path, "1 1/year") for path in rates),
         ("failures.repair_time", "72 h"),
         ("failures.planned_share", "0.03"),
     ):
-        worse = again(name, **{path.replace(".", "__"): value}).metrics
+        worse_result = again(name, **{path.replace(".", "__"): value})
+        worse = worse_result.metrics
+        assert worse["tco_usd_per_used_chip_hour"] > base.metrics["tco_usd_per_used_chip_hour"], (
+            path
+        )
+        # another switch takes the place of one that fails too often
+        if {line.part for line in worse_result.bill.lines} != parts:
+            assert path == "parts.scorpio-p-32.failure_rate"
+            continue
         # with 32 spare lanes a tray they are bought anew, and never waited for
         never_lacked = path == "parts.backplane-cable.failure_rate" and name.startswith("trn3")
         assert (
@@ -261,9 +270,6 @@ def test_what_fails_more_or_waits_longer_leaves_less_and_costs_more(name):
             if never_lacked
             else worse["goodput"] < base.metrics["goodput"]
         ), path
-        assert worse["tco_usd_per_used_chip_hour"] > base.metrics["tco_usd_per_used_chip_hour"], (
-            path
-        )
         assert worse["tco_usd_per_chip_hour"] >= base.metrics["tco_usd_per_chip_hour"], path
 
 
