@@ -227,7 +227,7 @@ def test_an_end_at_which_the_plan_misses_the_target_is_marked():
     lines = tco_lines("sensitivity", TRN3, "--hold", "--set", "workload.interactivity=100 token/s")
     first_missed = short_name(next(iter(missed)))
     assert any(" !" in line for line in lines if line.lstrip("~").startswith(first_missed))
-    assert lines[-1].startswith("! ")
+    assert any(line.startswith("! ") for line in lines)
 
 
 @pytest.mark.thorough
@@ -624,8 +624,9 @@ def test_the_document_has_ranges_in_the_units_of_the_catalogue():
 
 def test_the_table_shows_bars_to_the_side_the_metric_goes():
     lines = tco_lines("sensitivity", GB200, "--metric", HOUR)
-    (rate,) = (line for line in lines if line.startswith("cost of capital"))
-    (life,) = (line for line in lines if line.startswith("economic life"))
+    bars = [line.lstrip("~") for line in lines if "│" in line]
+    (rate,) = (line for line in bars if line.startswith("cost of capital"))
+    (life,) = (line for line in bars if line.startswith("economic life"))
     assert rate.index("░") < rate.index("│") < rate.index("█")
     assert life.index("█") < life.index("│") < life.index("░")
     assert any(line.startswith("Highest value of information") for line in lines)
