@@ -629,7 +629,7 @@ def test_the_table_shows_bars_to_the_side_the_metric_goes():
     (life,) = (line for line in bars if line.startswith("economic life"))
     assert rate.index("░") < rate.index("│") < rate.index("█")
     assert life.index("█") < life.index("│") < life.index("░")
-    assert any(line.startswith("Highest value of information") for line in lines)
+    assert any(line.startswith("estimate worth a measurement first") for line in lines)
 
 
 def test_the_failure_rate_that_chips_share_drives_a_ratio_as_one_input():
