@@ -154,8 +154,8 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
     """Yield a line per pydantic error: key, expectation and found value."""
     for fault in error.errors():
         key_path = ".".join(str(part) for part in fault["loc"])
-        place = f"{where}: {key_path}: " if key_path else f"{where}: "
-        yield f"{place}{fault['msg']}, found {fault['input']!r}"[:400]
+        fault_place = f"{where}: {key_path}: " if key_path else f"{where}: "
+        yield f"{fault_place}{fault['msg']}, found {fault['input']!r}"[:400]
 
 
 def expect_system(path: Path, document: JsonObject) -> None:

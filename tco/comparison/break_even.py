@@ -369,8 +369,9 @@ def _solution_notes(
 ) -> list[str]:
     """Return notes on other scenarios moved, missing answers and steps."""
     (own_mover, *other_movers), breaks = solution.movers, solution.breaks
+    manner = "too" if own_mover.function else "alone"
     notes = [
-        f"{solution.path} is moved in {mover.side.scenario.name} {'too' if own_mover.function else 'alone'}"
+        f"{solution.path} is moved in {mover.side.scenario.name} {manner}"
         for mover in other_movers
         if mover.function
     ]

@@ -228,7 +228,8 @@ def _priced_point(
     """Return a measured point with its cost."""
     where = f"{file}: row {curve_row['number']}"
     pools = _number(curve_row, "prefill_gpus"), _number(curve_row, "decode_gpus")
-    chips = sum(pools) if None not in pools else _number(curve_row, "n_gpus")  # type: ignore[arg-type]
+    pool_chips = [chips for chips in pools if chips is not None]
+    chips = sum(pool_chips) if len(pool_chips) == 2 else _number(curve_row, "n_gpus")
     rate = _output_rate(curve_row, chips)
     if rate is None:
         raise DataError(

@@ -255,10 +255,8 @@ class ExpressionEvaluator:
             return self.answered(node, function_name, self.scope.functions[function_name])
         amounts = [self.of(argument) for argument in node.args]
         if not amounts or node.keywords or (function_name == "round") != (len(amounts) == 1):
-            raise self.fault(
-                node,
-                f"expected {function_name}({'number' if function_name == 'round' else 'number, number, ...'})",
-            )
+            arguments = "number" if function_name == "round" else "number, number, ..."
+            raise self.fault(node, f"expected {function_name}({arguments})")
         for argument, amount in zip(node.args, amounts, strict=True):
             self.alike(argument, amount, amounts[0].powers)
         return DimensionedQuantity(
@@ -285,10 +283,8 @@ class ExpressionEvaluator:
         except TypeError:
             complete = False
         if not complete:
-            raise self.fault(
-                node,
-                f"expected {function_name}({', '.join(str(parameter).partition(':')[0] for parameter in expected.parameters.values())})",
-            )
+            names = (str(parameter).partition(":")[0] for parameter in expected.parameters.values())
+            raise self.fault(node, f"expected {function_name}({', '.join(names)})")
         argument_values: list[Any] = []
         texts: dict[str, str] = {}
         for parameter_name, nodes in bound_arguments.items():
@@ -345,7 +341,7 @@ def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]
         return amount(formula.function(*argument_values), formula.unit)
 
     kind, missing = Parameter.POSITIONAL_ONLY, Parameter.empty
-    argument_names = [
+    parameters = [
         Parameter(
             parameter_name,
             kind,
@@ -354,5 +350,5 @@ def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]
         )
         for parameter_name, unit_text in formula.parameters.items()
     ]
-    call.__signature__ = signature(call).replace(parameters=argument_names)  # type: ignore[attr-defined]
+    call.__signature__ = signature(call).replace(parameters=parameters)  # type: ignore[attr-defined]
     return call

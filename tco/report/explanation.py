@@ -111,7 +111,8 @@ def _origin(node: Node, view: View) -> str:
     overlay_mark, date = (
         (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
     )
-    return f"{node.kind}{overlay_mark}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
+    kind_text = f"{node.kind}{overlay_mark}{f' {date}' if date else ''}"
+    return f"{kind_text}; {source_text(node, view.catalogue)}"
 
 
 def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
@@ -289,9 +290,8 @@ def structure_text(structure: Structure | None) -> list[str]:
         return []
     parts = [f"{part} as {tree_position}" for tree_position, part in structure.alternatives.items()]
     if network := structure.choices.get("network"):
-        parts.append(
-            f"a network of {count_with_noun(network['tiers'], 'tier')} ({', '.join(network['parts'])})"
-        )
+        tiers = count_with_noun(network["tiers"], "tier")
+        parts.append(f"a network of {tiers} ({', '.join(network['parts'])})")
     formats = map(str.upper, dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
     return [

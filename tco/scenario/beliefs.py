@@ -254,7 +254,8 @@ def belief_of(uncertain_input: Input, steps: bool = False) -> Range:
         if uncertain_input.note.startswith(LEADER)
         else uncertain_input.path
     )
-    low, high = (float(end) for end in (uncertain_input.low, uncertain_input.high))  # type: ignore[arg-type]
+    ends = uncertain_input.low, uncertain_input.high
+    low, high = (float(end) for end in ends)  # type: ignore[arg-type]
     attribute = input_attributes().get(
         (uncertain_input.path.partition(".")[0], uncertain_input.path.rpartition(".")[2])
     )

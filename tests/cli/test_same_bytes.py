@@ -103,7 +103,8 @@ def told(command, own, kind, person, monkeypatch, folder):
         "parts/mine.csv",
         COLUMNS
         + "".join(
-            f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,SECRET{person},\n"
+            f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,"
+            f"SECRET{person},\n"
             for part, name, value, unit in rows
         ),
     )
