@@ -315,6 +315,16 @@ def operation_of(operation_name: str, phase: str) -> str:
     return phase if operation_name == "attention" else operation_name
 
 
+def _refuse_missing_sides(operation: str, sides: JsonMapping) -> None:
+    """Refuse a shape that lacks a side of its operation."""
+    missing = [side_name for side_name in SHAPES[operation] if sides.get(side_name) is None]
+    if missing:
+        raise UsageError(
+            f"{operation} needs "
+            f"{', '.join('--' + side_name.replace('_', '-') for side_name in missing)}"
+        )
+
+
 def answer_kernel_query(
     catalogue: Catalogue,
     input_values: Values,
@@ -343,12 +353,7 @@ def answer_kernel_query(
 
     """
     family_of(catalogue, chip)
-    missing = [side_name for side_name in SHAPES[operation] if sides.get(side_name) is None]
-    if missing:
-        raise UsageError(
-            f"{operation} needs "
-            f"{', '.join('--' + side_name.replace('_', '-') for side_name in missing)}"
-        )
+    _refuse_missing_sides(operation, sides)
     known_libraries = sorted(
         family
         for family, parameter_name in catalogue.calibration_rows

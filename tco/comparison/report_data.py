@@ -102,20 +102,7 @@ def material_of(
         for evaluation, scenario_result in zip(evaluations, scenario_results, strict=True)
     ]
     notes: list[str] = []
-    tornados = [
-        tornado
-        for evaluation in stepped(
-            evaluations, lambda side: f"moving each input of {side.name} to its ends"
-        )
-        if (
-            tornado := _study_or_note(
-                partial(_tornado_of, evaluation, evaluations, base, data_folder),
-                evaluation,
-                "tornado",
-                notes,
-            )
-        )
-    ]
+    tornados = _make_tornados(evaluations, base, data_folder, notes)
     frontiers = _evaluation_frontiers(
         [
             evaluation
@@ -156,6 +143,26 @@ def _study_or_note(
     except DataError as error:
         notes.append(f"{evaluation.result.scenario}: no {what}, {error}")
         return None
+
+
+def _make_tornados(
+    evaluations: Sequence[Evaluation], baseline: str, data_folder: Path | None, notes: list[str]
+) -> list[Sensitivity]:
+    """Return a tornado per scenario; a scenario without one adds a note."""
+    return [
+        tornado
+        for evaluation in stepped(
+            evaluations, lambda side: f"moving each input of {side.name} to its ends"
+        )
+        if (
+            tornado := _study_or_note(
+                partial(_tornado_of, evaluation, evaluations, baseline, data_folder),
+                evaluation,
+                "tornado",
+                notes,
+            )
+        )
+    ]
 
 
 def _tornado_of(

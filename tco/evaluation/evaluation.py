@@ -80,6 +80,14 @@ def catalogue_for(
     return catalogue
 
 
+def _choose_catalogue(
+    scenario_source: str | Path, data_folder: Path | None, shared: Catalogue
+) -> Catalogue:
+    if isfile(scenario_source):
+        return catalogue_for(str(scenario_source), data_folder)
+    return shared
+
+
 def evaluate_each(
     scenario_sources: Sequence[str | Path | Result],
     data_folder: Path | None,
@@ -135,11 +143,7 @@ def evaluate_each(
         if isinstance(scenario_source, Result) or str(scenario_source).endswith(SAVED):
             evaluation = _saved_evaluation(scenario_source, shared, changes)
         else:
-            catalogue = (
-                catalogue_for(str(scenario_source), data_folder)
-                if isfile(scenario_source)
-                else shared
-            )
+            catalogue = _choose_catalogue(scenario_source, data_folder, shared)
             function = ScenarioFunction(
                 load_scenario(catalogue, scenario_source),
                 catalogue,

@@ -471,29 +471,7 @@ def comparison_table(
         for phase in PHASES
         if any(phase in scenario_result.bounds for scenario_result in scenario_results)
     ]
-    own_values = [
-        sum(input_record.overlay for input_record in scenario_result.inputs.values())
-        for scenario_result in scenario_results
-    ]
-    groups[REST] += [
-        *(
-            (
-                label,
-                *(
-                    kinds_in_words(scenario_result, share_group)
-                    for scenario_result in scenario_results
-                ),
-            )
-            for share_group, label in (("hardware", "hardware price"), ("terms", "terms and site"))
-        ),
-        *_delivery_rows(scenario_results),
-        *([("own values", *map(str, own_values))] if any(own_values) else []),
-        *map(tuple, formats_rows(scenario_results)),
-        (
-            "performance validated on",
-            *(scenario_result.standing.short for scenario_result in scenario_results),
-        ),
-    ]
+    groups[REST] += _tabulate_premises(scenario_results)
     ordered = {
         ANSWER: groups[ANSWER],
         COST: groups[COST],
@@ -566,6 +544,33 @@ def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | No
         for cell, is_weak in zip(cells, estimated, strict=True)
     )
     return (label, *marked)
+
+
+def _tabulate_premises(scenario_results: Sequence[Result]) -> list[Row]:
+    """Return rows of evidence for prices, delivery, own values, formats and validation."""
+    own_values = [
+        sum(input_record.overlay for input_record in scenario_result.inputs.values())
+        for scenario_result in scenario_results
+    ]
+    return [
+        *(
+            (
+                label,
+                *(
+                    kinds_in_words(scenario_result, share_group)
+                    for scenario_result in scenario_results
+                ),
+            )
+            for share_group, label in (("hardware", "hardware price"), ("terms", "terms and site"))
+        ),
+        *_delivery_rows(scenario_results),
+        *([("own values", *map(str, own_values))] if any(own_values) else []),
+        *map(tuple, formats_rows(scenario_results)),
+        (
+            "performance validated on",
+            *(scenario_result.standing.short for scenario_result in scenario_results),
+        ),
+    ]
 
 
 def _delivery_rows(scenario_results: Sequence[Result]) -> list[Row]:

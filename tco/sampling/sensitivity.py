@@ -173,6 +173,18 @@ class Sensitivity(Shown):
         return dict(sorted(shares_by_group.items(), key=lambda item: -item[1]))
 
 
+def _collect_ranged_inputs(scenario: str, sides: Sequence[Evaluation]) -> dict[str, Input]:
+    """Return the inputs with a range by path; refuse a scenario without any."""
+    ranged_inputs = {
+        path: side.result.inputs[path]
+        for side in reversed(sides)
+        for path in beliefs_of(side.result)
+    }
+    if not ranged_inputs:
+        raise DataError(f"{scenario}: none of its inputs has a range")
+    return ranged_inputs
+
+
 @finite
 def sensitivity(
     scenario: str,
@@ -217,13 +229,7 @@ def sensitivity(
     if hold:
         for side in sides:
             side.metric(read)  # says why there is no plan to hold
-    ranged = {
-        path: side.result.inputs[path]
-        for side in reversed(sides)
-        for path in beliefs_of(side.result)
-    }
-    if not ranged:
-        raise DataError(f"{scenario}: none of its inputs has a range")
+    ranged = _collect_ranged_inputs(scenario, sides)
     own_function, *baseline_functions = (side.drawn_function(hold) for side in sides)
     quantity = ScenarioQuantity(
         read,

@@ -195,6 +195,20 @@ def _style_stack_chart(chart: Any) -> None:
     chart.set_size({"width": 760, "height": 20 * (CHART_ROWS - 1)})
 
 
+def _read_metric_values(book: Workbook, table_metric: str) -> list[float | None]:
+    """Return a metric of every scenario; None where a scenario lacks the metric."""
+    if table_metric != GROSS:
+        return [scenario_result.metrics.get(table_metric) for scenario_result in book.results]
+    parts = [
+        [scenario_result.metrics[cost_metric] for cost_metric in (TOKENS, GROSS_HOUR, HOUR)]
+        for scenario_result in book.results
+    ]
+    return [
+        None if None in result_costs else float(gross_token_cost(*result_costs))
+        for result_costs in parts
+    ]
+
+
 def _write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
     book.text(SHEET, table.top - 1, 0, "Every metric", "section")
@@ -213,18 +227,7 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
         unit = METRICS[TOKENS if table_metric == GROSS else table_metric].unit
         book.text(SHEET, metric_row, 0, table_metric)
         book.text(SHEET, metric_row, 1, unit, "weak")
-        metric_values = [
-            scenario_result.metrics.get(table_metric) for scenario_result in book.results
-        ]
-        if table_metric == GROSS:
-            parts = [
-                [scenario_result.metrics[cost_metric] for cost_metric in (TOKENS, GROSS_HOUR, HOUR)]
-                for scenario_result in book.results
-            ]
-            metric_values = [
-                None if None in result_costs else gross_token_cost(*result_costs)
-                for result_costs in parts
-            ]
+        metric_values = _read_metric_values(book, table_metric)
         numbers = number_format(
             unit, *(metric_value for metric_value in metric_values if metric_value is not None)
         )
