@@ -115,23 +115,9 @@ def fit_shared_parameters(
         for group, left_out_fit in zip(groups, left_out_fits, strict=True)
     ]
     refits = [refit for refit in refits if len(refit.rows)]
-    accuracy = {"nothing": fitting.scored(prediction, everything)}
-    for left_out_kind in LEFT_OUT:
-        parts = [refit for refit in refits if refit.left_out == left_out_kind]
-        if parts:
-            accuracy[left_out_kind] = scores(
-                np.concatenate([prediction.target[refit.rows] for refit in parts]),
-                np.concatenate([refit.predicted for refit in parts]),
-            )
+    accuracy = _score_refits(prediction, everything, refits)
     catalogue_rows = list(
-        _fitted_catalogue_rows(
-            input_values,
-            free,
-            full_fit,
-            refits,
-            accuracy["nothing"],
-            date,
-        )
+        _fitted_catalogue_rows(input_values, free, full_fit, refits, accuracy["nothing"], date)
     )
     # of a fit of some chips alone there are too few rows to say how far single ones lie off
     if kind in PARAMETERS and not fit_name:
@@ -175,6 +161,21 @@ def _refit(
     return Refit(
         left_out, member, left_out_fit.values, row_indices, left_out_fit.predicted[row_indices]
     )
+
+
+def _score_refits(
+    prediction: Prediction, everything: AnyArray, refits: Sequence[Refit]
+) -> dict[str, JsonObject]:
+    """Return the scores of the fit and its refits by what is left out."""
+    accuracy = {"nothing": fitting.scored(prediction, everything)}
+    for left_out_kind in LEFT_OUT:
+        parts = [refit for refit in refits if refit.left_out == left_out_kind]
+        if parts:
+            accuracy[left_out_kind] = scores(
+                np.concatenate([prediction.target[refit.rows] for refit in parts]),
+                np.concatenate([refit.predicted for refit in parts]),
+            )
+    return accuracy
 
 
 def unseen(prediction: Prediction, refits: Sequence[Refit]) -> Prediction:

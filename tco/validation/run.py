@@ -186,6 +186,33 @@ def _refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
             )
 
 
+def _tabulate_predictions(prediction: Prediction) -> pd.DataFrame:
+    """Return predictions with their errors, and ranges and commands if there are any."""
+    errors = np.where(
+        np.isin(prediction.skip, ("", OFFLINE)),
+        prediction.predicted / prediction.target - 1,
+        np.nan,
+    )
+    prediction_rows = pd.DataFrame(
+        {
+            "target": prediction.target_name,
+            "measured": prediction.target,
+            "predicted": prediction.predicted,
+            "error": errors,
+            "skipped": prediction.skip,
+        }
+    )
+    if prediction.unstated is not None:
+        prediction_rows = prediction_rows.assign(
+            low=prediction.low, high=prediction.high, unstated=prediction.unstated
+        )
+    if prediction.command is not None:
+        prediction_rows = prediction_rows.assign(
+            command=prediction.command, key=prediction.key, scale=prediction.scale
+        )
+    return prediction_rows
+
+
 def score_measurements(
     path: Path,
     catalogue: Catalogue,
@@ -226,28 +253,7 @@ def score_measurements(
         prediction = _rescore_column(table, prediction, column)
     prediction.skip = _detailed_skip_reasons(measurements, prediction.skip, measured_kind)
     card = scorecard(stated, prediction)
-    errors = np.where(
-        np.isin(prediction.skip, ("", OFFLINE)),
-        prediction.predicted / prediction.target - 1,
-        np.nan,
-    )
-    prediction_rows = pd.DataFrame(
-        {
-            "target": prediction.target_name,
-            "measured": prediction.target,
-            "predicted": prediction.predicted,
-            "error": errors,
-            "skipped": prediction.skip,
-        }
-    )
-    if prediction.unstated is not None:
-        prediction_rows = prediction_rows.assign(
-            low=prediction.low, high=prediction.high, unstated=prediction.unstated
-        )
-    if prediction.command is not None:
-        prediction_rows = prediction_rows.assign(
-            command=prediction.command, key=prediction.key, scale=prediction.scale
-        )
+    prediction_rows = _tabulate_predictions(prediction)
     keep = [
         column_name
         for column_name in (

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.models.architecture import Architecture, load_model
 from tco.performance.software_maturity import parse_calendar_month, served_by
 from tco.performance.training.job import engine_words
@@ -205,21 +205,16 @@ OPEN: dict[str, Callable[[FilledRow], Iterator[tuple[str, list[Cells]]]]] = {
 }
 
 
-def ranged(
-    kind: str, predictor: Predictor, measurements: MeasuredRows, prediction: Prediction
-) -> Prediction:
-    """Return predictions with their ranges over what rows leave unstated, and its names."""
-    if kind not in OPEN:
-        return prediction
-    scored = np.isin(prediction.skip, PREDICTED)
-    # with their blanks filled in, and the place of the row each came from
+def _fill_blanks(
+    kind: str, measurements: MeasuredRows, scored: AnyArray
+) -> tuple[list[Cells], list[int], list[list[str]]]:
+    """Return variants of the scored rows, their row indices, and unstated columns by row."""
     variant_cells, origins = (
         list[Cells](),
         list[int](),
     )
     unstated: list[list[str]] = [[] for _ in range(len(measurements))]
-    table, catalogue = measurements.table, measurements.catalogue
-    cells = table.to_dict("records")
+    cells = measurements.table.to_dict("records")
     for row_index in np.flatnonzero(scored).tolist():
         row_cells = {str(column_name): cell for column_name, cell in cells[row_index].items()}
         filled_row = FilledRow(
@@ -227,7 +222,7 @@ def ranged(
             measurements,
             str(measurements.parts[row_index]),
             str(measurements.families[row_index]),
-            load_model(catalogue, measurements.models[row_index]),
+            load_model(measurements.catalogue, measurements.models[row_index]),
         )
         choices = [
             (column_name, candidate_cells)
@@ -249,6 +244,18 @@ def ranged(
                 }
             )
             origins.append(row_index)
+    return variant_cells, origins, unstated
+
+
+def ranged(
+    kind: str, predictor: Predictor, measurements: MeasuredRows, prediction: Prediction
+) -> Prediction:
+    """Return predictions with their ranges over what rows leave unstated, and its names."""
+    if kind not in OPEN:
+        return prediction
+    scored = np.isin(prediction.skip, PREDICTED)
+    variant_cells, origins, unstated = _fill_blanks(kind, measurements, scored)
+    table, catalogue = measurements.table, measurements.catalogue
     low, high = (
         prediction.predicted if edge is None else edge for edge in (prediction.low, prediction.high)
     )

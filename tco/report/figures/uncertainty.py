@@ -21,7 +21,7 @@ from tco.report.figures.style import INK, LIGHT, MUTED, PAPER, WIDE
 from tco.report.sensitivity import input_range_text, plan_treatment, tornado_end_label
 from tco.report.table import headed, significant
 from tco.report.uncertainty import percent_with_error, pictured, statistics_by_metric
-from tco.sampling.sensitivity import Sensitivity
+from tco.sampling.sensitivity import Sensitivity, Swing
 from tco.sampling.uncertainty import Uncertainty
 from tco.scenario.metrics import METRICS, RATIOS
 
@@ -75,41 +75,46 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
     axes.set_xlabel(f"{metric.label}, {metric.unit}".rstrip(", "))
     drawing.bottom += 18
     for row_index, swing in enumerate(swings):
-        ends = [
-            (
-                end_value,
-                colour,
-                f"{input_names[row_index]} at its {end}",
-                tornado_end_label(end_value, meets),
-            )
-            for end_value, colour, end, meets in (
-                (swing.at_low, LOW, "low", swing.meets_low),
-                (swing.at_high, HIGH, "high", swing.meets_high),
-            )
-            if end_value is not None and end_value != centre
-        ]
-        axes.plot(
-            [centre, centre],
-            [row_index - 0.22, row_index + 0.22],
-            color=INK,
-            linewidth=1.5,
-            zorder=3,
-        )
-        gaps = set()
-        for end_value, colour, end, label in sorted(ends, key=lambda end: -abs(end[0] - centre)):
-            tip(
-                axes.barh(row_index, end_value - centre, 0.32, centre, color=colour),
-                f"{end}: {label}",
-            )
-            gap = 4 if end_value > centre else -4
-            if gap not in gaps:  # both ends on one side: the farther is named
-                write_beside(axes, end_value, row_index, label, gap)
-            gaps.add(gap)
+        _draw_swing(axes, row_index, swing, input_names[row_index], centre)
     if len(moving) > len(swings):
         drawing.paragraphs(f"{len(moving) - len(swings)} more inputs move it less.")
     if not all(swing.meets_low and swing.meets_high for swing in swings):
         drawing.paragraphs("! the workload's targets are not met there.")
     return drawing
+
+
+def _draw_swing(axes: Axes, row_index: int, swing: Swing, input_name: str, centre: float) -> None:
+    """Draw the bars of an input from the centre to its low and its high."""
+    ends = [
+        (
+            end_value,
+            colour,
+            f"{input_name} at its {end}",
+            tornado_end_label(end_value, meets),
+        )
+        for end_value, colour, end, meets in (
+            (swing.at_low, LOW, "low", swing.meets_low),
+            (swing.at_high, HIGH, "high", swing.meets_high),
+        )
+        if end_value is not None and end_value != centre
+    ]
+    axes.plot(
+        [centre, centre],
+        [row_index - 0.22, row_index + 0.22],
+        color=INK,
+        linewidth=1.5,
+        zorder=3,
+    )
+    gaps = set()
+    for end_value, colour, end, label in sorted(ends, key=lambda end: -abs(end[0] - centre)):
+        tip(
+            axes.barh(row_index, end_value - centre, 0.32, centre, color=colour),
+            f"{end}: {label}",
+        )
+        gap = 4 if end_value > centre else -4
+        if gap not in gaps:  # both ends on one side: the farther is named
+            write_beside(axes, end_value, row_index, label, gap)
+        gaps.add(gap)
 
 
 BINS = 40
@@ -172,17 +177,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
         min(width * 0.6, 280), x_words=headed(label, unit), y_words="% of the draws"
     )
     scale_by_ratios(axes.xaxis, edges)
-    for start, end, share in zip(edges, edges[1:], shares, strict=False):
-        worse = baseline is not None and end <= 1 + 1e-9
-        bar = axes.bar(
-            start,
-            share,
-            end - start,
-            align="edge",
-            color=WORSE if worse else BETTER,
-            edgecolor=PAPER,
-        )
-        tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
+    _draw_shares(axes, edges, shares, baseline is not None)
     inside = {
         percentile_name: percentile_value
         for percentile_name, percentile_value in percentiles.items()
@@ -198,6 +193,21 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
         f"{uncertainty.seed}; equal widths are equal ratios.",
     )
     return drawing
+
+
+def _draw_shares(axes: Axes, edges: FloatArray, shares: FloatArray, compared: bool) -> None:
+    """Draw each bin's share of the draws, costlier bins coloured if `compared`."""
+    for start, end, share in zip(edges, edges[1:], shares, strict=False):
+        worse = compared and end <= 1 + 1e-9
+        bar = axes.bar(
+            start,
+            share,
+            end - start,
+            align="edge",
+            color=WORSE if worse else BETTER,
+            edgecolor=PAPER,
+        )
+        tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
 
 
 def _draw_percentiles(axes: Axes, percentiles: dict[str, float], highest: float) -> None:

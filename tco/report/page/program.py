@@ -331,17 +331,7 @@ def program_of(
         for leaf in (True, False)
     )
     cell = {step_index: cell_index for cell_index, step_index in enumerate([*leaves, *steps])}
-    functions: dict[str, int] = {}
-    lines = []
-    for step_index in steps:
-        step: Any = recording.steps[step_index]
-        function_name = step.function.name if isinstance(step.function, Formula) else step.function
-        lines.append(
-            (
-                functions.setdefault(function_name, len(functions)),
-                *(cell[argument_index] for argument_index in step.taken),
-            )
-        )
+    lines, functions = _number_lines(recording, steps, cell)
     for function_name in more:
         functions.setdefault(function_name, len(functions))
     fixed = set[str]().union(*(payer_scenario.fixed for payer_scenario in payer_scenarios))
@@ -350,9 +340,8 @@ def program_of(
         for path, step_indices in recording.inputs.items()
         if path not in fixed
     }
-    plans = list(
-        dict.fromkeys(tuple(payer_scenario.plans) for payer_scenario in payer_scenarios)
-    )  # the same whoever pays
+    # the same whoever pays
+    plans = list(dict.fromkeys(tuple(payer_scenario.plans) for payer_scenario in payer_scenarios))
     document = {
         "leaves": [_script_number(recording.leaves[step_index]) for step_index in leaves],
         "lines": lines,
@@ -376,6 +365,23 @@ def program_of(
         {path: cells for path, cells in inputs.items() if cells},
         recording.given,
     )
+
+
+def _number_lines(
+    recording: Recording, steps: Sequence[int], cell: Mapping[int, int]
+) -> tuple[list[tuple[int, ...]], dict[str, int]]:
+    """Return the function and cells of each step, and the numbers of functions."""
+    lines, functions = [], dict[str, int]()
+    for step_index in steps:
+        step: Any = recording.steps[step_index]
+        function_name = step.function.name if isinstance(step.function, Formula) else step.function
+        lines.append(
+            (
+                functions.setdefault(function_name, len(functions)),
+                *(cell[argument_index] for argument_index in step.taken),
+            )
+        )
+    return lines, functions
 
 
 def _script_outputs(

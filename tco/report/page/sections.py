@@ -5,7 +5,7 @@ the numbers behind them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from tco.catalog.accuracy import accuracy_rows as accuracies
@@ -471,6 +471,23 @@ def sources(material: Material) -> Iterator[Section]:
         "estimated",
         "assumed",
     )
+    listed = _sources_table(material, dates)
+    words = [
+        "Inputs by kind: "
+        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in distinct_inputs).most_common())}."
+    ]
+    yield Section(
+        "sources",
+        "Sources and their age",
+        words,
+        tables=[Table(columns, ages, align="lrrrrr")],
+        folded=[listed],
+        paper=False,
+    )
+
+
+def _sources_table(material: Material, dates: Mapping[str, Sequence[str]]) -> Table:
+    """Return the table of sources from the dates of their inputs."""
     source_rows = []
     for source, source_dates in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
         when = sorted(filter(None, source_dates)) or [""]
@@ -484,20 +501,8 @@ def sources(material: Material) -> Iterator[Section]:
                 known_as.url if known_as else "",
             )
         )
-    listed = Table(
+    return Table(
         ("source", "inputs", "as of", "address"), source_rows, "Every source", align="lrll"
-    )
-    words = [
-        "Inputs by kind: "
-        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in distinct_inputs).most_common())}."
-    ]
-    yield Section(
-        "sources",
-        "Sources and their age",
-        words,
-        tables=[Table(columns, ages, align="lrrrrr")],
-        folded=[listed],
-        paper=False,
     )
 
 
