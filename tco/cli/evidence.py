@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ from tco.cli.options import DETAIL, FACTS, QUESTION, CommandRequest, command
 from tco.core.errors import UsageError
 from tco.core.streams import tell
 from tco.evidence.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from tco.measure.session import Session
 
 
 @command(app, "set")
@@ -327,36 +330,44 @@ def measure(
 
     The rows suit `tco validate` and `tco calibrate`.
     """
-    from datetime import datetime
-
     from tco.core.files import write_atomically
-    from tco.measure.pytorch import choose_device, device_name, load_torch
-    from tco.measure.session import Session, collective_session, kernel_session
+    from tco.measure.session import collective_session, kernel_session
     from tco.report.table import to_csv
     from tco.validation.naming import accelerators
 
     say = _sayer(given)
     accelerator_names = accelerators(given.catalogue)
-    torch = load_torch()
-    target = choose_device(torch, device)
-    accelerator = name or device_name(torch, target)
-    measure_session = Session(
-        torch,
-        target,
-        quick,
-        accelerator,
-        datetime.now().astimezone().date().isoformat(),
-        not given.quiet,
-        say,
-    )
+    measure_session = _open_session(given, device, quick, name)
     columns, measured_rows = (kernel_session if kind == "kernels" else collective_session)(
         measure_session
     )
     if not measured_rows:
         return
     write_atomically(output, to_csv(columns, measured_rows))
-    if not accelerator_names.part(accelerator):
+    if not accelerator_names.part(measure_session.accelerator):
         say(
-            f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for "
-            "these rows; describe it in --data, or give --name"
+            f"note: the catalogue has no accelerator {measure_session.accelerator!r}, so nothing "
+            "is predicted for these rows; describe it in --data, or give --name"
         )
+
+
+def _open_session(
+    request: CommandRequest, device: str | None, quick: bool, accelerator_name: str | None
+) -> Session:
+    """Return a session of measuring with PyTorch on a device of this machine."""
+    from datetime import datetime
+
+    from tco.measure.pytorch import choose_device, device_name, load_torch
+    from tco.measure.session import Session
+
+    torch = load_torch()
+    target = choose_device(torch, device)
+    return Session(
+        torch,
+        target,
+        quick,
+        accelerator_name or device_name(torch, target),
+        datetime.now().astimezone().date().isoformat(),
+        not request.quiet,
+        _sayer(request),
+    )

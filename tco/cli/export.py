@@ -16,6 +16,7 @@ from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
+    from tco.report.page.page import ReportPage
     from tco.scenario.result import Result
 
 WORKBOOK = ".xlsx"
@@ -228,11 +229,8 @@ def report(
     The page has the pick, the sources, and a what-if that recalculates as inputs move.
     """
     from tco.comparison.report_data import material_of
-    from tco.core.files import write_atomically
     from tco.evaluation.evaluation import HEADLINE
     from tco.report.page.report import report_page
-    from tco.report.page.write import render_page
-    from tco.report.record import to_json
 
     folder = output.endswith(FOLDER)
     if not folder and Path(output).suffix.lower() not in PAGES:
@@ -266,15 +264,24 @@ def report(
 
         pages = pages_without_own_values(pages)
         page = next(iter(pages.values()))
-    if folder:
-        rendered_pages = {
-            page_name: render_page(gallery_page) for page_name, gallery_page in pages.items()
-        }
-        write_folder(
-            Path(output),
-            rendered_pages | {MARK: to_json(dict(page.made) | {"pages": sorted(rendered_pages)})},
-            MARK,
-        )
-    else:
-        write_atomically(Path(output), render_page(page))
+    _write_pages(output, page, pages)
     given.tell(page.notes)
+
+
+def _write_pages(output: str, page: ReportPage, pages: Mapping[str, ReportPage]) -> None:
+    """Write a report's page to a file, or its pages to a folder with their mark."""
+    from tco.core.files import write_atomically
+    from tco.report.page.write import render_page
+    from tco.report.record import to_json
+
+    if not output.endswith(FOLDER):
+        write_atomically(Path(output), render_page(page))
+        return
+    rendered_pages = {
+        page_name: render_page(gallery_page) for page_name, gallery_page in pages.items()
+    }
+    write_folder(
+        Path(output),
+        rendered_pages | {MARK: to_json(dict(page.made) | {"pages": sorted(rendered_pages)})},
+        MARK,
+    )

@@ -530,40 +530,13 @@ def command(
     def register(function: Callable[..., None]) -> Callable[..., None]:
         called_by = name or function.__name__
         _, *command_parameters = inspect.signature(function, eval_str=True).parameters.values()
-        dated = (
-            ("date",)
-            if "set" in takes and "date" not in {parameter.name for parameter in command_parameters}
-            else ()
-        )
-        facts = SERVING_FACTS if "anchor" in takes else ()
-        options = {
-            option_name: SHARED[option_name]
-            for option_name in SHARED
-            if option_name in (*takes, *facts, *usual, *dated)
-        }
-        if forms:
-            options["form"] = (
-                Annotated[format_choices(*forms), *options["form"][0].__metadata__],
-                options["form"][1],
-            )
+        options = _select_options(command_parameters, takes, usual, forms)
         more = [
             inspect.Parameter(
                 option_name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
             )
             for option_name, (kind, default) in options.items()
         ]
-
-        def answer(
-            texts: dict[str, Any],
-            command_line: tuple[str, dict[str, Any]],
-            arguments: dict[str, Any],
-        ) -> None:
-            if not texts.get("redact"):
-                function(CommandRequest(texts, command_line), **arguments)
-                return
-            from tco.cli.redaction import keeping_back
-
-            keeping_back(lambda: function(CommandRequest(texts, command_line), **arguments))
 
         def run(**texts: Any) -> None:
             command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
@@ -582,7 +555,9 @@ def command(
             )
             with telling_written(output, quiet), progress_line(quiet):
                 # what a request states of anchors and measurements ends with it
-                copy_context().run(answer, texts, command_line, command_arguments)
+                copy_context().run(
+                    _answer_command, function, texts, command_line, command_arguments
+                )
 
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__,
@@ -597,6 +572,47 @@ def command(
         return function
 
     return register
+
+
+def _select_options(
+    command_parameters: Iterable[inspect.Parameter],
+    takes: tuple[str, ...],
+    usual: tuple[str, ...],
+    forms: tuple[str, ...],
+) -> dict[str, tuple[Any, Any]]:
+    """Return the declarations of a command's shared options, by name."""
+    dated = (
+        ("date",)
+        if "set" in takes and "date" not in {parameter.name for parameter in command_parameters}
+        else ()
+    )
+    facts = SERVING_FACTS if "anchor" in takes else ()
+    options = {
+        option_name: SHARED[option_name]
+        for option_name in SHARED
+        if option_name in (*takes, *facts, *usual, *dated)
+    }
+    if forms:
+        options["form"] = (
+            Annotated[format_choices(*forms), *options["form"][0].__metadata__],
+            options["form"][1],
+        )
+    return options
+
+
+def _answer_command(
+    function: Callable[..., None],
+    texts: JsonMapping,
+    command_line: tuple[str, JsonMapping],
+    arguments: JsonMapping,
+) -> None:
+    """Call a command's function with its request; with `--redact` nothing tells of own values."""
+    if not texts.get("redact"):
+        function(CommandRequest(texts, command_line), **arguments)
+        return
+    from tco.cli.redaction import keeping_back
+
+    keeping_back(lambda: function(CommandRequest(texts, command_line), **arguments))
 
 
 def _refuse_facts_of_nothing(texts: JsonMapping) -> None:
