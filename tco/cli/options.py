@@ -564,10 +564,9 @@ def command(
             function.__doc__,
             function.__module__,
         )
-        run.__signature__ = inspect.Signature([*command_parameters, *more])  # type: ignore[attr-defined]
-        run.__annotations__ = {
-            parameter.name: parameter.annotation for parameter in (*command_parameters, *more)
-        }
+        run_parameters = [*command_parameters, *more]
+        run.__signature__ = inspect.Signature(run_parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in run_parameters}
         group.command(name, cls=Taught)(run)
         return function
 
