@@ -404,25 +404,8 @@ def grouped(
             (pair for pair in structure_pairs if pair[0].readings.decide_alike(size)), (None, None)
         )
         if structure is None:
-            settings: JsonObject = (
-                {}
-                if base_structure.readings.decide_alike(size)
-                else _resized(case, base_structure, size, draw)
-            )
-            if any(base_structure.texts.get(path) != part for path, part in texts.items()):
-                settings = _resized(case, base_structure, size, draw) | texts
-            plans = (
-                _plans_trained(case, settings, jobs)
-                if inputs.kind == "training"
-                else ALL
-                if inputs.kind == "serving"
-                else None
-            )
-            plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
-            structure = (
-                case.programs.structure_under(tuple(settings.items()), plan)
-                if settings
-                else base_structure
+            structure, plans = _resolve_draw_structure(
+                case, centre, inputs.kind, size, texts, draw, jobs
             )
             structure_pairs.append((structure, plans))
         group_key = id(structure), *parts.values(), *flags.values()
@@ -441,6 +424,38 @@ def grouped(
         group._replace(draws=np.sort(np.concatenate(group_members)))
         for group, group_members in groups_by_key.values()
     ]
+
+
+def _resolve_draw_structure(
+    case: Case,
+    centre: Result,
+    kind: str,
+    size: dict[str, float],
+    texts: dict[str, str],
+    draw: int,
+    jobs: dict[tuple[Any, ...], list[Any]],
+) -> tuple[Structure, Any]:
+    """Return the structure of a draw by its sizes and texts, with the plans to choose among."""
+    base_structure = structure_in(centre)
+    settings: JsonObject = (
+        {}
+        if base_structure.readings.decide_alike(size)
+        else _resized(case, base_structure, size, draw)
+    )
+    if any(base_structure.texts.get(path) != part for path, part in texts.items()):
+        settings = _resized(case, base_structure, size, draw) | texts
+    plans = (
+        _plans_trained(case, settings, jobs)
+        if kind == "training"
+        else ALL
+        if kind == "serving"
+        else None
+    )
+    plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
+    structure = (
+        case.programs.structure_under(tuple(settings.items()), plan) if settings else base_structure
+    )
+    return structure, plans
 
 
 def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:

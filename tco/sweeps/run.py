@@ -25,7 +25,7 @@ from tco.core.errors import TcoError, UsageError, library
 from tco.core.files import open_regular_file
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
 from tco.core.types import JsonMapping
-from tco.evaluation.workers import Figures, Progress, done_by, useful_workers
+from tco.evaluation.workers import Figures, Piece, Progress, done_by, useful_workers
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study
 
@@ -413,13 +413,7 @@ def sweep(
             partial(_write_partition, job, output_folder.place),
             missing,
         ):
-            if output_folder.lacks(_partition_file_name(piece.number)):
-                raise UsageError(
-                    f"{output_folder.place}: a worker has written where it cannot be seen from "
-                    "here; name "
-                    "a folder that all share, or a URL"
-                )
-            manifest.add_part(piece.number, piece.made, piece.arithmetic)
+            _record_partition(manifest, piece)
             progress = progress._replace(
                 made=progress.made + layout.cases_in(piece.number), finished=progress.finished + 1
             )
@@ -440,6 +434,16 @@ def sweep(
         *_worker_notes(workers, len(missing)),
     ]
     return Sweep(job, output_folder.place, progress, notes)
+
+
+def _record_partition(manifest: Manifest, piece: Piece) -> None:
+    """Add a partition to the manifest; one that its folder lacks raises `UsageError`."""
+    if manifest.folder.lacks(_partition_file_name(piece.number)):
+        raise UsageError(
+            f"{manifest.folder.place}: a worker has written where it cannot be seen from here; "
+            "name a folder that all share, or a URL"
+        )
+    manifest.add_part(piece.number, piece.made, piece.arithmetic)
 
 
 def _write_partition(job: SweepJob, folder_location: str, number: int) -> str:

@@ -8,7 +8,7 @@ by asking every plan once at the batch it would need, and solving the few that c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -497,27 +497,7 @@ def promising(
     They are those for the workload's own speed, and for others those of some of the draws.
     """
     all_speeds, near_masks, wins, first = (*OWN, *speeds), dict[int, Any](), dict[int, Any](), None
-    for pilot_index in range(CENTRES):
-        centre = {
-            path: pilot_values[pilot_index : pilot_index + 1]
-            for path, pilot_values in pilots.items()
-        }
-        if pilot_index and all(
-            (centre_values == pilots[path][0]).all() for path, centre_values in centre.items()
-        ):
-            continue
-        block, hints = (
-            DrawBlock(kernel, name_places, centre, 1),
-            hinted(kernel, name_places, centre, plans, all_speeds),
-        )
-        if hints is None:
-            rates = {DECODE: _rates_under_load(block, plans, all_speeds)}
-        else:
-            rate, time, needed_memory, memory, wait = block[
-                "prompts", "prompt", "prompts held", "memory", "longest wait"
-            ]
-            read = np.where((time <= _or_ever(wait)) & (needed_memory <= memory), rate, 0.0)
-            rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
+    for hints, rates in _rate_at_centres(kernel, name_places, pilots, plans, all_speeds):
         first = first or hints
         for axis, axis_rates in rates.items():
             most = axis_rates.max(axis=1, keepdims=True)
@@ -558,6 +538,37 @@ def promising(
     return rows_by_axis, first and Hints(
         *(hint_array[:, rows_by_axis[DECODE]] for hint_array in first)
     )
+
+
+def _rate_at_centres(
+    kernel: ArithmeticKernel,
+    name_places: Names,
+    pilots: Mapping[str, AnyArray],
+    plans: ServingPlan,
+    speeds: Speeds,
+) -> Iterator[tuple[Hints | None, dict[int, AnyArray]]]:
+    """Yield hints and the rates of plans by axis at each distinct centre of the pilot draws."""
+    for pilot_index in range(CENTRES):
+        centre = {
+            path: pilot_values[pilot_index : pilot_index + 1]
+            for path, pilot_values in pilots.items()
+        }
+        if pilot_index and all(
+            (centre_values == pilots[path][0]).all() for path, centre_values in centre.items()
+        ):
+            continue
+        block, hints = (
+            DrawBlock(kernel, name_places, centre, 1),
+            hinted(kernel, name_places, centre, plans, speeds),
+        )
+        if hints is None:
+            yield None, {DECODE: _rates_under_load(block, plans, speeds)}
+            continue
+        rate, time, needed_memory, memory, wait = block[
+            "prompts", "prompt", "prompts held", "memory", "longest wait"
+        ]
+        prefill_rate = np.where((time <= _or_ever(wait)) & (needed_memory <= memory), rate, 0.0)
+        yield hints, {DECODE: hints.rate, PREFILL: np.reshape(prefill_rate, (1, -1))}
 
 
 def _fastest_single_request_plans(block: DrawBlock, plans: int) -> AnyArray:

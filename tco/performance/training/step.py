@@ -319,27 +319,27 @@ def step(
     explained_time = schedule.scaled_step(
         summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss")
     )
-    time = (
-        explained_time
-        if machine.unexplained is None
-        else with_unexplained(explained_time, machine.unexplained)
-    )
-    # which leave the gradients of weights out
-    if machine.unexplained is not None and not job.software.adapters:
-        time = greatest(
-            "step",
-            [
-                time,
-                common.of(
-                    "at the peak",
-                    lambda: schedule.step_at_peak(model_flops(job), job.chips, machine.peak(DENSE)),
-                ),
-            ],
-        )
+    time = _add_unexplained_time(job, machine, explained_time, common)
     used = _fullest_chip_memory(job, plan, micro, pipe, groups, common)
     return TrainingStep(
         time, parts, used, total("memory_in_use", list(used.values())), explained_time
     )
+
+
+def _add_unexplained_time(
+    job: TrainingJob, machine: Machine, explained_time: Quantity, common: Common
+) -> Quantity:
+    """Return the time of a step with its unexplained part, no less than at the chips' peak."""
+    if machine.unexplained is None:
+        return explained_time
+    time = with_unexplained(explained_time, machine.unexplained)
+    if job.software.adapters:  # which leave the gradients of weights out
+        return time
+    peak_time = common.of(
+        "at the peak",
+        lambda: schedule.step_at_peak(model_flops(job), job.chips, machine.peak(DENSE)),
+    )
+    return greatest("step", [time, peak_time])
 
 
 def model_flops(job: TrainingJob) -> Quantity:
