@@ -80,9 +80,9 @@ def _has_same_value(path: str, scenario_result: Result, unset: Result) -> bool:
     """Say whether an input has its value without being set, too."""
     if path in TEXTS:
         return scenario_result.texts[path] == unset.texts.get(path)
-    return path in unset.inputs and _is_equal(
-        scenario_result.inputs[path].value, unset.inputs[path].value
-    )
+    # a choice may read an input under one of the two only
+    stated, usual = (result.inputs.get(path) for result in (scenario_result, unset))
+    return stated is not None and usual is not None and _is_equal(stated.value, usual.value)
 
 
 def _metrics_differ(scenario_result: Result, reference: Result) -> bool:

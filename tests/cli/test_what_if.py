@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from tco import evaluate
+from tco.evaluation.what_if import _has_same_value
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.scenario_helpers import result
@@ -125,3 +128,13 @@ def test_a_saved_result_cannot_be_moved(tmp_path):
     done = tco("compare", path, *WORDS)
     assert done.exit_code == 2
     assert "name its scenario" in done.stderr
+
+
+def test_an_input_that_only_one_of_two_answers_reads_has_no_same_value():
+    """An answer stops reading the price of an optic where settings let it buy another."""
+    path = "parts.optic-1600g-dr8.price"
+    reading = SimpleNamespace(inputs={path: SimpleNamespace(value=1300.0)})
+    unread = SimpleNamespace(inputs={})
+    assert _has_same_value(path, reading, reading)
+    assert not _has_same_value(path, reading, unread)
+    assert not _has_same_value(path, unread, reading)

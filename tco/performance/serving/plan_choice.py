@@ -470,7 +470,7 @@ def decode_rate_with_experts(
         model: Architecture of the model.
         request: Prompt, answer and other inputs of the workload.
         interactivity: Target speed of a user, tokens/s.
-        expert_placement: PlanIndex of the experts: `one-domain` or `whole-world`.
+        expert_placement: Where the experts stand: `one-domain` or `whole-world`.
 
     Returns:
         Output tokens/s per decoding chip and an empty text, or zero and the reason without a plan.

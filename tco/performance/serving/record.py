@@ -134,7 +134,7 @@ class ServingResult:
     def report(self, seconds: float, is_vectorised: bool) -> Report:
         """Return the report of the plan search and of the phase times.
 
-        `seconds` is the time of the search. Where `is_vectorised` values were asked together,
+        `seconds` is the time of the search. Where values were asked together (`is_vectorised`),
         phase times are left out: no phase has a single time.
         """
         choices = self.choices.values()
