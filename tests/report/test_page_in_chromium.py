@@ -194,7 +194,7 @@ WHERE = """moves => moves.map(([asked, some]) => {
 })"""
 
 
-@pytest.mark.xfail(reason="the page is 1.9 MB", strict=False)
+@pytest.mark.xfail(reason="a moved page lies 3.9 % below the engine, 3 % are allowed", strict=False)
 def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, folder):
     """Hardly ever cheaper than `--set`, near it in nearly all of many random moves, and not
     possible where it is not.
