@@ -21,7 +21,7 @@ FARTHEST = 3.0  # times outside the shipped range: beyond, a unit or a decimal m
 SHELVES = {"site": ("sites",), "terms": ("terms", "perspectives"), "cluster": ("clusters",)}
 # groups whose values are fitted, or are what is asked for
 WITHOUT_RANGE = ("performance", "workload")
-LOOKED = 100  # rows that are held against the names of all parts, for the nearest
+LOOKED = 100  # rows that are held against all names, for the nearest
 # attributes that parts of every kind have
 COMMON = frozenset(("price", "own_price", "power", "assembly_time", "failure_rate"))
 LEAST_ATTRIBUTES = 3  # of a part that a setting may name
@@ -125,7 +125,7 @@ def untaken_rows(catalogue: Catalogue, stated_names: Iterable[str] = ()) -> list
         stated_names: Names that settings state; what they name is taken.
 
     Returns:
-        Sentences with the file, the line and the nearest shipped name.
+        Sentences with the file and the line, the first `LOOKED` also with the nearest shipped name.
 
     """
     if len(catalogue.folders) == 1:
@@ -133,12 +133,12 @@ def untaken_rows(catalogue: Catalogue, stated_names: Iterable[str] = ()) -> list
     user_rows = own_rows(catalogue)
     named = {*stated_names, *_names_in_own_documents(catalogue)}
     shipped = {group: _shipped_owners(catalogue, group) for group in TABLES}
-    sentences = []
+    sentences: list[str] = []
     for path, user_row in user_rows:
         group, owner = path.split(".")[0], path.partition(".")[2].rpartition(".")[0]
         owners = shipped[group]
         if owner not in owners | named and not _stands_alone(catalogue, group, owner, owners):
-            near = nearest(owner, owners)
+            near = nearest(owner, owners) if len(sentences) < LOOKED else ""
             sentences.append(f"{user_row.where}: {path}: nothing takes this row{near}")
     return sentences
 
@@ -157,9 +157,9 @@ def _stands_alone(
 ) -> bool:
     """Say whether a question can name an own owner that no document names."""
     if group == "parts":
-        attributes = set(catalogue.parts[owner])
-        return any(
-            len(alike) >= LEAST_ATTRIBUTES and not alike <= COMMON and alike <= attributes
+        attributes = catalogue.parts[owner]
+        return len(attributes) >= LEAST_ATTRIBUTES and any(
+            len(alike) >= LEAST_ATTRIBUTES and not alike <= COMMON and alike <= set(attributes)
             for alike in (set(catalogue.parts[part]) for part in shipped_owners)
         )
     if group == "site":  # `--set site.grid` names one
