@@ -216,6 +216,11 @@ def _step_table(move: Move) -> Table:
         )
         for step in move.steps
     ]
+    if move.old and move.new is not None:
+        total_change = (move.new - move.old) / _metric_size(move.metric)
+        step_rows.append(
+            ("in all", f"{total_change:+.3g}", _signed_percent(move.new / move.old - 1))
+        )
     before, after = _sized_sides(move)
     unit = _metric_unit(move.metric)
     title = f"Why {_metric_label(move.metric)} moved: {before} -> {after} {unit}".rstrip()
