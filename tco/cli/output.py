@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZipFile
 
 from tco.core.streams import tell
+from tco.core.units import is_whole_number
 
 if TYPE_CHECKING:
     from tco.report.record import Answer
@@ -145,4 +146,8 @@ def terminal_width() -> int | None:
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
+    return (
+        int(columns)
+        if is_whole_number(columns)
+        else os.get_terminal_size(sys.stdout.fileno()).columns
+    )

@@ -15,6 +15,7 @@ from tco.catalog import Catalogue
 from tco.core.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.core.inputs import Values
 from tco.core.types import JsonMapping, JsonObject
+from tco.core.units import is_whole_number
 from tco.fabric.collective_costs import algorithm_bandwidth, bus_factor
 from tco.fabric.collective_times import AlgorithmTiming
 from tco.fabric.collectives import (
@@ -202,7 +203,8 @@ def limited(groups_text: str) -> tuple[int, int]:
 
     """
     drawn, slash, groups = groups_text.partition("/")
-    if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
+    is_stated = slash and is_whole_number(drawn) and is_whole_number(groups)
+    if not (is_stated and 0 < int(drawn) <= int(groups)):
         raise DataError(
             f"--groups: {groups_text!r}, expected D/G such as 4/8: a token reaches D of G groups "
             "of "

@@ -25,6 +25,7 @@ from tco.core.errors import TcoError, UsageError, library
 from tco.core.files import open_regular_file
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
 from tco.core.types import JsonMapping
+from tco.core.units import is_whole_number
 from tco.evaluation.workers import Figures, Piece, Progress, done_by, useful_workers
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study
@@ -166,7 +167,7 @@ def _partition_file_name(number: int) -> str:
 
 def _partition_number(file_name: str, partitions: int) -> int | None:
     digits = file_name.removeprefix(BEGIN).removesuffix(END)
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(MAX_CASES)):
+    if not is_whole_number(digits) or len(digits) > len(str(MAX_CASES)):
         return None
     number = int(digits)
     return number if number < partitions and file_name == _partition_file_name(number) else None

@@ -21,6 +21,7 @@ from tco.core.errors import DataError
 from tco.core.files import data_directory, read_text, read_toml
 from tco.core.provenance import measured_facts
 from tco.core.types import JsonObject
+from tco.core.units import is_whole_number
 
 Record = dict[str, str]
 NO = ("no", "false", "0", "")
@@ -261,7 +262,8 @@ def _ranks_of_process(config: Record) -> int:
     """Return the ranks of one process, its threads times their chips; zero where unstated."""
     numbers = {re.sub("_", "", config_key.lower()): cell for config_key, cell in config.items()}
     chips, threads = numbers.get("ngpus", ""), numbers.get("nthread", numbers.get("nthreads", "1"))
-    return int(chips) * int(threads) if chips.isdigit() and threads.isdigit() else 0
+    is_stated = is_whole_number(chips) and is_whole_number(threads)
+    return int(chips) * int(threads) if is_stated else 0
 
 
 def _told_operation(size_results: Sequence[JsonObject], ranks: int) -> str:

@@ -18,6 +18,7 @@ from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
+from tco.core.units import is_whole_number
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
 from tco.models.architecture import load_model
@@ -209,7 +210,9 @@ def _question_of(
 def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
     """Return the reason for which a row leaves no plan."""
     groups = math.prod(
-        int(fixed[axis_name]) for axis_name in ("tp", "pp", "cp") if fixed[axis_name].isdigit()
+        int(fixed[axis_name])
+        for axis_name in ("tp", "pp", "cp")
+        if is_whole_number(fixed[axis_name])
     )
     if devices % groups:
         return "unsupported: groups do not divide the accelerators"

@@ -16,6 +16,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.types import AnyArray
+from tco.core.units import is_whole_number
 from tco.performance.training.job import engine_words
 from tco.validation.measured import columns_known
 from tco.validation.measured_rows import MeasuredRows
@@ -245,7 +246,9 @@ class Reader:
     ) -> tuple[int, ...]:
         """Return the sequences a step may have: those stated, else about what steps take."""
         groups = math.prod(
-            int(fixed[axis_name]) for axis_name in ("tp", "pp", "cp") if fixed[axis_name].isdigit()
+            int(fixed[axis_name])
+            for axis_name in ("tp", "pp", "cp")
+            if is_whole_number(fixed[axis_name])
         )
         ranks = max(devices // groups, 1)
         stated, size = (

@@ -61,6 +61,7 @@ DATA = [  # the data is wrong: 3
     (["price", NAME, "--set", "terms.life=5 year^9999999"], "exponents of one digit"),
     (["solve", NAME, "--vary", "site.pue", "--until", "capex_usd=1-2"], "'-2' is not a unit"),
     (["perf", NAME, "--plan", "tp=1_0"], "expected a whole number"),
+    (["perf", NAME, "--plan", "tp=²"], "expected a whole number"),
     (["bom", "gb200-nvl27"], "did you mean 'gb200-nvl72'"),
     (["bom", NAME, "--variant", "switch=gen9"], "unknown variant switch of trn3-nl72x2 'gen9'"),
     (["bom", NAME, "--variant", "swich=gen2"], "did you mean 'switch'"),

@@ -92,6 +92,10 @@ def test_a_release_that_no_table_has_takes_the_one_before():
     assert nearest_release(CATALOGUE, of[0], f"{of[1]}@0.4", "fp8_block") == f"{of[1]}@0.5.10"
 
 
+def test_a_release_of_thousands_of_digits_is_read():
+    assert release(f"{TRITON}{'9' * 5000}")[0] == release(TRITON)[0]
+
+
 def test_a_chip_without_a_table_takes_what_the_others_share():
     assert (
         correction(CATALOGUE, "experts", TRITON, "fp8_block", "mi355x")

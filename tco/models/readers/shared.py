@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tco.core.units import is_whole_number
 from tco.models.config import Config
 from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 
@@ -168,7 +169,7 @@ def _layer_numbers(c: Config, layers_key: str, layers: int) -> set[int]:
     stated_layers = c.value(layers_key) or []
     if isinstance(stated_layers, str):
         stated_layers = [
-            int(part) if part.strip().isdigit() else -1 for part in stated_layers.split(",")
+            int(part) if is_whole_number(part.strip()) else -1 for part in stated_layers.split(",")
         ]
     numbers = range(layers)
     if not isinstance(stated_layers, list) or not all(

@@ -196,7 +196,7 @@ def release(kernel_name: str) -> tuple[str, tuple[int, ...]]:
     none.
     """
     kernel, _, version = kernel_name.partition("@")
-    return kernel, tuple(map(int, re.findall(r"\d+", version)))
+    return kernel, tuple(map(int, re.findall(r"\d{1,18}", version)))
 
 
 def nearest_release(

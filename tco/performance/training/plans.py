@@ -18,6 +18,7 @@ import numpy as np
 
 from tco.core.errors import DataError, unknown
 from tco.core.types import AnyArray, Quantity
+from tco.core.units import is_whole_number
 from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
@@ -468,7 +469,7 @@ def _value_of(axis_name: str, axis_text: str) -> Any:
             raise DataError(f"{where}: expected yes or no")
         return ANSWERS[axis_text.lower()]
     if (
-        not axis_text.isdigit()
+        not is_whole_number(axis_text)
         or (axis_name != "zero" and int(axis_text) < 1)
         or (axis_name == "zero" and int(axis_text) not in LEVELS)
     ):
