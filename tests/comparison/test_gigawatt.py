@@ -41,6 +41,7 @@ def test_its_dollars_are_those_of_its_parts(rows, name):
         worlds * scenario_result.metrics["chips"] * scenario_result.metrics["it_power_w_per_chip"],
         rel=1e-12,
     )
+    assert row["usd_per_it_w"] == pytest.approx(row["usd"] / row["it_w"], rel=1e-12)
     assert row["it_w"] <= 1e9 / scenario_result.inputs["site.pue_peak"].value
     chips = next(line["usd"] for line in row["lines"] if line["kind"] == "chips")
     assert chips == pytest.approx(

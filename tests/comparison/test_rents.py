@@ -87,6 +87,15 @@ def test_who_rents_alone_pays_the_nearest_to_a_contract():
     assert set_rent_result.metrics["tco_usd_per_chip_hour"] == pytest.approx(3)
 
 
+def test_a_table_prints_the_margin_that_its_rent_and_cost_leave():
+    rents = document("rents", "h100-sxm")["rows"]
+    lines = tco("rents", "h100-sxm", "--format", "md").stdout.splitlines()
+    cells = [line.strip("| ").split(" | ")[-1] for line in lines if line.startswith("| h100-sxm")]
+    assert sorted(cells) == sorted(
+        "-" if rent["margin"] is None else f"{rent['margin'] * 100:.0f}" for rent in rents
+    )
+
+
 def test_margins_follow_from_rent_and_cost():
     rows = document("rents", "h100-sxm")["rows"]
     assert len({row["date"] for row in rows}) >= 12

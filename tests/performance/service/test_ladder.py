@@ -115,3 +115,9 @@ def test_requests_that_clients_give_up_are_not_counted():
     patient = first_tokens(RoutedFleet(engine(), 1, BY_LOT), prompts, stages, 0)
     queued = first_tokens(RoutedFleet(engine(most=1), 1, BY_LOT), prompts, stages, 0)
     assert (len(patient[0]), len(queued[0])) == (20, 2 + 1)
+
+
+def test_first_tokens_of_an_idle_fleet_come_after_one_pass():
+    prompts = Prompts(prefix=0.0, groups=1, question=32.0, per_group=0, answer=1.0)
+    (times,) = first_tokens(RoutedFleet(engine(), 1, BY_LOT), prompts, [RateStage(0.5, 40.0)], 0)
+    assert times == pytest.approx(STEP, rel=0.01)

@@ -5,6 +5,7 @@ import pytest
 
 from tco.performance.service.engine import QUANTUM, SIZES, TOKENS, Engine, engine_for_plan
 from tco.performance.service.simulation import Cache, Requests, simulate_requests
+from tco.performance.service.traffic import Traffic
 from tco.performance.serving.plans import decode_plan_from_axes
 from tests.performance.servers import PrefillPlan, server
 
@@ -147,3 +148,18 @@ def test_no_iteration_lies_beyond_the_tables():
     assert full > 1.5 * half
     assert engine_model.most / engine_model.groups <= SIZES[-1]
     assert engine_model.budget <= TOKENS[-1]
+
+
+@pytest.mark.parametrize("router", ["round-robin", "random"])
+def test_gaps_at_one_engine_spread_as_a_renewal_process_split_up(router):
+    cv, engines = 2.0, 4
+    draws = np.random.default_rng(3)
+    arrivals = np.cumsum(draws.gamma(cv**-2, cv**2, 2_000_000))
+    of_engine = (
+        arrivals[::engines]
+        if router == "round-robin"
+        else arrivals[draws.uniform(size=len(arrivals)) < 1 / engines]
+    )
+    gaps = np.diff(of_engine)
+    split_cv = Traffic("bursts", {"arrival_cv": cv}, ()).gaps(engines, router)
+    assert split_cv == pytest.approx(gaps.std() / gaps.mean(), rel=0.01)
