@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tco.catalog.catalogue import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.provenance import refuse_own
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.types import JsonMapping, JsonObject, is_finite_number
 
 
 class Leaf(NamedTuple):
@@ -313,10 +313,10 @@ def is_part_count(quantity: Any) -> bool:
         quantity: Value of any type.
 
     Returns:
-        True for an integer or float of at least zero, False for a boolean.
+        True for a finite number of at least zero, False for a boolean.
 
     """
-    return isinstance(quantity, (int, float)) and not isinstance(quantity, bool) and quantity >= 0
+    return is_finite_number(quantity) and quantity >= 0
 
 
 def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +19,15 @@ JsonObject: TypeAlias = dict[str, Any]
 JsonMapping: TypeAlias = Mapping[str, Any]
 # Values by input path, as a user sets them: texts, numbers, or arrays of many values.
 Settings: TypeAlias = Mapping[str, Any]
+
+
+def is_finite_number(document_value: object) -> TypeGuard[float]:
+    """Return whether a value of a document is a number, and no boolean, infinity or NaN."""
+    return (
+        isinstance(document_value, int | float)
+        and not isinstance(document_value, bool)
+        and abs(document_value) <= sys.float_info.max
+    )
 
 
 class Quantity(Protocol):

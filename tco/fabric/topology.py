@@ -18,7 +18,7 @@ from tco.core.errors import DataError, unknown
 from tco.core.formula import formula, least, total
 from tco.core.inputs import Readable, Rule, following
 from tco.core.trace import scope
-from tco.core.types import Quantity
+from tco.core.types import Quantity, is_finite_number
 from tco.core.units import BytePerSecond, Pure
 from tco.fabric.collective_costs import lanes_rate
 from tco.fabric.torus import Torus, slice_all_to_all, slice_cut, slice_of
@@ -177,7 +177,7 @@ def fabric_number(system: System, fabric_key: str) -> float:
 
     """
     fabric_value = system.fabric.get(fabric_key)
-    if isinstance(fabric_value, bool) or not isinstance(fabric_value, (int, float)):
+    if not is_finite_number(fabric_value):
         raise DataError(
             f"{system.where}: fabric.{fabric_key} is {fabric_value!r}, expected a number"
         )

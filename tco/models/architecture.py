@@ -14,7 +14,7 @@ from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.files import is_folder
 from tco.core.provenance import refuse_own
-from tco.core.types import JsonObject
+from tco.core.types import JsonObject, is_finite_number
 from tco.models.config import Config, ParsedConfig, read_config
 from tco.models.layers import BY_KEYS, Architecture, Attention, FeedForward, LayerBlock, StateMixer
 from tco.models.quantization import SECTION as QUANTIZATION
@@ -232,6 +232,6 @@ def _extended_context(config: Config, context: int) -> int:
 
 def _yarn_context(scaling: Config, context: int) -> int:
     kinds, factor = [scaling.value("rope_type"), scaling.value("type")], scaling.value("factor")
-    if "yarn" not in kinds or not isinstance(factor, int | float) or factor <= 0:
+    if "yarn" not in kinds or not is_finite_number(factor) or factor <= 0:
         return context
     return round(factor * scaling.integer("original_max_position_embeddings", context))

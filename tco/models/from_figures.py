@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from tco.core.errors import DataError, unknown
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.types import JsonMapping, JsonObject, is_finite_number
 from tco.models.config import Config
 from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock
 
@@ -156,11 +156,7 @@ def stated_model(model_text: str) -> Architecture:
 
 def _billions(c: Config) -> tuple[float, float]:
     stated_billions = c.content["params_b"]
-    if (
-        isinstance(stated_billions, bool)
-        or not isinstance(stated_billions, int | float)
-        or not 0 < stated_billions < UNLIMITED
-    ):
+    if not is_finite_number(stated_billions) or not 0 < stated_billions < UNLIMITED:
         raise c.wrong("params_b", "billions of parameters")
     return float(stated_billions) * 1e9, 0.5e9 / 10 ** len(
         f"{stated_billions:.12g}".partition(".")[2]

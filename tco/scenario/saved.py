@@ -4,7 +4,6 @@ and where.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from tco.core.errors import DataError, KeptBackError, unknown
 from tco.core.files import read_json
 from tco.core.inputs import Readings
 from tco.core.provenance import DIRECTNESS, RANK, Input, making
-from tco.core.types import JsonObject
+from tco.core.types import JsonObject, is_finite_number
 from tco.cost.cash_flows import Flow
 from tco.cost.ownership import Rebate
 from tco.cost.price_dates import Ages
@@ -86,23 +85,15 @@ FIELDS: dict[type, dict[str, str]] = {
 }
 
 
-def _is_finite_number(cell_value: Any) -> bool:
-    return (
-        isinstance(cell_value, (int, float))
-        and not isinstance(cell_value, bool)
-        and math.isfinite(cell_value)
-    )
-
-
 HOLDS: dict[str, Callable[[Any], bool]] = {
     "a text": lambda cell_value: isinstance(cell_value, str),
     "a text or null": lambda cell_value: cell_value is None or isinstance(cell_value, str),
-    NUMBER: _is_finite_number,
-    MAYBE: lambda cell_value: cell_value is None or _is_finite_number(cell_value),
+    NUMBER: is_finite_number,
+    MAYBE: lambda cell_value: cell_value is None or is_finite_number(cell_value),
     MONTHS: lambda cell_value: (
-        isinstance(cell_value, int) and _is_finite_number(cell_value) and cell_value >= 0
+        isinstance(cell_value, int) and is_finite_number(cell_value) and cell_value >= 0
     ),
-    YEARS: lambda cell_value: _is_finite_number(cell_value) and 0 < cell_value <= 100,
+    YEARS: lambda cell_value: is_finite_number(cell_value) and 0 < cell_value <= 100,
     FLAG: lambda cell_value: isinstance(cell_value, bool),
     LIST: lambda cell_value: (
         isinstance(cell_value, list) and all(isinstance(list_text, str) for list_text in cell_value)
@@ -112,7 +103,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
         or (
             isinstance(cell_value, list)
             and len(cell_value) == 2
-            and _is_finite_number(cell_value[0])
+            and is_finite_number(cell_value[0])
             and isinstance(cell_value[1], str)
         )
     ),
@@ -128,17 +119,17 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     READINGS: lambda cell_value: (
         isinstance(cell_value, dict)
         and all(
-            isinstance(reading, bool) or _is_finite_number(reading)
+            isinstance(reading, bool) or is_finite_number(reading)
             for reading in cell_value.values()
         )
     ),
     "a table of numbers": lambda cell_value: (
         isinstance(cell_value, dict)
-        and all(_is_finite_number(number) for number in cell_value.values())
+        and all(is_finite_number(number) for number in cell_value.values())
     ),
     "a table of numbers or nulls": lambda cell_value: (
         isinstance(cell_value, dict)
-        and all(number is None or _is_finite_number(number) for number in cell_value.values())
+        and all(number is None or is_finite_number(number) for number in cell_value.values())
     ),
 }
 TOP = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError, refuse_unknown
-from tco.core.types import JsonMapping
+from tco.core.types import JsonMapping, is_finite_number
 
 if TYPE_CHECKING:
     pass
@@ -93,11 +93,7 @@ def _figure_of(figure_table: JsonMapping, document: JsonMapping, where: str) -> 
     ):
         raise DataError(f"{where}: says is {says!r}, expected words of the answer")
     refuse_unknown("metric", [metric], document["report"], where)
-    if (
-        isinstance(quantile, bool)
-        or not isinstance(quantile, int | float)
-        or not 0 <= quantile <= 1
-    ):
+    if not is_finite_number(quantile) or not 0 <= quantile <= 1:
         raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
     figure_case, over = (
         _case_of(figure_table.get(case_key), document, f"{where}: {case_key}")

@@ -19,7 +19,7 @@ import numpy as np
 from tco.core.errors import DataError, located, refuse_unknown, unknown
 from tco.core.files import is_there, read_toml, scenario_directory
 from tco.core.own_values import question_number_and_unit, question_quantity
-from tco.core.types import AnyArray, JsonMapping, JsonObject
+from tco.core.types import AnyArray, JsonMapping, JsonObject, is_finite_number
 from tco.core.units import convert
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import METRICS, RATIOS
@@ -352,11 +352,7 @@ def _limits_of(metric_limits: Any, where: str) -> tuple[float, float]:
         )
     for limit_key, limit_value in metric_limits.items():
         refuse_unknown("key", [limit_key], LIMITS, where)
-        if (
-            isinstance(limit_value, bool)
-            or not isinstance(limit_value, int | float)
-            or not math.isfinite(limit_value)
-        ):
+        if not is_finite_number(limit_value):
             raise DataError(
                 f"{where}: {limit_key} is {limit_value!r}, expected a number in the unit of the "
                 "metric's name"

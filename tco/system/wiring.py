@@ -15,7 +15,7 @@ from tco.catalog.system_tree import System
 from tco.core.errors import DataError, unknown
 from tco.core.formula import somewhere
 from tco.core.inputs import Values
-from tco.core.types import JsonObject
+from tco.core.types import JsonObject, is_finite_number
 from tco.fabric.topology import AXES, count, fabric_number, lanes, torus_dimensions, whole_racks
 from tco.system.scale_out_network import nic_faults
 
@@ -206,7 +206,7 @@ def _cable_faults(system: System, catalogue: Catalogue, input_values: Values) ->
     for link_name, cable in cables.items():
         yield from _absent(system, catalogue, cable, f"fabric.cable.{link_name}")
     for link_name, span in _fabric_section_table(system, "span").items():
-        if isinstance(span, bool) or not isinstance(span, (int, float)):
+        if not is_finite_number(span):
             raise DataError(
                 f"{system.where}: fabric.span.{link_name} is {span!r}, expected a number of metres"
             )

@@ -427,6 +427,9 @@ def test_what_cannot_be_is_refused(words, message):
     [
         ("promises = 'ttft'\n[shares]\nchat = 1\n", "requests_per_s is missing"),
         ("[shares]\nchat = 'much'\n", "shares: expected NAME = SHARE"),
+        ("[shares]\nchat = inf\n", "shares: expected NAME = SHARE"),
+        ("[shares]\nchat = true\n", "shares: expected NAME = SHARE"),
+        ("[shares]\nchat = -0.2\n", "shares: expected NAME = SHARE"),
         ("[shares]\nmix = 1\n", "mix is a mix itself"),
         ("[shares]\nchatt = 1\n", "did you mean 'chat'?"),
         ("promises = 'ttft'\n{rate}[shares]\nchat = 1\n", "promises: expected a list"),

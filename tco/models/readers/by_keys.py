@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tco.core.types import is_finite_number
 from tco.models.config import Config, ParsedConfig
 from tco.models.layers import (
     NO_ATTENTION,
@@ -375,7 +376,7 @@ def _block_feed_forward(c: Config, block: Config) -> FeedForward:
     if block.has("intermediate_size"):
         return FeedForward(block.integer("intermediate_size"), 3)
     factor = block.value("ffn_mult")
-    if not isinstance(factor, int | float) or factor <= 0:
+    if not is_finite_number(factor) or factor <= 0:
         raise block.wrong("ffn_mult", "how many times as wide as the model")
     width = int(2 * factor * c.integer("hidden_size") / 3)
     return FeedForward(-(-width // FEED_FORWARD_UNIT) * FEED_FORWARD_UNIT, 3)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tco.core.errors import DataError, refuse_unknown
-from tco.core.types import FloatArray, JsonMapping
+from tco.core.types import FloatArray, JsonMapping, is_finite_number
 
 LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
 
@@ -92,10 +92,6 @@ def _sampled_requests(path: Path, sample_rows: object) -> FloatArray:
 
 
 def _number_of(path: Path, field_name: str, field_value: object) -> float:
-    if (
-        isinstance(field_value, bool)
-        or not isinstance(field_value, int | float)
-        or not abs(field_value) < 1e12
-    ):
+    if not is_finite_number(field_value) or abs(field_value) >= 1e12:
         raise DataError(f"{path}: sample.{field_name}: is {field_value!r}, expected a number")
     return float(field_value)

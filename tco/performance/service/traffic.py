@@ -24,7 +24,7 @@ from tco.core.errors import DataError, located, unknown
 from tco.core.files import is_there, read_toml
 from tco.core.own_values import own_input, question_quantity, setting_input, untold_errors
 from tco.core.provenance import Given, Input, making
-from tco.core.types import FloatArray, JsonMapping
+from tco.core.types import FloatArray, JsonMapping, is_finite_number
 from tco.performance.service.length_samples import LENGTHS, stretched_sample
 from tco.performance.service.simulation import Requests
 
@@ -281,7 +281,7 @@ def _shares_of(document: JsonMapping, path: Path, is_own: bool) -> dict[str, flo
     """Return the share of the requests of each part of a mix, which sum to one."""
     shares = document.get("shares", {})
     if not isinstance(shares, dict) or not all(
-        isinstance(share, int | float) and share > 0 for share in shares.values()
+        is_finite_number(share) and share > 0 for share in shares.values()
     ):
         raise DataError(f"{path}:shares: expected NAME = SHARE of the requests, each above zero")
     if is_own and making.get():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from tco.performance.service.engine import QUANTUM, SIZES, TOKENS, Engine, engine_for_plan
 from tco.performance.service.simulation import Cache, Requests, simulate_requests
-from tco.performance.service.traffic import Traffic
+from tco.performance.service.traffic import LENGTHS, Traffic
 from tco.performance.serving.plans import decode_plan_from_axes
 from tests.performance.servers import PrefillPlan, server
 
@@ -163,3 +164,13 @@ def test_gaps_at_one_engine_spread_as_a_renewal_process_split_up(router):
     gaps = np.diff(of_engine)
     split_cv = Traffic("bursts", {"arrival_cv": cv}, ()).gaps(engines, router)
     assert split_cv == pytest.approx(gaps.std() / gaps.mean(), rel=0.01)
+
+
+def test_lengths_of_prompts_and_answers_have_the_rank_correlation_stated():
+    quantiles = dict(zip(LENGTHS, (100.0, 1000.0, 10_000.0) * 2, strict=True))
+    traffic = Traffic("long", {"correlation": 0.4, **quantiles}, ())
+    prompts, answers = traffic.lengths(200_000, np.random.default_rng(5))
+    assert spearmanr(prompts, answers).statistic == pytest.approx(0.4, abs=0.01)
+    assert np.quantile(answers, (0.1, 0.5, 0.9)) == pytest.approx(
+        np.quantile(prompts, (0.1, 0.5, 0.9)), rel=0.03
+    )
