@@ -17,6 +17,10 @@ from tco.core.streams import tell
 from tco.evidence.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from tco.catalog import Catalogue
+    from tco.core.inputs import Values
     from tco.measure.session import Session
 
 
@@ -63,86 +67,98 @@ def claims(
     given.emit(claims_answer(catalogue, selected, notes), unexpected)
 
 
+MeasuredFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Measured kernels, collectives, training or serving: CSV, or as nccl-tests, vllm, "
+        "sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it.",
+    ),
+]
+MeasuredKind = Annotated[
+    str | None,
+    typer.Option(
+        help="kernels, collectives, training, inference, open-loop or deployments; default: "
+        "guessed from the header.",
+        **QUESTION,
+    ),
+]
+TargetColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Score only the rows predicted as this column.", **QUESTION
+    ),
+]
+LargestError = Annotated[
+    float | None,
+    typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.", **DETAIL),
+]
+AliasFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.csv",
+        help="What names in the rows mean: name,part or name,model.",
+        **QUESTION,
+    ),
+]
+EveryRow = Annotated[
+    bool,
+    typer.Option(
+        "--rows",
+        help="Also give every row: in JSON as rows, in CSV instead of the scores.",
+        **DETAIL,
+    ),
+]
+EnvelopesOnly = Annotated[
+    bool,
+    typer.Option(
+        "--envelopes",
+        help="Compare the best plan with the published runs of each chip, model, formats and "
+        "lengths instead.",
+        **DETAIL,
+    ),
+]
+BackTestOnly = Annotated[
+    bool,
+    typer.Option(
+        "--back-test",
+        help="Compare the rows with the P10 to P90 each chip would have been given had nobody "
+        "measured it.",
+        **DETAIL,
+    ),
+]
+RatiosOnly = Annotated[
+    bool,
+    typer.Option(
+        "--ratios",
+        help="Compare pairs of chips at one model and speed: their measured ratio with the "
+        "predicted one and its range.",
+        **DETAIL,
+    ),
+]
+ReportFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Also write KIND.csv, KIND.md and a scatter KIND.png there.",
+        **DETAIL,
+    ),
+]
+
+
 @command(app, "set", *FACTS)
 def validate(
     given: CommandRequest,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Measured kernels, collectives, training or serving: CSV, or as nccl-tests, vllm, "
-            "sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it.",
-        ),
-    ],
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            help="kernels, collectives, training, inference, open-loop or deployments; default: "
-            "guessed from the header.",
-            **QUESTION,
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Score only the rows predicted as this column.", **QUESTION
-        ),
-    ] = None,
-    max_error: Annotated[
-        float | None,
-        typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.", **DETAIL),
-    ] = None,
-    alias: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="What names in the rows mean: name,part or name,model.",
-            **QUESTION,
-        ),
-    ] = None,
-    rows: Annotated[
-        bool,
-        typer.Option(
-            "--rows",
-            help="Also give every row: in JSON as rows, in CSV instead of the scores.",
-            **DETAIL,
-        ),
-    ] = False,
-    envelopes: Annotated[
-        bool,
-        typer.Option(
-            "--envelopes",
-            help="Compare the best plan with the published runs of each chip, model, formats and "
-            "lengths instead.",
-            **DETAIL,
-        ),
-    ] = False,
-    back_test: Annotated[
-        bool,
-        typer.Option(
-            "--back-test",
-            help="Compare the rows with the P10 to P90 each chip would have been given had nobody "
-            "measured it.",
-            **DETAIL,
-        ),
-    ] = False,
-    ratios: Annotated[
-        bool,
-        typer.Option(
-            "--ratios",
-            help="Compare pairs of chips at one model and speed: their measured ratio with the "
-            "predicted one and its range.",
-            **DETAIL,
-        ),
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Also write KIND.csv, KIND.md and a scatter KIND.png there.",
-            **DETAIL,
-        ),
-    ] = None,
+    file: MeasuredFile,
+    kind: MeasuredKind = None,
+    against: TargetColumn = None,
+    max_error: LargestError = None,
+    alias: AliasFile = None,
+    rows: EveryRow = False,
+    envelopes: EnvelopesOnly = False,
+    back_test: BackTestOnly = False,
+    ratios: RatiosOnly = False,
+    report: ReportFolder = None,
 ) -> None:
     """Compare predictions with measurements, row by row.
 
@@ -186,59 +202,58 @@ def _sayer(request: CommandRequest) -> Callable[[str], None]:
     return lambda message_text: None if request.quiet else tell(message_text)
 
 
+MeasuredFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="Measured kernels, collectives, training or serving."),
+]
+CalibrationFile = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where the fitted rows go, such as data/calibration/serving.csv.",
+    ),
+]
+AccuracyFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy "
+        "holds them.",
+    ),
+]
+FitName = Annotated[
+    str | None,
+    typer.Option(
+        "--fit",
+        metavar="NAME",
+        help="What may move: that of fits/NAME.csv, or 'deployed' (deployment efficiency), "
+        "'long-runs' or 'engine-kernels'; else of each kind.",
+    ),
+]
+
+
 @command(app, *FACTS, usual=("data", "quiet"))
 def calibrate(
     given: CommandRequest,
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Measured kernels, collectives, training or serving."
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where the fitted rows go, such as data/calibration/serving.csv.",
-        ),
-    ],
-    accuracy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy "
-            "holds them.",
-        ),
-    ] = None,
-    fit_name: Annotated[
-        str | None,
-        typer.Option(
-            "--fit",
-            metavar="NAME",
-            help="What may move: that of fits/NAME.csv, or 'deployed' (deployment efficiency), "
-            "'long-runs' or 'engine-kernels'; else of each kind.",
-        ),
-    ] = None,
+    files: MeasuredFiles,
+    output: CalibrationFile,
+    accuracy: AccuracyFolder = None,
+    fit_name: FitName = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:
     """Fit shared parameters to measurements, and cross-check the fit.
 
     Leave-one-out refits give the errors.
     """
-    import pandas as pd
-
     from tco.core.files import write_atomically
     from tco.core.inputs import as_number
-    from tco.performance.chip.engine_corrections import COLUMNS as KERNELS
     from tco.report.table import to_csv
     from tco.report.validation import write_accuracy
     from tco.scenario.resolve import plain_inputs
-    from tco.validation import engine_kernels, long_runs
     from tco.validation.calibrate import KINDS
     from tco.validation.calibrate import fit_shared_parameters as fit
-    from tco.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
     from tco.validation.fitted_rows import FittedRow
     from tco.validation.measured import read_measured
 
@@ -248,37 +263,12 @@ def calibrate(
         (read_measured(path) for path in files),
         key=lambda kind_and_table: KINDS.index(kind_and_table[0]),
     )
+    named_fit = _named_fit_csv(fit_name, tables, catalogue, input_values, date)
+    if named_fit is not None:
+        write_atomically(output, named_fit)
+        return
     say = _sayer(given)
     calibrations = {}
-    if fit_name == NAME:
-        found_gaps, configured = (
-            pd.concat(
-                [read(table, catalogue, input_values) for _, table in tables], ignore_index=True
-            )
-            for read in (gaps, residuals_by_source)
-        )
-        output_rows = list(deployed_rows(found_gaps, configured, date))
-        write_atomically(output, to_csv(FittedRow._fields, output_rows))
-        return
-    if fit_name == long_runs.NAME:
-        runs = [
-            run
-            for _, table in tables
-            for run in long_runs.long_runs(table, catalogue, input_values)
-        ]
-        output_rows = list(long_runs.long_run_rows(runs, date))
-        write_atomically(output, to_csv(FittedRow._fields, output_rows))
-        return
-    if fit_name == engine_kernels.NAME:
-        engine_rows = [
-            list(engine_row.values())
-            for kind, table in tables
-            for engine_row in engine_kernels.fit_engine_kernel_rows(
-                kind, table, catalogue, input_values, date
-            )
-        ]
-        write_atomically(output, to_csv(KERNELS, engine_rows))
-        return
     for kind, table in tables:
         calibration = fit(kind, table, catalogue, input_values, date, say, fit_name or "")
         calibrations[calibration.kind] = calibration
@@ -293,6 +283,49 @@ def calibrate(
     write_atomically(output, to_csv(FittedRow._fields, fitted_rows))
     if accuracy is not None:
         write_accuracy(accuracy, calibrations, date)
+
+
+def _named_fit_csv(
+    fit_name: str | None,
+    tables: list[tuple[str, DataFrame]],
+    catalogue: Catalogue,
+    input_values: Values,
+    date: str,
+) -> str | None:
+    """Return the rows that a fit of its own gives, as CSV; None where the fit is of a kind."""
+    import pandas as pd
+
+    from tco.performance.chip.engine_corrections import COLUMNS as KERNELS
+    from tco.report.table import to_csv
+    from tco.validation import engine_kernels, long_runs
+    from tco.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
+    from tco.validation.fitted_rows import FittedRow
+
+    if fit_name == NAME:
+        found_gaps, configured = (
+            pd.concat(
+                [read(table, catalogue, input_values) for _, table in tables], ignore_index=True
+            )
+            for read in (gaps, residuals_by_source)
+        )
+        return to_csv(FittedRow._fields, list(deployed_rows(found_gaps, configured, date)))
+    if fit_name == long_runs.NAME:
+        runs = [
+            run
+            for _, table in tables
+            for run in long_runs.long_runs(table, catalogue, input_values)
+        ]
+        return to_csv(FittedRow._fields, list(long_runs.long_run_rows(runs, date)))
+    if fit_name == engine_kernels.NAME:
+        engine_rows = [
+            list(engine_row.values())
+            for kind, table in tables
+            for engine_row in engine_kernels.fit_engine_kernel_rows(
+                kind, table, catalogue, input_values, date
+            )
+        ]
+        return to_csv(KERNELS, engine_rows)
+    return None
 
 
 @command(app, usual=("data", "quiet"))

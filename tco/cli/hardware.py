@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,6 +12,12 @@ from tco.cli.options import QUESTION, CommandRequest, OptionHeading, System, com
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from tco.comparison.operations import Measured
+    from tco.core.inputs import Values
+    from tco.fabric.expert_exchange import Tokens
+    from tco.fabric.links import Links, RankGroup
+    from tco.performance.chip.engine_corrections import Correction
+    from tco.report.record import Answer
     from tco.scenario.resolved import ResolvedScenario
 
 SWITCHES = OptionHeading(rich_help_panel="Switches")
@@ -48,63 +55,74 @@ def fabric(request: CommandRequest, system: System) -> None:
     request.emit(fabric_answer(inputs, scopes, inputs.unused_notes(input_values, "this fabric")))
 
 
+SwitchId = Annotated[
+    str,
+    typer.Option(
+        help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).",
+        **SWITCHES,
+    ),
+]
+PortRate = Annotated[
+    str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.", **SWITCHES)
+]
+NetworkTiers = Annotated[
+    int | None,
+    typer.Option(min=1, max=4, help="Tiers; default: as many as the size needs.", **SWITCHES),
+]
+JoinedChips = Annotated[
+    int | None,
+    typer.Option(min=1, help="Chips to join; default: as many as the tiers reach.", **QUESTION),
+]
+NicRate = Annotated[
+    str | None,
+    typer.Option(help="NIC bandwidth of a chip, such as 400G; default: one port.", **QUESTION),
+]
+RackWiring = Annotated[
+    str,
+    typer.Option(
+        help="tor: copper to switches in the rack; leaf: optics from the NIC on.", **SWITCHES
+    ),
+]
+Oversubscription = Annotated[
+    float,
+    typer.Option(
+        min=0.05,
+        help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.",
+        **SWITCHES,
+    ),
+]
+SiteSpan = Annotated[
+    str | None,
+    typer.Option(
+        help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; "
+        "default: one site.",
+        **SITES,
+    ),
+]
+SiteLinkShare = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Share of the links between the top tiers that run between sites; default: half, "
+        "as of two equal sites.",
+        **SITES,
+    ),
+]
+
+
 @command(app, "set")
 def network(
     request: CommandRequest,
-    switch: Annotated[
-        str,
-        typer.Option(
-            help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).",
-            **SWITCHES,
-        ),
-    ] = "25.6T",
-    port: Annotated[
-        str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.", **SWITCHES)
-    ] = "100G",
-    tiers: Annotated[
-        int | None,
-        typer.Option(min=1, max=4, help="Tiers; default: as many as the size needs.", **SWITCHES),
-    ] = None,
-    chips: Annotated[
-        int | None,
-        typer.Option(min=1, help="Chips to join; default: as many as the tiers reach.", **QUESTION),
-    ] = None,
-    nic: Annotated[
-        str | None,
-        typer.Option(help="NIC bandwidth of a chip, such as 400G; default: one port.", **QUESTION),
-    ] = None,
-    design: Annotated[
-        str,
-        typer.Option(
-            help="tor: copper to switches in the rack; leaf: optics from the NIC on.", **SWITCHES
-        ),
-    ] = "tor",
-    oversubscription: Annotated[
-        float,
-        typer.Option(
-            min=0.05,
-            help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.",
-            **SWITCHES,
-        ),
-    ] = 1.0,
-    span: Annotated[
-        str | None,
-        typer.Option(
-            help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; "
-            "default: one site.",
-            **SITES,
-        ),
-    ] = None,
-    between_sites: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Share of the links between the top tiers that run between sites; default: half, "
-            "as of two equal sites.",
-            **SITES,
-        ),
-    ] = None,
+    switch: SwitchId = "25.6T",
+    port: PortRate = "100G",
+    tiers: NetworkTiers = None,
+    chips: JoinedChips = None,
+    nic: NicRate = None,
+    design: RackWiring = "tor",
+    oversubscription: Oversubscription = 1.0,
+    span: SiteSpan = None,
+    between_sites: SiteLinkShare = None,
 ) -> None:
     """Size a folded Clos: its switches, links, optics, watts, dollars."""
     from tco.core.own_values import question_quantity
@@ -154,123 +172,116 @@ def network(
     request.emit(network_answer(catalogue, clos, figures, facts))
 
 
+CollectiveName = Annotated[
+    str,
+    typer.Option(
+        "--op",
+        help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, "
+        "dispatch or combine.",
+        **QUESTION,
+    ),
+]
+BufferSize = Annotated[
+    str,
+    typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.", **QUESTION),
+]
+LargestSize = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        help="Also every doubling up to this size, each by its best algorithm.",
+        **QUESTION,
+    ),
+]
+RankCount = Annotated[
+    int | None,
+    typer.Option(min=2, help="Chips that take part; default: one scale-up domain.", **QUESTION),
+]
+DomainChips = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Chips of each scale-up domain that take part; default: as many as it holds.",
+        **QUESTION,
+    ),
+]
+CollectiveLibraryId = Annotated[
+    str | None,
+    typer.Option(
+        help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; default: "
+        "the family's.",
+        **ALGORITHM,
+    ),
+]
+AlgorithmName = Annotated[
+    str | None,
+    typer.Option(help="Take this algorithm of the library, not its quickest.", **ALGORITHM),
+]
+RankTokens = Annotated[
+    float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.", **EXPERTS)
+]
+TokenWidth = Annotated[float, typer.Option(min=1, help="Elements of a token.", **EXPERTS)]
+ExpertsPerToken = Annotated[float, typer.Option(min=1, help="Experts of a token.", **EXPERTS)]
+WireFormat = Annotated[
+    str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.", **EXPERTS)
+]
+CopyingCores = Annotated[
+    float | None,
+    typer.Option(
+        min=1, help="Cores that copy tokens; default: as many as the library takes.", **EXPERTS
+    ),
+]
+EngineKernel = Annotated[
+    str | None,
+    typer.Option(
+        help="Time the quickest as this engine's kernel was measured: ENGINE/KERNEL@RELEASE.",
+        **ALGORITHM,
+    ),
+]
+RoutingGroups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="D/G",
+        help="Routing limited to D of G groups of experts, such as 4/8.",
+        **EXPERTS,
+    ),
+]
+
+
 @command(app, "set", "variant")
 def collective(
     request: CommandRequest,
     system: System,
-    operation: Annotated[
-        str,
-        typer.Option(
-            "--op",
-            help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, "
-            "dispatch or combine.",
-            **QUESTION,
-        ),
-    ] = "all-reduce",
-    size: Annotated[
-        str,
-        typer.Option(
-            help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.", **QUESTION
-        ),
-    ] = "1MiB",
-    largest: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            help="Also every doubling up to this size, each by its best algorithm.",
-            **QUESTION,
-        ),
-    ] = None,
-    ranks: Annotated[
-        int | None,
-        typer.Option(min=2, help="Chips that take part; default: one scale-up domain.", **QUESTION),
-    ] = None,
-    per_domain: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Chips of each scale-up domain that take part; default: as many as it holds.",
-            **QUESTION,
-        ),
-    ] = None,
-    library: Annotated[
-        str | None,
-        typer.Option(
-            help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; default: "
-            "the family's.",
-            **ALGORITHM,
-        ),
-    ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(help="Take this algorithm of the library, not its quickest.", **ALGORITHM),
-    ] = None,
-    tokens: Annotated[
-        float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.", **EXPERTS)
-    ] = 128,
-    hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.", **EXPERTS)] = 7168,
-    topk: Annotated[float, typer.Option(min=1, help="Experts of a token.", **EXPERTS)] = 8,
-    precision: Annotated[
-        str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.", **EXPERTS)
-    ] = "bf16",
-    sms: Annotated[
-        float | None,
-        typer.Option(
-            min=1, help="Cores that copy tokens; default: as many as the library takes.", **EXPERTS
-        ),
-    ] = None,
-    engine_kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="Time the quickest as this engine's kernel was measured: ENGINE/KERNEL@RELEASE.",
-            **ALGORITHM,
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="D/G",
-            help="Routing limited to D of G groups of experts, such as 4/8.",
-            **EXPERTS,
-        ),
-    ] = None,
+    operation: CollectiveName = "all-reduce",
+    size: BufferSize = "1MiB",
+    largest: LargestSize = None,
+    ranks: RankCount = None,
+    per_domain: DomainChips = None,
+    library: CollectiveLibraryId = None,
+    algorithm: AlgorithmName = None,
+    tokens: RankTokens = 128,
+    hidden: TokenWidth = 7168,
+    topk: ExpertsPerToken = 8,
+    precision: WireFormat = "bf16",
+    sms: CopyingCores = None,
+    engine_kernel: EngineKernel = None,
+    groups: RoutingGroups = None,
 ) -> None:
     """Time a collective by every algorithm that the fabric allows.
 
     The quickest that the library offers is the answer; what it does not offer is shown beside it.
     """
-    from tco.comparison.operations import (
-        Measured,
-        as_engine_runs,
-        candidate_rows,
-        doublings,
-        in_a_step,
-        limited,
-    )
-    from tco.fabric.collectives import OPERATIONS, half_rate
+    from tco.comparison.operations import doublings, limited
     from tco.fabric.expert_exchange import Tokens
-    from tco.fabric.libraries import EXCHANGES, combined_library, offering, token_size
-    from tco.fabric.links import group_across_domains, rank_group
+    from tco.fabric.libraries import EXCHANGES, token_size
     from tco.performance.chip.engine_corrections import asked_correction
-    from tco.performance.chip.formats import family_of
-    from tco.report.kernels import collective_answer, collective_facts
-    from tco.scenario.network_choice import links_of_system
     from tco.scenario.resolve import system_inputs
 
-    if system in OPERATIONS:
-        raise UsageError(
-            f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 "
-            f"--op {system}"
-        )
+    _refuse_operation_as_system(system)
     catalogue = request.catalogue
     inputs = system_inputs(catalogue, system, request.settings, request.variant)
     input_values = inputs.values()
-    chosen_library = combined_library(catalogue, library.split("+")) if library else None
-    links = links_of_system(inputs, input_values, chosen_library)
-    count = _participating_chips(
-        inputs, input_values.number("cluster.chips"), ranks, per_domain, float(links.domain)
-    )
-    group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
+    links, group = _links_and_ranks(inputs, input_values, library, ranks, per_domain)
     is_exchange = operation in EXCHANGES
     if is_exchange and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
@@ -281,29 +292,108 @@ def collective(
         if engine_kernel
         else None
     )
-
-    def timed_rows(buffer: float) -> list[Measured]:
-        load: float | Tokens = buffer
-        if is_exchange:
-            token_bytes = token_size(links.library, precision, hidden)
-            load = Tokens(tokens, token_bytes, topk, all_groups, drawn_groups, sms)
-        candidates = candidate_rows(links, operation, group, load, algorithm)
-        if correction is None:
-            return candidates
-        return [as_engine_runs(candidates[0], correction, operation, count, tokens)]
-
     buffer = _buffer_bytes(size, "--size")
-    timed_candidates = timed_rows(buffer)
-    best = timed_candidates[0]
+    load: float | Tokens = buffer
+    if is_exchange:
+        token_bytes = token_size(links.library, precision, hidden)
+        load = Tokens(tokens, token_bytes, topk, all_groups, drawn_groups, sms)
+    time_load = partial(_time_load, links, operation, group, algorithm, correction, tokens)
+    candidates = time_load(load)
     sizes = doublings(buffer, _buffer_bytes(largest, "--to")) if largest else []
-    sweep = [timed_rows(swept_size)[0] for swept_size in sizes]
-    offered_by = offering(catalogue, links.library, operation, best.algorithm)
-    half = None if is_exchange else float(half_rate(links, operation, group, best.algorithm))
-    family = family_of(catalogue, chip)
-    step_time = 1e6 * in_a_step(input_values, family, operation, count, links, best.time_us / 1e6)
+    sweep = [time_load(swept_size)[0] for swept_size in sizes]
     sizes_text = f"{size} to {largest}" if largest else size
     load_text = f"{tokens:g} tokens a rank" if is_exchange else sizes_text
     family_text = "" if library else " (of the family's chips; --library takes another)"
+    timings = _CollectiveTimings(system, operation, links, group, candidates, sweep, correction)
+    request.emit(_report_collective(inputs, input_values, timings, load_text, family_text))
+
+
+def _refuse_operation_as_system(system: str) -> None:
+    from tco.fabric.collectives import OPERATIONS
+
+    if system in OPERATIONS:
+        raise UsageError(
+            f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 "
+            f"--op {system}"
+        )
+
+
+def _links_and_ranks(
+    inputs: ResolvedScenario,
+    input_values: Values,
+    library: str | None,
+    ranks: int | None,
+    per_domain: int | None,
+) -> tuple[Links, RankGroup]:
+    """Return the links of a system under a library, and the ranks that take part."""
+    from tco.fabric.libraries import combined_library
+    from tco.fabric.links import group_across_domains, rank_group
+    from tco.scenario.network_choice import links_of_system
+
+    chosen_library = combined_library(inputs.catalogue, library.split("+")) if library else None
+    links = links_of_system(inputs, input_values, chosen_library)
+    count = _participating_chips(
+        inputs, input_values.number("cluster.chips"), ranks, per_domain, float(links.domain)
+    )
+    group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
+    return links, group
+
+
+def _time_load(
+    links: Links,
+    operation: str,
+    group: RankGroup,
+    algorithm: str | None,
+    correction: Correction | None,
+    tokens: float,
+    load: float | Tokens,
+) -> list[Measured]:
+    """Return every algorithm at one load, or the quickest as an engine's kernel ran."""
+    from tco.comparison.operations import as_engine_runs, candidate_rows
+
+    candidates = candidate_rows(links, operation, group, load, algorithm)
+    if correction is None:
+        return candidates
+    return [as_engine_runs(candidates[0], correction, operation, group.ranks, tokens)]
+
+
+class _CollectiveTimings(NamedTuple):
+    """A collective with its algorithms at one size, and the best of each further size."""
+
+    system: str  # as the user names it
+    operation: str
+    links: Links
+    group: RankGroup
+    candidates: list[Measured]
+    sizes: list[Measured]
+    correction: Correction | None  # of an engine's kernel
+
+
+def _report_collective(
+    inputs: ResolvedScenario,
+    input_values: Values,
+    timings: _CollectiveTimings,
+    load_text: str,
+    family_text: str,
+) -> Answer:
+    """Return the answer of a timed collective, with its time inside a step and its half rate."""
+    from tco.comparison.operations import in_a_step
+    from tco.fabric.collectives import half_rate
+    from tco.fabric.libraries import EXCHANGES, offering
+    from tco.performance.chip.formats import family_of
+    from tco.report.kernels import collective_answer, collective_facts
+
+    catalogue = inputs.catalogue
+    system, operation, links, group, candidates, sizes, correction = timings
+    best, count = candidates[0], group.ranks
+    offered_by = offering(catalogue, links.library, operation, best.algorithm)
+    half = (
+        None
+        if operation in EXCHANGES
+        else float(half_rate(links, operation, group, best.algorithm))
+    )
+    family = family_of(catalogue, inputs.system.chip)
+    step_time = 1e6 * in_a_step(input_values, family, operation, count, links, best.time_us / 1e6)
     owner_text = f"; {best.algorithm} is of {offered_by.name}"
     facts = [
         f"{operation} of {load_text} over {count} chips; {group.per_domain:g} chips a domain",
@@ -320,11 +410,11 @@ def collective(
         "half_rate_bytes": half,
         "library": links.library.id,
         "algorithm_library": offered_by.id,
-        "candidates": timed_candidates,
-        "sizes": sweep,
+        "candidates": candidates,
+        "sizes": sizes,
     }
     notes = inputs.unused_notes(input_values, "this collective")
-    request.emit(collective_answer(inputs, content, facts, notes))
+    return collective_answer(inputs, content, facts, notes)
 
 
 def _participating_chips(
@@ -386,104 +476,122 @@ def _side_option(help_text: str, heading: OptionHeading) -> typer.models.OptionI
     return option
 
 
+KernelName = Annotated[
+    str,
+    typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.", **QUESTION),
+]
+KernelFormat = Annotated[
+    str,
+    typer.Option(
+        help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.",
+        **QUESTION,
+    ),
+]
+ProductRows = Annotated[
+    Side, _side_option("Rows of the result: tokens, of each group if grouped.", PRODUCT)
+]
+GroupedProducts = Annotated[
+    Side, _side_option("Products whose tiles share the chip, as experts do.", PRODUCT)
+]
+ValueWidth = Annotated[
+    Side, _side_option("Width of the values of a head, if it is another.", ATTENTION)
+]
+RotaryWidth = Annotated[
+    Side, _side_option("Width of the rotary part beside the latent cache.", ATTENTION)
+]
+LayerTokens = Annotated[
+    Side, _side_option("Tokens of all ranks that an expert layer takes.", EXPERTS)
+]
+ExpertRanks = Annotated[
+    float, _side_option("Ranks that share the experts; the busiest is timed.", EXPERTS)
+]
+ExpertTokenWidth = Annotated[
+    Side,
+    _side_option(
+        "Width of the tokens of an expert layer; --width is the rank's part of an expert's.",
+        EXPERTS,
+    ),
+]
+ExpertSkew = Annotated[
+    float,
+    typer.Option(min=0, help="Standard deviation over mean of how popular experts are.", **EXPERTS),
+]
+EvenExperts = Annotated[
+    bool,
+    typer.Option(
+        "--even", help="Tokens are dealt out to experts in turn, not by chance.", **EXPERTS
+    ),
+]
+FullAttention = Annotated[
+    bool, typer.Option("--full", help="Attention without a causal mask.", **ATTENTION)
+]
+AttentionPhase = Annotated[
+    str,
+    typer.Option(
+        help="Of attention: prefill, decode, or latent, which is decoding against one latent "
+        "cache.",
+        **ATTENTION,
+    ),
+]
+ElementwiseWidth = Annotated[
+    Side, _side_option("Numbers of a row of an elementwise kernel.", ELEMENTWISE)
+]
+ElementwisePasses = Annotated[
+    Side, _side_option("Times an elementwise kernel reads or writes a row.", ELEMENTWISE)
+]
+FlatKernel = Annotated[
+    bool,
+    typer.Option(
+        "--flat", help="An elementwise kernel that knows no rows, as sums.", **ELEMENTWISE
+    ),
+]
+ProductCores = Annotated[
+    Side,
+    _side_option("Cores of the chip that a product has to itself; default: all.", QUESTION),
+]
+KernelLibraryId = Annotated[
+    str | None,
+    typer.Option(
+        help="Time it as this library's layer runs it, or an engine's kernel, "
+        "ENGINE/KERNEL@RELEASE; default: the bare kernel.",
+        **QUESTION,
+    ),
+]
+
+
 @command(app, "set")
 def kernel(
     request: CommandRequest,
     chip: Annotated[str, name_argument("chips", "A chip's id, such as h100-sxm.")],
-    operation: Annotated[
-        str,
-        typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.", **QUESTION),
-    ] = "gemm",
-    precision: Annotated[
-        str,
-        typer.Option(
-            help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.",
-            **QUESTION,
-        ),
-    ] = "bf16",
-    m: Annotated[
-        Side, _side_option("Rows of the result: tokens, of each group if grouped.", PRODUCT)
-    ] = None,
+    operation: KernelName = "gemm",
+    precision: KernelFormat = "bf16",
+    m: ProductRows = None,
     n: Annotated[Side, _side_option("Columns of the result.", PRODUCT)] = None,
     k: Annotated[Side, _side_option("Inner side of a product.", PRODUCT)] = None,
-    groups: Annotated[
-        Side, _side_option("Products whose tiles share the chip, as experts do.", PRODUCT)
-    ] = None,
+    groups: GroupedProducts = None,
     batch: Annotated[Side, _side_option("Sequences of attention.", ATTENTION)] = None,
     seq_q: Annotated[Side, _side_option("Queries of a sequence.", ATTENTION)] = None,
     seq_kv: Annotated[Side, _side_option("Keys of a sequence.", ATTENTION)] = None,
     heads: Annotated[Side, _side_option("Query heads.", ATTENTION)] = None,
     kv_heads: Annotated[Side, _side_option("Key heads.", ATTENTION)] = None,
     head_dim: Annotated[Side, _side_option("Width of a head.", ATTENTION)] = None,
-    value_dim: Annotated[
-        Side, _side_option("Width of the values of a head, if it is another.", ATTENTION)
-    ] = None,
+    value_dim: ValueWidth = None,
     latent: Annotated[Side, _side_option("Width of the latent cache.", ATTENTION)] = None,
-    rotary: Annotated[
-        Side, _side_option("Width of the rotary part beside the latent cache.", ATTENTION)
-    ] = None,
-    tokens: Annotated[
-        Side, _side_option("Tokens of all ranks that an expert layer takes.", EXPERTS)
-    ] = None,
+    rotary: RotaryWidth = None,
+    tokens: LayerTokens = None,
     topk: Annotated[Side, _side_option("Experts that a token chooses.", EXPERTS)] = None,
     experts: Annotated[Side, _side_option("Experts of the layer, on all ranks.", EXPERTS)] = None,
-    ranks: Annotated[
-        float, _side_option("Ranks that share the experts; the busiest is timed.", EXPERTS)
-    ] = 1,
-    hidden: Annotated[
-        Side,
-        _side_option(
-            "Width of the tokens of an expert layer; --width is the rank's part of an expert's.",
-            EXPERTS,
-        ),
-    ] = None,
-    skew: Annotated[
-        float,
-        typer.Option(
-            min=0, help="Standard deviation over mean of how popular experts are.", **EXPERTS
-        ),
-    ] = 0,
-    even: Annotated[
-        bool,
-        typer.Option(
-            "--even", help="Tokens are dealt out to experts in turn, not by chance.", **EXPERTS
-        ),
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Attention without a causal mask.", **ATTENTION)
-    ] = False,
-    phase: Annotated[
-        str,
-        typer.Option(
-            help="Of attention: prefill, decode, or latent, which is decoding against one latent "
-            "cache.",
-            **ATTENTION,
-        ),
-    ] = "prefill",
-    width: Annotated[
-        Side, _side_option("Numbers of a row of an elementwise kernel.", ELEMENTWISE)
-    ] = None,
-    passes: Annotated[
-        Side, _side_option("Times an elementwise kernel reads or writes a row.", ELEMENTWISE)
-    ] = None,
-    flat: Annotated[
-        bool,
-        typer.Option(
-            "--flat", help="An elementwise kernel that knows no rows, as sums.", **ELEMENTWISE
-        ),
-    ] = False,
-    cores: Annotated[
-        Side,
-        _side_option("Cores of the chip that a product has to itself; default: all.", QUESTION),
-    ] = None,
-    library: Annotated[
-        str | None,
-        typer.Option(
-            help="Time it as this library's layer runs it, or an engine's kernel, "
-            "ENGINE/KERNEL@RELEASE; default: the bare kernel.",
-            **QUESTION,
-        ),
-    ] = None,
+    ranks: ExpertRanks = 1,
+    hidden: ExpertTokenWidth = None,
+    skew: ExpertSkew = 0,
+    even: EvenExperts = False,
+    full: FullAttention = False,
+    phase: AttentionPhase = "prefill",
+    width: ElementwiseWidth = None,
+    passes: ElementwisePasses = None,
+    flat: FlatKernel = False,
+    cores: ProductCores = None,
+    library: KernelLibraryId = None,
 ) -> None:
     """Time a kernel on one chip, and show the bound that binds.
 
@@ -496,42 +604,16 @@ def kernel(
     catalogue = request.catalogue
     inputs = plain_inputs(catalogue, request.settings)
     input_values = inputs.values()
-    sides = {
-        "m": m,
-        "n": n,
-        "k": k,
-        "groups": groups,
-        "width": width,
-        "passes": passes,
-        "batch": batch,
-        "seq_q": seq_q,
-        "seq_kv": seq_kv,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "head_dim": head_dim,
-        "latent": latent,
-        "rotary": rotary,
-        "tokens": tokens,
-        "topk": topk,
-        "experts": experts,
-        "ranks": ranks,
-        "hidden": hidden,
-        "skew": skew,
-        "value_dim": value_dim or head_dim,
-        "by_row": not flat,
-        "even": float(even),
-        "causal": float(not full),
-    }
+    sides = {"m": m, "n": n, "k": k, "groups": groups, "by_row": not flat}
+    sides |= {"width": width, "passes": passes}
+    sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "latent": latent, "rotary": rotary}
+    sides |= {"heads": heads, "kv_heads": kv_heads, "causal": float(not full)}
+    sides |= {"head_dim": head_dim, "value_dim": value_dim or head_dim}
+    sides |= {"tokens": tokens, "topk": topk, "experts": experts, "ranks": ranks}
+    sides |= {"hidden": hidden, "skew": skew, "even": float(even)}
+    kernel_name = operation_of(operation, phase)
     kernel_timing = answer_kernel_query(
-        catalogue,
-        input_values,
-        chip,
-        operation_of(operation, phase),
-        precision,
-        sides,
-        library,
-        cores,
+        catalogue, input_values, chip, kernel_name, precision, sides, library, cores
     )
-    request.emit(
-        kernel_answer(catalogue, kernel_timing, inputs.unused_notes(input_values, "this kernel"))
-    )
+    notes = inputs.unused_notes(input_values, "this kernel")
+    request.emit(kernel_answer(catalogue, kernel_timing, notes))

@@ -119,29 +119,33 @@ def sensitivity(
     )
 
 
+VariedInputs = Annotated[
+    list[str],
+    typer.Option(
+        "--vary",
+        metavar="PATH",
+        help="The input to move, or terms.date; of two, a map says who wins where.",
+        **QUESTION,
+    ),
+]
+SolveTarget = Annotated[
+    str,
+    typer.Option(
+        "--until",
+        metavar="METRIC=VALUE",
+        help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; "
+        "of a map METRIC=SCENARIO,...",
+        **QUESTION,
+    ),
+]
+
+
 @command(app, "set", "hold", "variant")
 def solve(
     given: CommandRequest,
     scenario: Scenario,
-    vary: Annotated[
-        list[str],
-        typer.Option(
-            "--vary",
-            metavar="PATH",
-            help="The input to move, or terms.date; of two, a map says who wins where.",
-            **QUESTION,
-        ),
-    ],
-    until: Annotated[
-        str,
-        typer.Option(
-            "--until",
-            metavar="METRIC=VALUE",
-            help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; "
-            "of a map METRIC=SCENARIO,...",
-            **QUESTION,
-        ),
-    ],
+    vary: VariedInputs,
+    until: SolveTarget,
     start: Starts = None,
     end: Ends = None,
     baseline: RatioTo = None,
