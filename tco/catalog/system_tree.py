@@ -187,12 +187,7 @@ def _read_system(
         DataError: The file, a variant, a part or a count of spares is wrong.
 
     """
-    path, document = catalogue.document("systems", system_name, "system")
-    where = str(path)
-    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
-        from tco.catalog.schema import expect_system
-
-        expect_system(path, document)
+    where, document = _checked_document(catalogue, system_name)
     contains = {part: dict(children) for part, children in _shared_assemblies(catalogue).items()}
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
     tables: dict[str, dict[str, Any]] = {"set": {}}
@@ -201,14 +196,8 @@ def _read_system(
     chosen = _choose_variants(document.get("variants", {}), variant, system_name, where)
     for variant_key, chosen_option in chosen.items():
         branch = document["variants"][variant_key][chosen_option]
-        for part, children in branch.get("assemblies", {}).items():
-            if part not in contains:
-                raise DataError(
-                    f"{where}: variant {variant_key}={chosen_option} changes {part!r}, which is no "
-                    "assembly of "
-                    f"{system_name}"
-                )
-            contains[part] |= children
+        changed = f"{where}: variant {variant_key}={chosen_option}"
+        _change_assemblies(contains, branch.get("assemblies", {}), changed, system_name)
         racks = float(branch.get("racks", racks))
         for table_key, table in tables.items():
             table.update(branch.get(table_key, {}))
@@ -241,6 +230,29 @@ def _read_system(
         system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
     _expect_parts(catalogue, system)
     return system
+
+
+def _checked_document(catalogue: Catalogue, system_name: str) -> tuple[str, JsonObject]:
+    """Return the file of a system and its document; a user's file is checked first."""
+    path, document = catalogue.document("systems", system_name, "system")
+    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+        from tco.catalog.schema import expect_system
+
+        expect_system(path, document)
+    return str(path), document
+
+
+def _change_assemblies(
+    contains: dict[str, dict[str, float]],
+    changes: Mapping[str, Mapping[str, float]],
+    where: str,
+    system_name: str,
+) -> None:
+    """Change the children of assemblies in place; an unknown assembly raises `DataError`."""
+    for part, children in changes.items():
+        if part not in contains:
+            raise DataError(f"{where} changes {part!r}, which is no assembly of {system_name}")
+        contains[part] |= children
 
 
 def _expect_parts(catalogue: Catalogue, system: System) -> None:

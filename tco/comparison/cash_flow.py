@@ -207,14 +207,11 @@ class Project:
         npv = irr = equity = back = delay = None
         if earns:
             npv = self.net(costs, income)
-            irr, equity = (
-                rate_of_return([*costs, *income]),
-                rate_of_return([*costs, *income, *loan]) if loan else None,
-            )
+            irr = rate_of_return([*costs, *income])
+            equity = rate_of_return([*costs, *income, *loan]) if loan else None
             back = payback([*costs, *income])
-            later = self.net(
-                list(self.costs(self.lead + 1)), self.income(self.lead + 1, rent, price)
-            )
+            month = self.lead + 1
+            later = self.net(list(self.costs(month)), self.income(month, rent, price))
             delay = (npv - later) / float(self.result.metrics["racks"] or 1)
         else:
             notes.append(
@@ -229,22 +226,12 @@ class Project:
             if self.tokens is None
             else -present_cost / net_present_value(self.income(self.lead, 0.0, 1.0), self.rate)
         )
+        utilisation = None
         # otherwise idle hours earn as well
-        linear = rent > 0 and not self.values["money.take_or_pay"]
-        utilisation = (
-            self.break_even(
-                hour,
-                hour
-                * net_present_value(
-                    [cash_payment for cash_payment in costs if cash_payment.line == ENERGY],
-                    self.rate,
-                )
-                / present_cost,
-                rent,
-            )
-            if linear
-            else None
-        )
+        if rent > 0 and not self.values["money.take_or_pay"]:
+            energy_costs = [cash_payment for cash_payment in costs if cash_payment.line == ENERGY]
+            energy = hour * net_present_value(energy_costs, self.rate) / present_cost
+            utilisation = self.break_even(hour, energy, rent)
         books = list(self.books())
         ordered = sorted([*costs, *income, *loan], key=lambda cash_payment: cash_payment.month)
         ahead = [

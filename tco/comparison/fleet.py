@@ -113,13 +113,7 @@ def fleet_of(
         wave_evaluations += evaluate_each(
             [wave.scenario], data_folder, {**settings, **dated}, implied=implied
         )
-    ordered_evaluations = sorted(
-        wave_evaluations,
-        key=lambda evaluation: (
-            year_of(evaluation.result.texts["terms.date"])
-            + (evaluation.result.available.months if evaluation.result.available else 0.0) / MONTHS
-        ),
-    )
+    ordered_evaluations = sorted(wave_evaluations, key=_year_of_arrival)
     stages: list[Stage] = []
     late = []
     for evaluation in ordered_evaluations:
@@ -146,6 +140,11 @@ def fleet_of(
             )
         )
     return FleetRollout(stages, limit, ordered_evaluations, late)
+
+
+def _year_of_arrival(evaluation: Evaluation) -> float:
+    wait = evaluation.result.available.months if evaluation.result.available else 0.0
+    return year_of(evaluation.result.texts["terms.date"]) + wait / MONTHS
 
 
 def purchase_notes(evaluation: Evaluation) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
     ServingPlan,
+    ServingRequest,
     attention_chips,
     borders_crossed,
     decoding_at,
@@ -44,9 +45,6 @@ from tco.performance.serving.plans import (
 from tco.scenario import metrics as joined
 from tco.scenario.document import Scenario, load_scenario
 from tco.scenario.workload import server_of
-
-if TYPE_CHECKING:
-    pass
 
 
 def pool_of(
@@ -130,18 +128,7 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     input_values = decode.values
     request, limit = request_of(input_values), input_values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
-    chosen_sequences = (
-        [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
-    )
-    batches = np.array([sorted({*map(float, SEQUENCES), *chosen_sequences})])
-    axes = offered_axes(decode.machine, decode.model, prompt + answer)
-    plan = decoding_at(
-        axes, batches, depths_of(decode.machine, decode.model, request, input_values)
-    )
-    before = PrefillPlan(
-        *(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt))
-    )
+    plan, before = _plans_of_pools(decode, prefill, request)
     step = passes.decode_pass(decode.machine, decode.model, plan, request)
     ready = passes.prefill_pool(prefill.machine, prefill.model, before, request)
     decode_rate = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
@@ -170,10 +157,9 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
             handed, whole_prompt, input_values["performance.network.streamed_share"]
         )
         first = apart.time_to_first_token_apart(whole_prompt, exposed, step.time)
-        soon = first <= limit
     else:
         first = passes.time_to_first_token(whole_prompt, step.time)
-        soon = first <= limit
+    soon = first <= limit
     hourly, read_hourly = (
         pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)
     )
@@ -197,6 +183,23 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
     return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
+
+
+def _plans_of_pools(
+    decode: PoolScenario, prefill: PoolScenario, request: ServingRequest
+) -> tuple[DecodePlan, PrefillPlan]:
+    """Return the plans of a search of both pools, prefill plans on an axis before decode's."""
+    prompt, answer = request.prompt, request.answer
+    chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
+    chosen_sequences = (
+        [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
+    )
+    batches = np.array([sorted({*map(float, SEQUENCES), *chosen_sequences})])
+    axes = offered_axes(decode.machine, decode.model, prompt + answer)
+    depths = depths_of(decode.machine, decode.model, request, decode.values)
+    plan = decoding_at(axes, batches, depths)
+    prefill_axes = offered_axes(prefill.machine, prefill.model, prompt)
+    return plan, PrefillPlan(*(axis[:, :, None] for axis in prefill_axes))
 
 
 def _undominated(speed: AnyArray, cost: AnyArray) -> AnyArray:
@@ -270,18 +273,9 @@ def _frontier_points(
         at_grid_points(grid.cache),
         at_grid_points(grid.step.memory),
     )
-    batch, before = plan.sequences * plan.chips / attention_chips(plan), grid.prefill
-    counts = (
-        plan.chips,
-        plan.tensor_parallel,
-        plan.context_parallel,
-        plan.pipeline_parallel,
-        batch,
-        plan.drafts,
-        *before[:4],
-    )
     crossed = borders_crossed(plan, frontier.decode.machine.links)[grid_indices[1]]
-    count_rows = np.rint([at_grid_points(count) for count in counts]).astype(int).T.tolist()
+    counts = [at_grid_points(count) for count in _counts_of_plans(plan, grid.prefill)]
+    count_rows = np.rint(counts).astype(int).T.tolist()
     frontier_points = []
     for position, numbers in enumerate(
         zip(*(as_array(column).tolist() for column in columns), strict=True)
@@ -292,22 +286,23 @@ def _frontier_points(
         ).shares
         bound = max(bounds, key=lambda bound_name: bounds[bound_name])
         hand_over = (handed, cache) if separate else (None, None)
-        frontier_points.append(
-            Point._make(
-                [
-                    *rates,
-                    *hand_over,
-                    memory,
-                    *count_rows[position],
-                    str(crossed[position]),
-                    bound,
-                    bounds[bound],
-                    bool(position == target),
-                    False,
-                ]
-            )
-        )
+        figures = (*rates, *hand_over, memory, *count_rows[position], str(crossed[position]))
+        is_target = bool(position == target)
+        frontier_points.append(Point._make((*figures, bound, bounds[bound], is_target, False)))
     return frontier_points
+
+
+def _counts_of_plans(plan: DecodePlan, before: PrefillPlan) -> tuple[Any, ...]:
+    """Return the counts of a point's plans, in the order of its fields."""
+    return (
+        plan.chips,
+        plan.tensor_parallel,
+        plan.context_parallel,
+        plan.pipeline_parallel,
+        plan.sequences * plan.chips / attention_chips(plan),
+        plan.drafts,
+        *before[:4],
+    )
 
 
 def mark_cheapest(frontiers: Sequence[Frontier]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.core.errors import DataError, UsageError, refuse_unknown, unknown
+from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.inputs import Values
 from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import is_whole_number
@@ -130,14 +130,10 @@ def candidate_rows(
     """
     group_links = reach(links, group)
     algorithms = algorithms_for(group_links, operation, size)
-    open_ = timings_of_available(
-        group_links,
-        operation,
-        algorithms
-        if algorithm is None
-        else {algorithm: algorithm_named(algorithms, operation, algorithm)},
-        size,
-    )
+    chosen = algorithms
+    if algorithm is not None:
+        chosen = {algorithm: algorithm_named(algorithms, operation, algorithm)}
+    open_ = timings_of_available(group_links, operation, chosen, size)
     best = min(open_, key=lambda algorithm_name: float(open_[algorithm_name].time))
     rest = timings_of_available(group_links, operation, algorithms, size)
     timings_by_name = {
@@ -146,28 +142,22 @@ def candidate_rows(
         else with_caller_overhead(group_links, operation, time_algorithm(), size)
         for algorithm_name, time_algorithm in algorithms.items()
     }
-    measured_rows, buffer_bytes = [], float(reported_bytes(group_links, size))
-    for algorithm_name, timing in sorted(
+    buffer_bytes = float(reported_bytes(group_links, size))
+    ordered_timings = sorted(
         timings_by_name.items(),
-        key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time)),
-    ):
-        time = float(timing.time)
+        key=lambda timing_item: (
+            *(timing_item[0] != best, timing_item[0] not in rest),
+            float(timing_item[1].time),
+        ),
+    )
+    measured_rows = []
+    for algorithm_name, timing in ordered_timings:
+        time, ends = float(timing.time), float(links.latencies.ends) * float(timing.kernels)
         bus = bus_bandwidth(operation, group.ranks, buffer_bytes, time)
-        parts = _collective_time_breakdown(
-            timing, float(links.latencies.ends) * float(timing.kernels)
-        )
-        measured_rows.append(
-            Measured(
-                buffer_bytes,
-                algorithm_name,
-                time * 1e6,
-                buffer_bytes / time / 1e9,
-                bus,
-                algorithm_name == best,
-                algorithm_name in rest,
-                parts,
-            )
-        )
+        rates = (time * 1e6, buffer_bytes / time / 1e9, bus)
+        flags = (algorithm_name == best, algorithm_name in rest)
+        parts = _collective_time_breakdown(timing, ends)
+        measured_rows.append(Measured(buffer_bytes, algorithm_name, *rates, *flags, parts))
     return measured_rows
 
 
@@ -327,6 +317,15 @@ def _refuse_missing_sides(operation: str, sides: JsonMapping) -> None:
         )
 
 
+def _refuse_unknown_library(catalogue: Catalogue, operation: str, library: str) -> None:
+    known_libraries = sorted(
+        family
+        for family, parameter_name in catalogue.calibration_rows
+        if parameter_name == STATED[operation]
+    )
+    refuse_unknown("library", [library], known_libraries, "--library")
+
+
 def answer_kernel_query(
     catalogue: Catalogue,
     input_values: Values,
@@ -356,14 +355,9 @@ def answer_kernel_query(
     """
     family_of(catalogue, chip)
     _refuse_missing_sides(operation, sides)
-    known_libraries = sorted(
-        family
-        for family, parameter_name in catalogue.calibration_rows
-        if parameter_name == STATED[operation]
-    )
     of_engine = library is not None and is_of_engine(library)
-    if library is not None and library not in known_libraries and not of_engine:
-        raise unknown("library", library, known_libraries, "--library")
+    if library is not None and not of_engine:
+        _refuse_unknown_library(catalogue, operation, library)
     shape = {side_name: sides[side_name] for side_name in SHAPES[operation]}
     if cores is not None:
         _refuse_cores(catalogue, input_values, chip, operation, cores)
@@ -384,23 +378,10 @@ def answer_kernel_query(
             f"{', '.join(f'{side_name} {side:g}' for side_name, side in shape.items())}: "
             "takes no finite time"
         )
-    cut = (
-        tiling(operands(on, form), *(shape[side_name] for side_name in SHAPES[operation]))
-        if operation in ("gemm", "grouped")
-        else None
-    )
-    return KernelAnswer(
-        chip,
-        operation,
-        form,
-        runs,
-        shape,
-        kernel_time,
-        cut,
-        float(input_values[f"parts.{chip}.{form.peak}"]),
-        learnt,
-        factor,
-    )
+    is_product = operation in ("gemm", "grouped")
+    cut = tiling(operands(on, form), *shape.values()) if is_product else None
+    peak = float(input_values[f"parts.{chip}.{form.peak}"])
+    return KernelAnswer(chip, operation, form, runs, shape, kernel_time, cut, peak, learnt, factor)
 
 
 def _refuse_cores(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,6 +79,39 @@ def ranking(
         for system, document in documents.items()
     }
     cooling = {system: str(document["cooling"]) for system, document in documents.items()}
+    eligible_systems = _eligible_systems(vendors, cooling, vendor, air)
+    compared_systems = list(dict.fromkeys([*eligible_systems, HEADLINE_SYSTEM]))
+    evaluations = evaluate_each(compared_systems, data_folder, settings, refuse=False)
+    all_results = [evaluation.result for evaluation in evaluations]
+    scenario_results = [
+        scenario_result
+        for scenario_result in compare_results(all_results, HEADLINE_SYSTEM).results
+        if scenario_result.system in eligible_systems
+    ]
+    metric = rated_by(scenario_results) or PRICED[0]
+    medians = _median_costs(evaluations, eligible_systems, metric)
+    order = sorted((median, system) for system, median in medians.items() if median is not None)
+    ranks = {system: rank_number for rank_number, (_, system) in enumerate(order, 1)}
+    ranked_rows = [
+        Ranked(
+            ranks.get(scenario_result.system),
+            scenario_result,
+            medians.get(scenario_result.system),
+            vendors[scenario_result.system],
+            cooling[scenario_result.system],
+            _month_released(catalogue, documents[scenario_result.system]["chip"]),
+            _why_unranked(scenario_result, metric, ranks),
+        )
+        for scenario_result in scenario_results
+    ]
+    ranked_rows.sort(key=lambda ranked_row: (ranked_row.rank is None, ranked_row.rank or 0))
+    return Ranking(catalogue, metric, ranked_rows)
+
+
+def _eligible_systems(
+    vendors: Mapping[str, str], cooling: Mapping[str, str], vendor: str | None, air: bool
+) -> list[str]:
+    """Return the systems of a vendor, or of all, and only those that air cools if so asked."""
     if vendor is not None and vendor.lower() not in {
         vendor_name.lower() for vendor_name in vendors.values()
     }:
@@ -94,67 +127,38 @@ def ranking(
             f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools "
             f"{', '.join(of_vendor)}"
         )
-    evaluations = evaluate_each(
-        list(dict.fromkeys([*eligible_systems, HEADLINE_SYSTEM])),
-        data_folder,
-        settings,
-        refuse=False,
-    )
-    scenario_results = [
-        scenario_result
-        for scenario_result in compare_results(
-            [evaluation.result for evaluation in evaluations], HEADLINE_SYSTEM
-        ).results
-        if scenario_result.system in eligible_systems
-    ]
-    metric = rated_by(scenario_results) or PRICED[0]
+    return eligible_systems
+
+
+def _median_costs(
+    evaluations: list[Evaluation], systems: Sequence[str], metric: str
+) -> dict[str, float | None]:
+    """Return the median cost of the draws of some systems, None where most draws have none."""
     rated = [
         evaluation
         for evaluation in evaluations
-        if evaluation.result.system in eligible_systems
-        and evaluation.result.metrics[metric] is not None
+        if evaluation.result.system in systems and evaluation.result.metrics[metric] is not None
     ]
     with named_step("drawing the inputs of systems"):
         median_by_index = dict(
             fork_map(lambda evaluation: _median_cost_of_draws(evaluation, metric), rated)
         )
-    medians = {
+    return {
         evaluation.result.system: median_by_index[evaluation_index]
         for evaluation_index, evaluation in enumerate(rated)
     }
-    order = sorted((median, system) for system, median in medians.items() if median is not None)
-    ranks = {system: rank_number for rank_number, (_, system) in enumerate(order, 1)}
 
-    def ranked(scenario_result: Result) -> Ranked:
-        why = (
-            why_absent(scenario_result, metric)
-            if scenario_result.metrics[metric] is None
-            else None
-            if scenario_result.system in ranks
-            else MISSED
-        )
-        chip = documents[scenario_result.system]["chip"]
-        year = (
-            catalogue.part_input(chip, "released", "").value
-            if catalogue.has_part_value(chip, "released")
-            else None
-        )
-        dated = None if year is None else month_text(year)
-        return Ranked(
-            ranks.get(scenario_result.system),
-            scenario_result,
-            medians.get(scenario_result.system),
-            vendors[scenario_result.system],
-            cooling[scenario_result.system],
-            dated,
-            why,
-        )
 
-    ranked_rows = sorted(
-        map(ranked, scenario_results),
-        key=lambda ranked_row: (ranked_row.rank is None, ranked_row.rank or 0),
-    )
-    return Ranking(catalogue, metric, ranked_rows)
+def _month_released(catalogue: Catalogue, chip: str) -> str | None:
+    if not catalogue.has_part_value(chip, "released"):
+        return None
+    return month_text(catalogue.part_input(chip, "released", "").value)
+
+
+def _why_unranked(result: Result, metric: str, ranks: Mapping[str, int]) -> str | None:
+    if result.metrics[metric] is None:
+        return why_absent(result, metric)
+    return None if result.system in ranks else MISSED
 
 
 def _rewrite_ranking() -> None:

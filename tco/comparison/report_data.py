@@ -87,13 +87,7 @@ def material_of(
 
     """
     evaluations = evaluate_each(scenario_names, data_folder, settings, refuse=False, trace=True)
-    for evaluation in evaluations:
-        if not evaluation.result.nodes:
-            raise DataError(
-                f"{evaluation.result.scenario}: a saved result holds no formulas, a report needs "
-                "its "
-                "scenario"
-            )
+    _refuse_saved_results(evaluations)
     base, scenario_results = compare_results(
         [evaluation.result for evaluation in evaluations], baseline
     )
@@ -103,14 +97,12 @@ def material_of(
     ]
     notes: list[str] = []
     tornados = _make_tornados(evaluations, base, data_folder, notes)
-    frontiers = _evaluation_frontiers(
-        [
-            evaluation
-            for evaluation in evaluations
-            if evaluation.result.texts["workload.kind"] == "serving"
-        ],
-        notes,
-    )
+    serving = [
+        evaluation
+        for evaluation in evaluations
+        if evaluation.result.texts["workload.kind"] == "serving"
+    ]
+    frontiers = _evaluation_frontiers(serving, notes)
     fabrics = {
         (evaluation.result.system, str(variant_of(evaluation))): evaluation
         for evaluation in evaluations
@@ -132,6 +124,15 @@ def material_of(
         field,
         notes,
     )
+
+
+def _refuse_saved_results(evaluations: Sequence[Evaluation]) -> None:
+    for evaluation in evaluations:
+        if not evaluation.result.nodes:
+            raise DataError(
+                f"{evaluation.result.scenario}: a saved result holds no formulas, a report needs "
+                "its scenario"
+            )
 
 
 def _study_or_note(

@@ -17,9 +17,12 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, refuse_unknown
+from tco.core.inputs import Values
 from tco.core.redaction_values import figures_apart
-from tco.core.types import JsonObject
+from tco.core.types import AnyArray, JsonObject
 from tco.evaluation.evaluation import catalogue_for
+from tco.models.architecture import Architecture
+from tco.performance.layer.chip_model import Machine
 from tco.performance.service.fleet import WAITS, Search, ServingFleet, chips_with_spares
 from tco.performance.service.samples import (
     REQUESTS,
@@ -38,7 +41,7 @@ from tco.performance.service.traffic import (
     load_traffic,
     own_promises,
 )
-from tco.performance.serving.plans import decode_plan_document, request_of
+from tco.performance.serving.plans import ServingRequest, decode_plan_document, request_of
 from tco.scenario import metrics as joined
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate
@@ -58,6 +61,10 @@ METRICS = (
     *(f"{metric_name}_p{percentile}_s" for metric_name in PROMISED for percentile in PERCENTILES),
     *("utilisation", "hit_rate", "agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
     "joule_per_token",
+)
+GROWING_QUEUE = (
+    "the queue still grows at the end of the simulation: waits have no value; promise a ttft or "
+    "e2e to get more chips"
 )
 # metrics that rest on waits
 OF_WAITS = frozenset(
@@ -148,104 +155,117 @@ def _size_serving_fleet(
     that of the same plan in steady state, prices and practice drawn together.
     """
     refuse_unknown("router", [router], ROUTERS, "--router")
-    catalogue, user_settings = catalogue_for(scenario, data), dict(set or {})
-    traffic_settings = {
-        path: setting_text
-        for path, setting_text in user_settings.items()
-        if path.startswith(f"{GROUP}.")
-    }
+    catalogue = catalogue_for(scenario, data)
+    traffic_settings, rest = _split_by_group(set or {}, GROUP)
     loaded_traffic = load_traffic(catalogue, traffic, traffic_settings)
-    required_promises = own_promises(promises, "--promise") or loaded_traffic.promises
-    if not required_promises:
-        raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
-    rest = {
-        path: setting_text
-        for path, setting_text in user_settings.items()
-        if path not in traffic_settings
-    }
+    required_promises = _required_promises(promises, loaded_traffic, traffic)
     inputs, settings = _inputs_for_traffic(catalogue, scenario, rest, variant or {}, loaded_traffic)
     input_values = inputs.values()
     machine, model = server_of(inputs, input_values)
     request = request_of(input_values)
-    paid = {
-        path: setting_text
-        for path, setting_text in rest.items()
-        if not path.startswith("workload.")
-    }
+    _, paid = _split_by_group(rest, "workload")
     scenario_result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
     goodput = scenario_result.metrics["goodput"] or 1.0
-    pause = loaded_traffic.thinking + request.answer / max(
-        input_values["workload.interactivity"], 1.0
-    )
+    pause = _pause_of_user(loaded_traffic, request, input_values)
     served_share = share_served(loaded_traffic, model.context)
-    rejection = (
-        f"{100 * (1 - served_share):.2g} % of the requests of {loaded_traffic.id} are longer than "
-        "the "
-        f"context of {model.id}, {model.context:,} tokens, and are rejected"
-    )
+    rejection = _rejection_text(loaded_traffic, model, served_share)
     judged = promises_of_served(required_promises, served_share, rejection)
     count = simulated_requests(judged)
     search = Search(machine, model, request, loaded_traffic, router, seed, pause, goodput, count)
     if not search.decoders or not search.readers:
         raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
-    fleet = search.cheapest(judged)
-    if fleet is None:
-        nearest = "; ".join(
-            f"of {promise} the nearest is {nearest_time:.3g} s"
-            for promise, nearest_time in zip(required_promises, search.nearest(judged), strict=True)
-        )
-        raise DataError(
-            f"{scenario}: no plan keeps {', '.join(map(str, required_promises))} under "
-            f"{loaded_traffic.id}: {nearest}"
-        )
+    fleet = _cheapest_fleet(scenario, search, judged, required_promises)
     input_values.check_given(inputs.is_known)
     metrics = _fleet_metrics(scenario_result, search, required_promises, fleet)
     if racks is not None and metrics["racks"] > racks:
         raise DataError(f"{scenario}: {_too_few_racks(racks, search.rate, fleet, metrics)}")
-    notes = [f"{scenario}: {rejection}"] if served_share < 1 else []
-    if fleet.growing:
-        notes.append(
-            f"{scenario}: the queue still grows at the end of the simulation: waits have no value; "
-            "promise a ttft or e2e to get more chips"
-        )
-    errors = {
-        f"{metric_name}_p{percentile}_s": quantile_error(times, percentile / 100)
-        for metric_name, times in fleet.times.items()
-        for percentile in PERCENTILES
-        if not (fleet.growing and metric_name in WAITS)
-    }
-    spread = (
-        _token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
-        if samples
-        else None
-    )
-    plan = {
-        "decode" if fleet.reader else "both": _described(fleet.decoder.plan, machine)
-        | {"engines": fleet.decoders}
-    }
-    if fleet.reader is not None:
-        plan["prefill"] = _described(fleet.reader.plan, machine, "drafts", "batch") | {
-            "engines": fleet.readers
-        }
-    measured = {
-        metric_name: metric_value
-        for metric_name, metric_value in metrics.items()
-        if not (fleet.growing and metric_name in OF_WAITS)
-    }
-    measured, errors, plan = (figures_apart(table, GROUP) for table in (measured, errors, plan))
-    spread = spread and figures_apart(spread, GROUP)
+    noted = {rejection: served_share < 1, GROWING_QUEUE: fleet.growing}
+    notes = tuple(f"{scenario}: {note}" for note, is_true in noted.items() if is_true)
+    drawn_of = (scenario, settings, data, fleet, metrics, samples, seed)
+    spread = _token_cost_percentiles(*drawn_of) if samples else None
     return Service(
         scenario_result,
         loaded_traffic,
         required_promises,
         router,
         fleet,
-        plan,
-        measured,
-        errors,
-        spread,
-        notes=tuple(notes),
+        figures_apart(_fleet_plan(fleet, machine), GROUP),
+        figures_apart(_without_growing_waits(fleet, metrics), GROUP),
+        figures_apart(_quantile_errors(fleet), GROUP),
+        spread and figures_apart(spread, GROUP),
+        notes=notes,
     )
+
+
+def _pause_of_user(traffic: Traffic, request: ServingRequest, input_values: Values) -> Any:
+    return traffic.thinking + request.answer / max(input_values["workload.interactivity"], 1.0)
+
+
+def _required_promises(
+    promises: Sequence[str], loaded_traffic: Traffic, traffic: str
+) -> tuple[Promise, ...]:
+    required_promises = own_promises(promises, "--promise") or loaded_traffic.promises
+    if not required_promises:
+        raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
+    return required_promises
+
+
+def _split_by_group(
+    settings: Mapping[str, str], group: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings of inputs in a group, and the others."""
+    in_group = {path: text for path, text in settings.items() if path.startswith(f"{group}.")}
+    return in_group, {path: text for path, text in settings.items() if path not in in_group}
+
+
+def _rejection_text(traffic: Traffic, model: Architecture, served_share: float) -> str:
+    return (
+        f"{100 * (1 - served_share):.2g} % of the requests of {traffic.id} are longer than "
+        f"the context of {model.id}, {model.context:,} tokens, and are rejected"
+    )
+
+
+def _cheapest_fleet(
+    scenario: str, search: Search, judged: Sequence[Promise], promises: Sequence[Promise]
+) -> ServingFleet:
+    """Return the cheapest fleet that keeps the promises as judged; none raises `DataError`."""
+    fleet = search.cheapest(judged)
+    if fleet is not None:
+        return fleet
+    nearest = "; ".join(
+        f"of {promise} the nearest is {nearest_time:.3g} s"
+        for promise, nearest_time in zip(promises, search.nearest(judged), strict=True)
+    )
+    raise DataError(
+        f"{scenario}: no plan keeps {', '.join(map(str, promises))} under {search.traffic.id}: "
+        f"{nearest}"
+    )
+
+
+def _without_growing_waits(fleet: ServingFleet, metrics: dict[str, float]) -> dict[str, float]:
+    return {
+        metric_name: metric_value
+        for metric_name, metric_value in metrics.items()
+        if not (fleet.growing and metric_name in OF_WAITS)
+    }
+
+
+def _quantile_errors(fleet: ServingFleet) -> dict[str, float]:
+    return {
+        f"{metric_name}_p{percentile}_s": quantile_error(times, percentile / 100)
+        for metric_name, times in fleet.times.items()
+        for percentile in PERCENTILES
+        if not (fleet.growing and metric_name in WAITS)
+    }
+
+
+def _fleet_plan(fleet: ServingFleet, machine: Machine) -> JsonObject:
+    """Return the plans of a fleet's engines and how many there are, by phase."""
+    decoder = _described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}
+    if fleet.reader is None:
+        return {"both": decoder}
+    reader = _described(fleet.reader.plan, machine, "drafts", "batch")
+    return {"decode": decoder, "prefill": reader | {"engines": fleet.readers}}
 
 
 def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
@@ -279,7 +299,7 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
     ], list(map(str, missed))
 
 
-def _described(plan: Any, machine: Any, *without: str) -> JsonObject:
+def _described(plan: Any, machine: Machine, *without: str) -> JsonObject:
     return {"chips": int(plan.chips)} | {
         axis_name: axis
         for axis_name, axis in decode_plan_document(plan, machine.links).items()
@@ -321,12 +341,12 @@ def _fleet_metrics(
         DataError: The system has no cost per chip-hour, or no power.
 
     """
-    hour, power = (
+    hour, power, domain_chips, domain_racks = (
         scenario_result.metrics[metric_name]
-        for metric_name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip")
-    )
-    domain_chips, domain_racks = (
-        scenario_result.metrics[metric_name] for metric_name in ("chips", "racks")
+        for metric_name in (
+            *("tco_usd_per_chip_hour", "facility_power_w_per_chip"),
+            *("chips", "racks"),
+        )
     )
     if hour is None or power is None or domain_chips is None or domain_racks is None:
         why = why_absent(scenario_result, "tco_usd_per_chip_hour")
@@ -354,19 +374,21 @@ def _fleet_metrics(
         "output_tokens_per_s_per_chip": tokens_per_s / chips,
         "rejected_share": 1 - search.served_share,
         "attainment": float(together.mean()) * search.served_share,
-        **{
-            f"{metric_name}_p{percentile}_s": float(
-                np.quantile(times[metric_name], percentile / 100)
-            )
-            for metric_name in PROMISED
-            for percentile in PERCENTILES
-        },
+        **_wait_quantiles(times),
         "utilisation": fleet.utilisation,
         "hit_rate": fleet.found,
         "agents_per_chip": agents / chips,
         "agents_per_mw": agents / (chips * power / 1e6),
         "usd_per_agent_hour": hour * chips_bought / agents,
         "joule_per_token": power * chips / tokens_per_s,
+    }
+
+
+def _wait_quantiles(times: Mapping[str, AnyArray]) -> dict[str, float]:
+    return {
+        f"{metric_name}_p{percentile}_s": float(np.quantile(times[metric_name], percentile / 100))
+        for metric_name in PROMISED
+        for percentile in PERCENTILES
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,18 +52,7 @@ def largest_within(
 
     """
     aim = allowed * (1 - OVER)
-
-    def looked_at(number: AnyArray, curve_indices: Any) -> AnyArray:
-        """Return numbers, and by what share their times lie beyond those aimed at."""
-        return np.stack(
-            [
-                number,
-                times(number, curve_indices)
-                / (aim if curve_indices is None else aim[curve_indices])
-                - 1,
-            ]
-        )
-
+    looked_at = partial(_time_beyond_aim, times, aim)
     newest = looked_at(np.minimum(np.maximum(first, low), high), None)
     best_points, curve_indices = newest.copy(), np.arange(len(aim))
     before, earlier, quick, slow = (
@@ -87,21 +77,26 @@ def largest_within(
                 for points in (newest, before, earlier, third, quick, slow)
             )
         if step < STEPS:
-            tried = np.minimum(
-                np.maximum(_onward((newest, before, earlier), power), quick[0]), slow[0]
-            )
-            again = ((tried == quick[0]) & ~np.isnan(quick[1])) | (
-                (tried == slow[0]) & ~np.isnan(slow[1])
-            )
-            tried = np.where(again, (quick[0] + slow[0]) / 2, tried)
+            tried = _inside_bracket(_onward((newest, before, earlier), power), quick, slow)
         else:
             tried = across(newest, np.where(newest[1] > OVER, quick, slow), third)
-        earlier, before, newest = (
-            before,
-            newest,
-            looked_at(tried, None if len(curve_indices) == len(aim) else curve_indices),
-        )
+        earlier, before = before, newest
+        newest = looked_at(tried, None if len(curve_indices) == len(aim) else curve_indices)
     return best_points[0], (best_points[1] + 1) * aim
+
+
+def _time_beyond_aim(times: Times, aim: AnyArray, number: AnyArray, curve_indices: Any) -> AnyArray:
+    """Return numbers, and by what share their times lie beyond those aimed at."""
+    curve_aim = aim if curve_indices is None else aim[curve_indices]
+    return np.stack([number, times(number, curve_indices) / curve_aim - 1])
+
+
+def _inside_bracket(onward: AnyArray, quick: AnyArray, slow: AnyArray) -> AnyArray:
+    """Return numbers within their brackets, the middle of those that would try an end again."""
+    tried: AnyArray = np.minimum(np.maximum(onward, quick[0]), slow[0])
+    again = ((tried == quick[0]) & ~np.isnan(quick[1])) | ((tried == slow[0]) & ~np.isnan(slow[1]))
+    tried[again] = ((quick[0] + slow[0]) / 2)[again]
+    return tried
 
 
 def _onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyArray:

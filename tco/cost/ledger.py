@@ -222,10 +222,7 @@ def cost_of_world(
         draw = _average_power_share(input_values, bill, holding.chip, it_power)
         energy = _add_site(ledger, input_values, (it_power, draw), tenure, holding, sidecar)
         if sidecar is not None:
-            path = f"parts.{sidecar}.price_per_power"
-            cooler = sidecar_price(bill.power, input_values[path])
-            ledger.priced("site/sidecar", "cooling", cooler, path)
-            ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
+            _add_sidecar(ledger, input_values, bill, sidecar)
         ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
         add_repairs(ledger, input_values, bill, broken)
         gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
@@ -246,6 +243,13 @@ def cost_of_world(
             input_values["terms.utilisation"],
             draw,
         )
+
+
+def _add_sidecar(ledger: Ledger, input_values: Values, bill: Bill, sidecar: str) -> None:
+    path = f"parts.{sidecar}.price_per_power"
+    cooler = sidecar_price(bill.power, input_values[path])
+    ledger.priced("site/sidecar", "cooling", cooler, path)
+    ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
 
 
 def _add_purchases(

@@ -440,25 +440,12 @@ def rebate_of(
         if agreement.kind == "share-of-spend":
             rebate_value = share_of_price(spend, *(input_values[term_path] for term_path in paths))
         else:
-            first, strike, *rest = (input_values[term_path] for term_path in paths)
+            terms = [input_values[term_path] for term_path in paths]
             price = input_values[f"shares.{agreement.company}.price"]
             paths.append(f"shares.{agreement.company}.price")
             if agreement.kind == "warrant-share":
                 _refuse_low_reference(path, input_values)
-                rebate_value = warrant_rebate_by_share(spend, first, price, strike, *rest)
-            elif agreement.kind == "warrant-spend":
-                rebate_value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
-            else:
-                threshold, vested, power_per_chip, reachable = rest
-                rebate_value = warrant_rebate_on_power(
-                    deployment_power(chips, power_per_chip),
-                    first,
-                    price,
-                    strike,
-                    threshold,
-                    vested,
-                    reachable,
-                )
+            rebate_value = _warrant_rebate(agreement.kind, spend, chips, price, terms)
         kind, sources, _ = input_values.grounds(paths)
         return Rebate(
             path,
@@ -470,6 +457,20 @@ def rebate_of(
             agreement.note,
             spend,
         )
+
+
+def _warrant_rebate(
+    kind: str, spend: Quantity, chips: float, price: Quantity, terms: list[Quantity]
+) -> Quantity:
+    """Return the rebate of a warrant at a share price, USD; `terms` are those of its kind."""
+    first, strike, *rest = terms
+    if kind == "warrant-share":
+        return warrant_rebate_by_share(spend, first, price, strike, *rest)
+    if kind == "warrant-spend":
+        return warrant_rebate_on_spend(spend, first, price, strike, *rest)
+    threshold, vested, power_per_chip, reachable = rest
+    power = deployment_power(chips, power_per_chip)
+    return warrant_rebate_on_power(power, first, price, strike, threshold, vested, reachable)
 
 
 def _refuse_low_reference(path: str, input_values: Values) -> None:

@@ -17,7 +17,7 @@ from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
 from tco.core.progress import stepped
 from tco.core.provenance import ANCHOR, anchoring, refuse_own
-from tco.core.types import Settings
+from tco.core.types import JsonObject, Settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 
 if TYPE_CHECKING:
@@ -125,51 +125,51 @@ def evaluate_each(
         DataError: A scenario, path or value is unknown, or a chip alone has no bill.
 
     """
-    from tco.catalog.system_tree import is_bare_chip
     from tco.scenario.document import load_scenario
-    from tco.scenario.evaluate import without_bill
     from tco.scenario.result import Result
 
-    implied = implied or {}
+    implied, what_if = implied or {}, what_if or {}
+    changed = ({**settings, **implied}, dict(variant or {}))
+    noted = settings.keys() - implied.keys()
+    how: JsonObject = {"plan": plan, "refuse": refuse, "workload": workload}
     changes = bool(settings or variant or plan or what_if or implied)
     shared = catalogue_for(None, data_folder)
     evaluations: list[Evaluation] = []
-    for scenario_source in stepped(
-        scenario_sources,
-        lambda scenario_source: (
-            f"evaluating {getattr(scenario_source, 'scenario', scenario_source)}"
-        ),
-    ):
+    for scenario_source in stepped(scenario_sources, _evaluation_step):
         if isinstance(scenario_source, Result) or str(scenario_source).endswith(SAVED):
             evaluation = _saved_evaluation(scenario_source, shared, changes)
         else:
             catalogue = _choose_catalogue(scenario_source, data_folder, shared)
             function = ScenarioFunction(
-                load_scenario(catalogue, scenario_source),
-                catalogue,
-                {**settings, **implied},
-                dict(variant or {}),
-                plan=plan,
-                refuse=refuse,
-                workload=workload,
+                load_scenario(catalogue, scenario_source), catalogue, *changed, **how
             )
-            noted = settings.keys() - implied.keys()
-            evaluation = _evaluate_function(
-                str(scenario_source), function, what_if or {}, trace, noted
-            )
-        scenario_result = evaluation.result
-        if (
-            priced
-            and scenario_result.bill is None
-            and is_bare_chip(evaluation.catalogue, scenario_result.system)
-        ):
-            raise without_bill(evaluation.catalogue, scenario_result.system)
+            evaluation = _evaluate_function(str(scenario_source), function, what_if, trace, noted)
+        if priced:
+            _refuse_bare_chip(evaluation)
         evaluations.append(evaluation)
-    if len({evaluation.result.rent for evaluation in evaluations} - {None}) > 1:
-        from tco.evaluation.chip_prices import with_one_rent_statistic  # few rent
+    return _with_one_rent(evaluations, refuse, workload)
 
-        return with_one_rent_statistic(evaluations, refuse, workload)
-    return evaluations
+
+def _with_one_rent(evaluations: list[Evaluation], refuse: bool, workload: bool) -> list[Evaluation]:
+    if len({evaluation.result.rent for evaluation in evaluations} - {None}) < 2:
+        return evaluations
+    from tco.evaluation.chip_prices import with_one_rent_statistic  # few rent
+
+    return with_one_rent_statistic(evaluations, refuse, workload)
+
+
+def _evaluation_step(scenario_source: str | Path | Result) -> str:
+    return f"evaluating {getattr(scenario_source, 'scenario', scenario_source)}"
+
+
+def _refuse_bare_chip(evaluation: Evaluation) -> None:
+    """Refuse a chip that stands alone, which has no bill, with the systems that hold it."""
+    from tco.catalog.system_tree import is_bare_chip
+    from tco.scenario.evaluate import without_bill
+
+    scenario_result = evaluation.result
+    if scenario_result.bill is None and is_bare_chip(evaluation.catalogue, scenario_result.system):
+        raise without_bill(evaluation.catalogue, scenario_result.system)
 
 
 def _evaluate_function(

@@ -444,20 +444,12 @@ def chip_links(
 
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
-    efficiency, direct = (
-        input_values[f"{prior}.link_efficiency"],
-        input_values[f"{prior}.direct_efficiency"],
-    )
-    nic, step_latency = (
-        input_values[f"{part}.scale_out_bandwidth"],
-        input_values[f"{prior}.{route.step}"],
-    )
+    efficiency = input_values[f"{prior}.link_efficiency"]
+    direct = input_values[f"{prior}.direct_efficiency"]
+    nic = input_values[f"{part}.scale_out_bandwidth"]
+    step_latency = input_values[f"{prior}.{route.step}"]
     network, step = _network_of(input_values, route, nic, efficiency, step_latency)
-    everyone, lane = inner.all_to_all, None if inner.torus is None else inner.lane
-    if not inner.balanced:
-        load_balance = input_values[f"{prior}.load_balance"]
-        everyone = link_rate(everyone, load_balance)
-        lane = None if lane is None else link_rate(lane, load_balance)
+    everyone, lane = _balanced_rates(input_values, prior, inner)
     return Links(
         domain=inner.chips,
         world=world.chips,
@@ -484,6 +476,16 @@ def chip_links(
         library=library_with_parameters(library, input_values),
         doubling=_signalled_doubling(input_values, part) if signalled else None,
     )
+
+
+def _balanced_rates(input_values: Settings, prior: str, inner: FabricScope) -> tuple[Any, Any]:
+    """Return the rates of all-to-all and of a torus lane, as evenly as their links are loaded."""
+    everyone, lane = inner.all_to_all, None if inner.torus is None else inner.lane
+    if not inner.balanced:
+        load_balance = input_values[f"{prior}.load_balance"]
+        everyone = link_rate(everyone, load_balance)
+        lane = None if lane is None else link_rate(lane, load_balance)
+    return everyone, lane
 
 
 def _signalled_doubling(input_values: Settings, part: str) -> Doubling:

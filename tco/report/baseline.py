@@ -157,29 +157,7 @@ def kept_answer(
     ]
 
     def table() -> Table:
-        lines = []
-        for metric in metrics:
-            numbers = [
-                metric_row.value for metric_row in metric_rows if metric_row.metric == metric
-            ]
-            if numbers:
-                largest = max(abs(number) for number in numbers if number is not None)
-                unit, size = scaled_unit(METRICS[metric].unit, largest)
-                values_or_none = (metric_values[scenario].get(metric) for scenario in states)
-                cells = (
-                    "-" if metric_value is None else significant(metric_value / size, 6)
-                    for metric_value in values_or_none
-                )
-                lines.append((metric, unit, *cells))
-        origins: dict[str, list[str]] = {}
-        for scenario, state in states.items():
-            origins.setdefault(_provenance(state), []).append(scenario)
-        above = [
-            f"{', '.join(scenario_names)}: {origin}." for origin, scenario_names in origins.items()
-        ]
-        below = ["Base case: every input at its value. tco metrics list says what each one means."]
-        columns = ("metric", "unit", *states)
-        return Table(columns, lines, f"Baseline {baseline_name}", above, below, align="ll")
+        return _metric_table(baseline_name, states, metrics, metric_values)
 
     return SHOW.answer(
         catalogue,
@@ -187,6 +165,40 @@ def kept_answer(
         lambda: [table()],
         (Record(StateMetric), metric_rows),
     )
+
+
+def _metric_table(
+    baseline_name: str,
+    states: Mapping[str, JsonMapping],
+    metrics: Sequence[str],
+    metric_values: Mapping[str, JsonMapping],
+) -> Table:
+    """Return the table of a baseline's metrics, a column for each scenario."""
+    lines = []
+    for metric in metrics:
+        numbers = [
+            metric_values[scenario][metric]
+            for scenario in states
+            if metric in metric_values[scenario]
+        ]
+        if numbers:
+            largest = max(abs(number) for number in numbers if number is not None)
+            unit, size = scaled_unit(METRICS[metric].unit, largest)
+            values_or_none = (metric_values[scenario].get(metric) for scenario in states)
+            cells = (
+                "-" if metric_value is None else significant(metric_value / size, 6)
+                for metric_value in values_or_none
+            )
+            lines.append((metric, unit, *cells))
+    origins: dict[str, list[str]] = {}
+    for scenario, state in states.items():
+        origins.setdefault(_provenance(state), []).append(scenario)
+    above = [
+        f"{', '.join(scenario_names)}: {origin}." for origin, scenario_names in origins.items()
+    ]
+    below = ["Base case: every input at its value. tco metrics list says what each one means."]
+    columns = ("metric", "unit", *states)
+    return Table(columns, lines, f"Baseline {baseline_name}", above, below, align="ll")
 
 
 def _provenance(state: JsonMapping) -> str:

@@ -97,10 +97,8 @@ def collective_answer(
     timed_algorithms: list[Measured] = content["sizes"] or content["candidates"]
     name_columns, choice = Record(ALGORITHM), Member("chosen", label="chosen", show=_choice_text)
     if content["sizes"]:
-        name_columns, choice = (
-            Record(SIZE, ALGORITHM),
-            Member("chosen", label="", show=lambda _: ""),
-        )
+        name_columns = Record(SIZE, ALGORITHM)
+        choice = Member("chosen", label="", show=lambda _: "")
     parts = Record(
         *(
             Member(f"{part_name}_us", float, f"parts.{part_name}", part_name, "{:,.2f}")

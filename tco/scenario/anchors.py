@@ -210,12 +210,11 @@ def anchored(
     # effects that runs tell of together are known better
     joint = math.sqrt(posterior.variance_of_sum / spread) if spread else 0.0
     file = runs[0].where.rpartition(":")[0]
-    inputs_moved = {}
-    for level, mean, variance in zip(levels, posterior.means, posterior.variances, strict=True):
-        if level.given is not None:
-            inputs_moved[level.given.path] = _moved_input(
-                level.given, float(mean), joint * math.sqrt(variance), file
-            )
+    inputs_moved = {
+        level.given.path: _moved_input(level.given, float(mean), joint * math.sqrt(variance), file)
+        for level, mean, variance in zip(levels, posterior.means, posterior.variances, strict=True)
+        if level.given is not None
+    }
     left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
     longer = left * float(sum(posterior.means))
     catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first

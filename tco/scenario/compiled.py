@@ -72,20 +72,15 @@ def recorded(
         if not workload_kind(inputs).axis:  # runs no model
             workload = workload_kind(inputs).walk(inputs, input_values, plan)
         elif plan is None:
-            workload, target_values = (
-                workload_kind(inputs).without_plan("the structure holds no plan"),
-                {"no plan": 1.0},
-            )
+            workload = workload_kind(inputs).without_plan("the structure holds no plan")
+            target_values = {"no plan": 1.0}
         elif inputs.kind == "serving":
             from tco.performance.serving import plan_choice_compiled
 
             with scope("serving"):
                 if plan.engines is None:
-                    plan = plan._replace(
-                        decode=plan.decode._replace(
-                            sequences=program.read(Input(BATCH_PATH, 1.0, ""))
-                        )
-                    )
+                    batch = program.read(Input(BATCH_PATH, 1.0, ""))
+                    plan = plan._replace(decode=plan.decode._replace(sequences=batch))
                 workload, target_values = plan_choice_compiled.traced(
                     *server_of(inputs, input_values, plan.stated), input_values, plan
                 )

@@ -173,76 +173,14 @@ def assemble_result(
         UnavailableError: The racks have no price or do not fit their site, and `refuse` is True.
 
     """
-    catalogue, scenario = inputs.catalogue, inputs.scenario
+    scenario = inputs.scenario
     has_arrays = bool(inputs.shape)  # shares, bounds and ages are told of one number
     _keep_for_studies(inputs, input_values)
     walked = chain
     standing_notes, chain, ages = _fit_to_site(inputs, input_values, walked, refuse)
     chosen = [*inputs.notes, *agreement_notes(inputs)]
-    notes = [
-        *chosen,
-        *inputs.cautions,
-        *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
-        *(
-            [
-                *notes_of_network(inputs, chain.cost, chain.serving.plan),
-                *notes_of_checkpoints(inputs, input_values),
-            ]
-            if chain.cost
-            else []
-        ),
-        *(
-            notes_of_rent(inputs, input_values, chain.bill)
-            if chain.bill and chain.cost and inputs.perspective.rents
-            else []
-        ),
-        *excess_notes(inputs, input_values, chain.rebates),
-        *standing_notes,
-        *([] if has_arrays else not_there(input_values.inputs, inputs.date)),
-        *(
-            f"{path} is set, but nothing in this scenario rests on it"
-            for path in inputs.unused(input_values)
-        ),
-    ]
-    if len(catalogue.folders) > 1:
-        from tco.catalog.overlay import own_note
-
-        notes += own_note(catalogue, input_values.inputs)
-    notes += _range_notes(catalogue, input_values)
-    kind = workload_kind(inputs)
-    if chain.serving.reason:
-        notes.append(f"{kind.rate}: {chain.serving.reason}")
-    single = {
-        metric_name: metric_value
-        for metric_name in METRICS
-        if (metric_value := chain.metrics.get(metric_name)) is not None and not has_arrays
-    }
-    endless = [
-        metric_name
-        for metric_name, metric_value in single.items()
-        if not math.isfinite(metric_value)
-    ]
-    notes += (
-        [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"]
-        if endless
-        else []
-    )
-    impossible = [
-        f"{metric_name} {metric_value:g}"
-        for metric_name, metric_value in single.items()
-        if math.isfinite(metric_value) and not is_possible(metric_name, metric_value)
-    ]
-    notes += (
-        [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"]
-        if impossible
-        else []
-    )
-    if single.get("goodput") == 0:
-        notes.append(
-            "tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour "
-            "in which anything makes progress"
-        )
-    perspective, chip = inputs.text("terms.perspective"), chain.system.chip
+    notes = [*chosen, *_notes_of_chain(inputs, input_values, chain, standing_notes)]
+    perspective = inputs.text("terms.perspective")
     structure = structure_of(inputs, input_values, walked)
     report = chain.serving.report(seconds, has_arrays)
     scenario_result = Result(
@@ -259,33 +197,109 @@ def assemble_result(
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=dict(
-            _told_of(
-                inputs, "shares", chain.cost, partial(_shares_of_cost, chain.cost, input_values)
-            )
-        )
-        if chain.cost and not has_arrays
-        else {},
+        **_evidence_of(inputs, input_values, chain),
         bounds={phase: phase_report.shares for phase, phase_report in report.phases.items()},
         inputs=input_values.inputs,
         texts=inputs.texts_used,
-        standing=catalogue.once(
-            ("standing", kind.measured, chip, chain.serving.path),
-            lambda: standing(
-                catalogue,
-                kind.measured,
-                chip,
-                chips_of_family(catalogue, family_of(catalogue, chip)),
-                chain.serving.path,
-            ),
-        ),
-        order=catalogue.once(("order", kind.measured), lambda: order_of(catalogue, kind.measured)),
         report=report,
         ages=ages,
         plan=chain.serving.plan,
         structure=structure,
     )
+    _add_origin(scenario_result, inputs, chain, trace)
+    return scenario_result
+
+
+def _notes_of_chain(
+    inputs: ResolvedScenario, input_values: Values, chain: Chain, standing_notes: Sequence[str]
+) -> list[str]:
+    """Return the notes on a chain, on what it rests on and on its numbers."""
+    notes = [*inputs.cautions]
+    if chain.cost:
+        notes += notes_of_cards(inputs, chain.cost)
+        notes += notes_of_network(inputs, chain.cost, chain.serving.plan)
+        notes += notes_of_checkpoints(inputs, input_values)
+    if chain.bill and chain.cost and inputs.perspective.rents:
+        notes += notes_of_rent(inputs, input_values, chain.bill)
+    notes += [*excess_notes(inputs, input_values, chain.rebates), *standing_notes]
+    if not inputs.shape:
+        notes += not_there(input_values.inputs, inputs.date)
+    notes += [
+        f"{path} is set, but nothing in this scenario rests on it"
+        for path in inputs.unused(input_values)
+    ]
+    if len(inputs.catalogue.folders) > 1:
+        from tco.catalog.overlay import own_note
+
+        notes += own_note(inputs.catalogue, input_values.inputs)
+    notes += _range_notes(inputs.catalogue, input_values)
+    if chain.serving.reason:
+        notes.append(f"{workload_kind(inputs).rate}: {chain.serving.reason}")
+    return notes if inputs.shape else [*notes, *_notes_on_numbers(chain.metrics)]
+
+
+def _notes_on_numbers(metrics: JsonMapping) -> list[str]:
+    """Return notes on metrics that are no finite number, or that cannot be."""
+    single = {
+        metric_name: metric_value
+        for metric_name in METRICS
+        if (metric_value := metrics.get(metric_name)) is not None
+    }
+    notes = []
+    endless = [
+        metric_name
+        for metric_name, metric_value in single.items()
+        if not math.isfinite(metric_value)
+    ]
+    if endless:
+        notes.append(
+            f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"
+        )
+    impossible = [
+        f"{metric_name} {metric_value:g}"
+        for metric_name, metric_value in single.items()
+        if math.isfinite(metric_value) and not is_possible(metric_name, metric_value)
+    ]
+    if impossible:
+        notes.append(
+            f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"
+        )
+    if single.get("goodput") == 0:
+        notes.append(
+            "tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour "
+            "in which anything makes progress"
+        )
+    return notes
+
+
+def _evidence_of(inputs: ResolvedScenario, input_values: Values, chain: Chain) -> JsonObject:
+    """Return what the cost of a chain rests on, how well its rates are known, and how well their
+    order.
+    """
+    shares = {}
+    if chain.cost and not inputs.shape:
+        read_shares = partial(_shares_of_cost, chain.cost, input_values)
+        shares = dict(_told_of(inputs, "shares", chain.cost, read_shares))
+    catalogue, chip = inputs.catalogue, chain.system.chip
+    measured, path = workload_kind(inputs).measured, chain.serving.path
+
+    def read_standing() -> Any:
+        family_chips = chips_of_family(catalogue, family_of(catalogue, chip))
+        return standing(catalogue, measured, chip, family_chips, path)
+
+    return {
+        "shares": shares,
+        "standing": catalogue.once(("standing", measured, chip, path), read_standing),
+        "order": catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
+    }
+
+
+def _add_origin(
+    scenario_result: Result, inputs: ResolvedScenario, chain: Chain, trace: bool
+) -> None:
+    """Add to a result where it comes from, and its traced metrics."""
     nodes = cache(partial(nodes_of, inputs, chain))
+    catalogue = inputs.catalogue
     scenario_result.origin = Origin(
         inputs.scenario.documents,
         inputs.settings,
@@ -298,7 +312,6 @@ def assemble_result(
     )
     if trace:
         scenario_result.nodes = nodes()
-    return scenario_result
 
 
 def _keep_for_studies(inputs: ResolvedScenario, input_values: Values) -> None:

@@ -394,29 +394,47 @@ def sweep(
         parsed_study._replace(settings={**parsed_study.settings, **(set or {})}), data
     )
     layout, output_folder = job.layout, Folder(str(folder))
-    if layout.cases > max_cases:
-        raise UsageError(
-            f"{parsed_study.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
-            "--max-cases allows"
-        )
+    _refuse_too_many_cases(parsed_study.where, layout.cases, max_cases)
     manifest, intact_partitions, damaged = _claim_output_folder(output_folder, job)
     finished_cases = sum(map(layout.cases_in, intact_partitions))
     progress = Progress(layout.cases, finished_cases, 0, layout.partitions, len(intact_partitions))
     if tell is not None:
         tell(progress)
     missing = [number for number in range(layout.partitions) if number not in intact_partitions]
+    make = partial(_write_partition, job, output_folder.place)
+    measure = partial(fingerprint_metrics, job)
+    pieces = done_by(workers, cluster, lambda: job.ground, measure, make, missing)
+    progress = _record_pieces(pieces, manifest, job, progress, tell)
+    output_folder.clear()
+    notes = [
+        *mixed_arithmetic_notes(manifest.arithmetics),
+        *_damage_notes(damaged),
+        *_worker_notes(workers, len(missing)),
+    ]
+    return Sweep(job, output_folder.place, progress, notes)
+
+
+def _refuse_too_many_cases(where: str, cases: int, max_cases: int) -> None:
+    if cases > max_cases:
+        raise UsageError(
+            f"{where}: has {cases:,} cases, more than the {max_cases:,} that --max-cases allows"
+        )
+
+
+def _record_pieces(
+    pieces: Iterator[Piece],
+    manifest: Manifest,
+    job: SweepJob,
+    progress: Progress,
+    tell: Callable[[Progress], None] | None,
+) -> Progress:
+    """Add partitions to the manifest as they are made, and return the progress at the end."""
     try:
-        for piece in done_by(
-            workers,
-            cluster,
-            lambda: job.ground,
-            partial(fingerprint_metrics, job),
-            partial(_write_partition, job, output_folder.place),
-            missing,
-        ):
+        for piece in pieces:
             _record_partition(manifest, piece)
             progress = progress._replace(
-                made=progress.made + layout.cases_in(piece.number), finished=progress.finished + 1
+                made=progress.made + job.layout.cases_in(piece.number),
+                finished=progress.finished + 1,
             )
             if tell is not None:
                 tell(progress)
@@ -428,13 +446,7 @@ def sweep(
             "run again to go on"
         )
         raise type(error)(f"{error}; {resume_hint}") from None
-    output_folder.clear()
-    notes = [
-        *mixed_arithmetic_notes(manifest.arithmetics),
-        *_damage_notes(damaged),
-        *_worker_notes(workers, len(missing)),
-    ]
-    return Sweep(job, output_folder.place, progress, notes)
+    return progress
 
 
 def _record_partition(manifest: Manifest, piece: Piece) -> None:

@@ -22,7 +22,7 @@ from tco.core.provenance import LEADER
 from tco.core.types import AnyArray, JsonObject
 from tco.validation import fit as fitting
 from tco.validation.back_test import pair_order_accuracy
-from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, fitted_paths
+from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Fit, Free, Task, fitted_paths
 from tco.validation.fitted_rows import FittedRow, fitted_row, round_fitted_number
 from tco.validation.measured import tiers
 from tco.validation.measured_rows import MeasuredRows
@@ -98,16 +98,8 @@ def fit_shared_parameters(
         "times without one accelerator, model or source"
     )
     everything = np.ones(len(table), dtype=bool)
-    # one source often is all there is of a chip
-    left_out_masks = {
-        row_mask.tobytes(): row_mask
-        for row_mask in (~everything, *(row_mask for _, _, row_mask in groups))
-    }
-    fits = dict(zip(left_out_masks, task.without(list(left_out_masks.values())), strict=True))
-    full_fit, *left_out_fits = (
-        fits[row_mask.tobytes()]
-        for row_mask in (~everything, *(row_mask for _, _, row_mask in groups))
-    )
+    row_masks = [~everything, *(row_mask for _, _, row_mask in groups)]
+    full_fit, *left_out_fits = _fits_without(task, row_masks)
     task.measurements.say(full_fit.values)
     prediction = task.predict(task.measurements)
     refits = [
@@ -128,14 +120,16 @@ def fit_shared_parameters(
     chips = _held_back(task, full_table, catalogue) | _errors_by_chip(
         task.measurements, prediction, blind
     )
-    return Calibration(
-        fit_name or kind,
-        refits,
-        catalogue_rows,
-        accuracy,
-        chips,
-        pair_order_accuracy(task.measurements, blind) if kind == "inference" else {},
-    )
+    order = pair_order_accuracy(task.measurements, blind) if kind == "inference" else {}
+    return Calibration(fit_name or kind, refits, catalogue_rows, accuracy, chips, order)
+
+
+def _fits_without(task: Task, row_masks: Sequence[AnyArray]) -> list[Fit]:
+    """Return a fit without each set of rows; equal sets are fitted once."""
+    # one source often is all there is of a chip
+    left_out_masks = {row_mask.tobytes(): row_mask for row_mask in row_masks}
+    fits = dict(zip(left_out_masks, task.without(list(left_out_masks.values())), strict=True))
+    return [fits[row_mask.tobytes()] for row_mask in row_masks]
 
 
 def _held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, JsonObject]:

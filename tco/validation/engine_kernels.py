@@ -99,15 +99,11 @@ def fit_engine_kernel_rows(
             for chip in sorted(set(measurements.parts[row_indices]))
         }
         for chip, is_of_chip in of_chip.items():
-            coefficients = (
-                common
-                if chip == ANY
-                else common
-                + _ridge(has[is_of_chip], left[is_of_chip] - has[is_of_chip] @ common, CHIP)
-            )
-            spread = MIDDLE * float(
-                np.median(np.abs(left[is_of_chip] - has[is_of_chip] @ coefficients))
-            )
+            chip_design, chip_left = has[is_of_chip], left[is_of_chip]
+            coefficients = common
+            if chip != ANY:
+                coefficients = common + _ridge(chip_design, chip_left - chip_design @ common, CHIP)
+            spread = MIDDLE * float(np.median(np.abs(chip_left - chip_design @ coefficients)))
             cells = (
                 *named,
                 chip,

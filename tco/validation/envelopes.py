@@ -430,17 +430,7 @@ def envelope_order_accuracy(
     for (first_envelope, first_predicted), (second_envelope, second_predicted) in combinations(
         zip(envelopes, predicted, strict=True), 2
     ):
-        if (
-            first_envelope.model,
-            first_envelope.formats,
-            first_envelope.prompt,
-            first_envelope.answer,
-        ) != (
-            second_envelope.model,
-            second_envelope.formats,
-            second_envelope.prompt,
-            second_envelope.answer,
-        ):
+        if _served_work(first_envelope) != _served_work(second_envelope):
             continue
         low, high = (
             pick(
@@ -478,6 +468,10 @@ def envelope_order_accuracy(
         "right": float(np.mean(order)),
         "ratio_error": float(np.median(error)),
     }
+
+
+def _served_work(envelope: Envelope) -> tuple[Any, ...]:
+    return envelope.model, envelope.formats, envelope.prompt, envelope.answer
 
 
 def off_at_random(envelopes: Sequence[Envelope], error: float) -> JsonObject:

@@ -187,16 +187,22 @@ class ServingRows:
             ),
             float,
         )
+        self.groups = self.alike_rows((drawn == 1) & ~is_audited(measurements))
+        self.inputs = {
+            chip: system_inputs(catalogue, chip, {}, {})
+            for chip in {kind["chip"] for kind, _ in self.groups}
+        }
+
+    def alike_rows(self, equal_lengths: AnyArray) -> list[tuple[JsonObject, AnyArray]]:
+        """Return the usable rows by what one evaluation has in common."""
         kinds = {
-            "chip": measurements.parts,
+            "chip": self.measurements.parts,
             "model": self.models,
             "engine": self.engine,
             "apart": self.apart,
             "ahead": self.speculative,
-        }
-        kinds |= {
             "offline": self.offline,
-            "equal": (drawn == 1) & ~is_audited(measurements),
+            "equal": equal_lengths,
             "searched": self.searched,
         }
         kinds |= {
@@ -205,14 +211,10 @@ class ServingRows:
         }
         usable_rows = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[usable_rows]
-        self.groups = [
+        return [
             (dict(zip(kinds, group_key, strict=True)), usable_rows[row_positions])
             for group_key, row_positions in frame.groupby(list(kinds)).indices.items()
         ]
-        self.inputs = {
-            chip: system_inputs(catalogue, chip, {}, {})
-            for chip in {kind["chip"] for kind, _ in self.groups}
-        }
 
     def model(self, model_name: str) -> Architecture:
         """Return the model of a row."""

@@ -35,7 +35,7 @@ from tco.performance.training.job import (
 )
 from tco.performance.training.plans import PlanBlock, TrainingPlan, fixed_axes, space
 from tco.performance.training.result import training_plan_document
-from tco.performance.training.search import job_token_rates, time_blocks
+from tco.performance.training.search import TimedPlans, job_token_rates, time_blocks
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
@@ -265,76 +265,76 @@ def ask(
     quickest_plans: Answers,
 ) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""
+    catalogue = measurements.catalogue
     training_row, blocks = members[0][0].asked, [block for _, block in members]
     lengths = [block.grid_size for block in blocks]
 
     def column_of(member_values: list[Any]) -> AnyArray:
         return np.repeat(np.array(member_values, dtype=float), lengths)
 
-    row_indices = np.repeat([question.asked.row for question, _ in members], lengths)
+    training_runs = [question.asked for question, _ in members]
+    row_indices = np.repeat([run.row for run in training_runs], lengths)
     batch = column_of([question.batch for question, _ in members])
     switch = switch_of(inputs)
     tiers = [
-        tiers_of(
-            inputs, measurements.values, switch, "leaf", question.asked.domain, question.asked.chips
-        )
-        for question, _ in members
+        tiers_of(inputs, measurements.values, switch, "leaf", run.domain, run.chips)
+        for run in training_runs
     ]
     row_settings = {
         **SIZES,
-        "workload.gradient_size": column_of(
-            [question.asked.gradient_size for question, _ in members]
-        ),
+        "workload.gradient_size": column_of([run.gradient_size for run in training_runs]),
         "workload.global_batch": batch,
-        "workload.sequence_length": column_of([question.asked.sequence for question, _ in members]),
+        "workload.sequence_length": column_of([run.sequence for run in training_runs]),
         "workload.evaluation_share": 0.0,
         "cluster.oversubscription": measurements.values["cluster.oversubscription"],
-        f"parts.{CHIP}.scale_up_domain": np.repeat(
-            [question.asked.domain for question, _ in members], lengths
-        ),
+        f"parts.{CHIP}.scale_up_domain": np.repeat([run.domain for run in training_runs], lengths),
     }
-    chosen_rows = measurements.chosen(row_indices)
-    row_values = RowValues(
-        chosen_rows,
-        row_settings,
-        {CHIPS: chosen_rows.parts}
-        | {
-            f"{level}-{CHIP}": np.char.add(f"{level}-", chosen_rows.parts.astype(str))
-            for level in (CONFIGURATION, RUN)
-        },
-    )
+    row_values = _values_of_rows(measurements.chosen(row_indices), row_settings)
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
-    links = links_of_chips(
-        row_values,
-        CHIP,
-        FAMILY,
-        route,
-        family_library(measurements.catalogue, training_row.family),
-        signalled=training_row.traits.fed,
+    library, traits = family_library(catalogue, training_row.family), training_row.traits
+    links = links_of_chips(row_values, CHIP, FAMILY, route, library, signalled=traits.fed)
+    time_paths = unexplained_time_paths(
+        catalogue, TRAINING, FAMILY, CHIPS, "", training_row.model, CHIP
     )
-    beyond = unexplained(
-        row_values,
-        unexplained_time_paths(
-            measurements.catalogue, TRAINING, FAMILY, CHIPS, "", training_row.model, CHIP
-        ),
-    )
+    beyond = unexplained(row_values, time_paths)
     machine = trainer(
         CHIP,
         FAMILY,
         row_values,
         training_row.passes,
         links,
-        training_row.traits,
+        traits,
         training_row.software.programs,
         beyond,
     )
     job = TrainingJob(
-        load_model(measurements.catalogue, training_row.model),
+        load_model(catalogue, training_row.model),
         training_row.software,
         row_values,
-        column_of([question.asked.chips for question, _ in members]),
+        column_of([run.chips for run in training_runs]),
     )
-    timing_result = time_blocks(job, machine, blocks)
+    _keep_best_plans(
+        time_blocks(job, machine, blocks), batch, row_indices, quickest_plans, measurements.sets
+    )
+
+
+def _values_of_rows(chosen_rows: MeasuredRows, row_settings: JsonObject) -> RowValues:
+    """Return the inputs of measured rows, with the names under which their chips stand."""
+    part_names = {CHIPS: chosen_rows.parts} | {
+        f"{level}-{CHIP}": np.char.add(f"{level}-", chosen_rows.parts.astype(str))
+        for level in (CONFIGURATION, RUN)
+    }
+    return RowValues(chosen_rows, row_settings, part_names)
+
+
+def _keep_best_plans(
+    timing_result: TimedPlans,
+    batch: AnyArray,
+    row_indices: AnyArray,
+    quickest_plans: Answers,
+    parameter_sets: tuple[int, ...],
+) -> None:
+    """Keep the quickest plan that fits of each row where it beats those known."""
     sequence_times = np.where(timing_result.fits, timing_result.times, np.inf) / batch
     best, choice = sequence_times.min(axis=0), sequence_times.argmin(axis=0)
     worst = np.where(np.isfinite(sequence_times), sequence_times, 0.0).max(axis=0)
@@ -356,7 +356,7 @@ def ask(
         quickest_plans.seconds[..., row_index] = np.where(
             better, seconds, quickest_plans.seconds[..., row_index]
         )
-        if not measurements.sets:
+        if not parameter_sets:
             where = int(row_plans[best_position])
             quickest_plans.plan[row_index] = timing_result.plan_with_choice(
                 where, int(choice[where])

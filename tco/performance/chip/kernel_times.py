@@ -377,15 +377,9 @@ def _prefill_attention_kernel(
     latency = [repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))]
     latency.append(repeated(chip.practice("kernel_stage"), library.practice("prefill_stages")))
     if chip.tiled:
+        exposed = chip.practice("tail_exposed")
         latency.append(
-            cost.tail_time(
-                chip.practice("tail_exposed"),
-                core,
-                scores,
-                chip.part("cores"),
-                QUERY_TILE,
-                key_count,
-            )
+            cost.tail_time(exposed, core, scores, chip.part("cores"), QUERY_TILE, key_count)
         )
         tile_preparation = repeated(
             chip.practice("attention_preparation"), library.practice("prepares_attention")

@@ -12,7 +12,8 @@ under `layer`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from tco.core.elementwise import elementwise_maximum, exp
@@ -270,12 +271,42 @@ def machine(
         DataError: A number format is unknown, or the chip has no peak for the format.
 
     """
-    prior, part, engine_path, shared = (
-        f"performance.{family}",
-        f"parts.{chip}",
-        f"performance.{engine}",
-        f"performance.{LAYER}",
+    part, engine_path = f"parts.{chip}", f"performance.{engine}"
+    formats, core, wide = _computed_formats(input_values, chip, stored)
+    kernels = kernels_on(input_values, chip, family, traits, reach)
+    passes = reach.of(input_values, f"performance.{fused_by}.expert_passes")
+    permutes = _permutes_of(input_values, chip, traits, passes)
+    elementwise = reach.of(input_values, f"performance.{fused_by}.elementwise_traffic")
+    factor_names = _expert_factor_names(input_values, part, stored.experts)
+    software = _software_times(input_values, chip, family, engine, links, traits, reach)
+    on_kernels = _machine_on(kernels, chip, family, (*formats, core, wide))
+    memory = usable_memory(
+        input_values[f"{part}.hbm_capacity"], input_values[f"{engine_path}.memory_reserve"]
     )
+    bare_machine = on_kernels(
+        memory=memory,
+        activation_size=element_size(WIDE),
+        cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
+        launch=software.launch,
+        elementwise=elementwise,
+        expert_gates=elementwise,
+        permutes=permutes,
+        imbalance=input_values[f"performance.{LAYER}.expert_imbalance"],
+        unexplained=unexplained,
+        links=software.links,
+        values=input_values,
+        known=known_of(software.links, *software.waits),
+        engine=engine,
+    )
+    return _with_engine_habits(bare_machine, stored, factor_names, software, reach)
+
+
+def _computed_formats(
+    input_values: Readable, chip: str, stored: Stored
+) -> tuple[tuple[Computed, Computed, Computed], Computed, Computed]:
+    """Return what attention, dense parts and experts compute in, then attention's core, and 16
+    bits.
+    """
     # first: the others follow it where nobody gives them
     dense = computed_on(input_values, chip, stored.dense, "workload.precision")
     formats = (
@@ -286,27 +317,100 @@ def machine(
     if stored.cache not in FORMATS:
         raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
     core = computed_on(input_values, chip, stored.core, "workload.attention_core_format")
-    wide = computed_on(input_values, chip, "bf16", "workload.precision")
-    kernels = kernels_on(input_values, chip, family, traits, reach)
-    permutes = _permutes_of(
-        input_values, chip, traits, reach.of(input_values, f"performance.{fused_by}.expert_passes")
-    )
-    elementwise = reach.of(input_values, f"performance.{fused_by}.elementwise_traffic")
-    weights = plain_weight_format(stored.experts)
+    return formats, core, computed_on(input_values, chip, "bf16", "workload.precision")
+
+
+def _expert_factor_names(input_values: Readable, part: str, expert_format: str) -> tuple[str, str]:
+    """Return the names of an engine's factors of experts, and of experts that stand whole."""
+    weights = plain_weight_format(expert_format)
     # than the blocks of matrix units
-    has_other_blocks = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
-    whole_expert_format = (
-        "whole"
-        if has_other_blocks and input_values.exists(f"{part}.takes_block_scales")
-        else weights
+    has_other_blocks = weights == "fp8" and FORMATS[expert_format].block != FORMATS["mxfp8"].block
+    takes_scales = has_other_blocks and input_values.exists(f"{part}.takes_block_scales")
+    return weights, "whole" if takes_scales else weights
+
+
+def _machine_on(
+    kernels: Chip,
+    chip: str,
+    family: str,
+    formats: tuple[Computed, Computed, Computed, Computed, Computed],
+) -> Callable[..., Machine]:
+    """Return the constructor of a machine on some kernels: it takes the other fields.
+
+    `formats` are of attention, dense parts and experts, of attention's core, and of 16 bits.
+    """
+    attention, dense, experts, core, wide = formats
+    return partial(
+        Machine,
+        chip=chip,
+        family=family,
+        formats=(attention, dense, experts),
+        operands=_operands_of(kernels, (attention, dense, experts, wide)),
+        core=core,
+        kernels=kernels,
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        exponentials=_exponentials_of(kernels),
     )
-    wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+
+
+def _with_engine_habits(
+    machine: Machine,
+    stored: Stored,
+    factor_names: tuple[str, str],
+    software: _SoftwareTimes,
+    reach: SoftwareMaturity,
+) -> Machine:
+    """Return a serving machine with the sizes of its numbers and the habits of its engine."""
+    input_values, engine_path = machine.values, f"performance.{machine.engine}"
+    expert_factor, whole_factor = (
+        f"{engine_path}.expert_factor_{factor_name}" for factor_name in factor_names
+    )
+    bucket = f"{engine_path}.prompt_bucket"
+    return machine._replace(
+        attention_size=element_size(FORMATS[stored.attention].bits),
+        expert_size=element_size(FORMATS[stored.experts].bits),
+        dispatch_size=element_size(max(FORMATS[stored.dense].bits, NARROWEST_CACHE)),
+        expert_factor=reach.of(input_values, expert_factor),
+        whole_factor=reach.of(input_values, whole_factor),
+        bucket=input_values[bucket]
+        if input_values.decided(operator.gt, bucket, rest=(1,))
+        else None,
+        exchange_overlap=input_values.unless_zero(f"performance.{machine.family}.exchange_overlap"),
+        overhead=software.overhead,
+        waits=dict(zip(WAITS, software.waits, strict=True)),
+        expert_start=software.expert_start,
+        release=software.release,
+    )
+
+
+class _SoftwareTimes(NamedTuple):
+    """Times of an engine's software at a date, and the links it lengthens."""
+
+    launch: Quantity
+    overhead: Quantity  # host time of a step
+    waits: list[Quantity]  # of ranks for each other, as `WAITS`
+    expert_start: Quantity | None
+    links: Links
+    release: Quantity | None
+
+
+def _software_times(
+    input_values: Readable,
+    chip: str,
+    family: str,
+    engine: str,
+    links: Links,
+    traits: Traits,
+    reach: SoftwareMaturity,
+) -> _SoftwareTimes:
+    """Return the times that mature as software does, with those of the best at a date."""
+    prior, part, engine_path = f"performance.{family}", f"parts.{chip}", f"performance.{engine}"
     expert = (
         repeated(input_values[f"{part}.dma_start"], input_values[f"{prior}.expert_reads"])
         if traits.fed
         else None
     )
-    release: Quantity | None = None
     waits = [
         reach.of(input_values, path)
         for path in (
@@ -315,17 +419,12 @@ def machine(
             *(f"{prior}.{wait_name}" for wait_name in WAITS),
         )
     ]
+    release: Quantity | None = None
     if expert is not None and reach.gap is not None:
         # the best exposes one transfer
         expert = reached_time(expert, input_values[f"{part}.dma_start"], reach.gap)
     if reach.months is not None:
-        months = reach.months
-        if (began := input_values.unless_zero(f"{prior}.port_began")) is not None:
-            months = port_age(months, input_values[f"{part}.released"], began)
-        age = maturity(
-            input_values[f"{prior}.port_overhead"], input_values[f"{prior}.port_decline"], months
-        )
-        age = age if reach.gap is None else age_left(age, reach.gap)
+        age = _port_maturity(input_values, prior, part, reach, reach.months)
         waits = [times_as_long(wait, age) for wait in waits]
         expert = None if expert is None else times_as_long(expert, age)
         links = links._replace(
@@ -334,66 +433,47 @@ def machine(
                 for latency in links.latencies
             )
         )
-        if (gain := input_values.unless_zero(f"{engine_path}.release_gain")) is not None:
-            release = older_release(
-                gain,
-                months_before(
-                    input_values[f"performance.{ENGINES}.grown_up"],
-                    input_values[f"{part}.released"],
-                    reach.months,
-                ),
-            )
-        for untuned_period in reach.untuned:
-            so_far = 1.0 if release is None else release
-            release = untuned_release(
-                so_far,
-                reach.months,
-                input_values[f"{part}.released"],
-                untuned_period.since,
-                untuned_period.until,
-                input_values[untuned_period.factor],
-            )
-        if release is not None and reach.gap is not None:
-            release = age_left(release, reach.gap)
-    return Machine(
-        chip=chip,
-        family=family,
-        formats=formats,
-        operands=_operands_of(kernels, (*formats, wide)),
-        core=core,
-        kernels=kernels,
-        bandwidth=kernels.bandwidth("stream_efficiency"),
-        row_bandwidth=kernels.bandwidth("row_efficiency"),
-        exponentials=_exponentials_of(kernels),
-        memory=usable_memory(
-            input_values[f"{part}.hbm_capacity"], input_values[f"{engine_path}.memory_reserve"]
-        ),
-        activation_size=element_size(WIDE),
-        cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
-        launch=waits[0],
-        elementwise=elementwise,
-        expert_gates=elementwise,
-        permutes=permutes,
-        imbalance=input_values[f"{shared}.expert_imbalance"],
-        unexplained=unexplained,
-        links=links,
-        values=input_values,
-        engine=engine,
-        attention_size=element_size(FORMATS[stored.attention].bits),
-        expert_size=element_size(FORMATS[stored.experts].bits),
-        dispatch_size=element_size(wire),
-        overhead=waits[1],
-        waits=dict(zip(WAITS, waits[2:], strict=True)),
-        expert_factor=reach.of(input_values, f"{engine_path}.expert_factor_{weights}"),
-        whole_factor=reach.of(input_values, f"{engine_path}.expert_factor_{whole_expert_format}"),
-        bucket=input_values[f"{engine_path}.prompt_bucket"]
-        if input_values.decided(operator.gt, f"{engine_path}.prompt_bucket", rest=(1,))
-        else None,
-        expert_start=expert,
-        release=release,
-        exchange_overlap=input_values.unless_zero(f"{prior}.exchange_overlap"),
-        known=known_of(links, *waits[2:]),
+        release = _release_factor(input_values, part, engine_path, reach, reach.months)
+    return _SoftwareTimes(waits[0], waits[1], waits[2:], expert, links, release)
+
+
+def _port_maturity(
+    input_values: Readable, prior: str, part: str, reach: SoftwareMaturity, months: Quantity
+) -> Quantity:
+    """Return the factor by which the port of a chip is slower than a grown-up one."""
+    if (began := input_values.unless_zero(f"{prior}.port_began")) is not None:
+        months = port_age(months, input_values[f"{part}.released"], began)
+    age = maturity(
+        input_values[f"{prior}.port_overhead"], input_values[f"{prior}.port_decline"], months
     )
+    return age if reach.gap is None else age_left(age, reach.gap)
+
+
+def _release_factor(
+    input_values: Readable, part: str, engine_path: str, reach: SoftwareMaturity, months: Quantity
+) -> Quantity | None:
+    """Return the time of a pass over that of the engine grown up; None where it has."""
+    release: Quantity | None = None
+    if (gain := input_values.unless_zero(f"{engine_path}.release_gain")) is not None:
+        release = older_release(
+            gain,
+            months_before(
+                input_values[f"performance.{ENGINES}.grown_up"],
+                input_values[f"{part}.released"],
+                months,
+            ),
+        )
+    for untuned_period in reach.untuned:
+        so_far = 1.0 if release is None else release
+        release = untuned_release(
+            so_far,
+            months,
+            input_values[f"{part}.released"],
+            untuned_period.since,
+            untuned_period.until,
+            input_values[untuned_period.factor],
+        )
+    return release if release is None or reach.gap is None else age_left(release, reach.gap)
 
 
 def _exponentials_of(kernels: Chip) -> Quantity:
@@ -536,22 +616,14 @@ def trainer(
 
     """
     kernels = kernels_on(input_values, chip, family, traits, reach)
-    forms = (pass_formats.forward.form, pass_formats.forward.form, pass_formats.forward.form)
+    forward, backward = pass_formats.forward, pass_formats.backward
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
     back = {
         form: operands(kernels, form, kernels.practice("gradient_efficiency"))
-        for form in (pass_formats.backward.form, WIDE_FORM)
+        for form in (backward.form, WIDE_FORM)
     }
-    return Machine(
-        chip=chip,
-        family=family,
-        formats=forms,
-        operands=_operands_of(kernels, (*forms, WIDE_FORM)),
-        core=WIDE_FORM,
-        kernels=kernels,
-        bandwidth=kernels.bandwidth("stream_efficiency"),
-        row_bandwidth=kernels.bandwidth("row_efficiency"),
-        exponentials=_exponentials_of(kernels),
+    forms = (forward.form, forward.form, forward.form, WIDE_FORM, WIDE_FORM)
+    return _machine_on(kernels, chip, family, forms)(
         memory=usable_memory(
             kernels.part("hbm_capacity"), input_values[f"performance.training.{reserve}"]
         ),
@@ -570,10 +642,10 @@ def trainer(
         links=links,
         values=input_values,
         known=known_of(links),
-        gradient_form=pass_formats.backward.form,
-        gradients=(*[back[pass_formats.backward.form]] * len(forms), back[WIDE_FORM]),
+        gradient_form=backward.form,
+        gradients=(*[back[backward.form]] * 3, back[WIDE_FORM]),
         separate_experts=programs.separate_experts,
         asked_size=None
-        if pass_formats.forward.asked == forms[0].stored
-        else element_size(FORMATS[pass_formats.forward.asked].bits),
+        if forward.asked == forward.form.stored
+        else element_size(FORMATS[forward.asked].bits),
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.types import FloatArray, Quantity
+from tco.core.types import AnyArray, FloatArray, Quantity
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import PassResult, decode_pass
@@ -78,6 +78,72 @@ def solved(
     `plan` has batches in columns, the smallest first; `passed` is its pass, `meets` what of it fits
     memory and meets the time allowed.
     """
+    likely = _likely_plans(machine, plan, passed, allowed, meets)
+    if likely is None:
+        return None
+    plan_rows, batch, power, bracket = likely
+    low, high, quick, slow, ceiling, chips = bracket
+    going = np.arange(len(plan_rows))
+    near = np.column_stack(
+        (batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE)
+    )
+    tried = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1)
+    best, most = low.copy(), low / quick / chips
+    for _ in range(TRIES):
+        plan_subset = _plans_at(plan, plan_rows[going])._replace(sequences=tried)
+        token_times = np.broadcast_to(
+            decode_pass(machine, model, plan_subset, request).per_token, tried.shape
+        )
+        _narrow_brackets(bracket, going, tried, token_times, allowed, (best, most))
+        ends = np.minimum(high, ceiling)
+        found_out = ends <= low * (1 + CLOSE)
+        batch = np.where(
+            found_out,
+            low,
+            np.minimum(low + _even_share(quick, slow, allowed) * (high - low), ceiling),
+        )
+        # the last before a step is quicker
+        rate = np.maximum(
+            np.maximum(batch / np.where(found_out, quick, allowed), low / quick) / chips, most
+        )
+        bound = ends / quick / chips
+        step = (slow > quick * (high / low) ** STEEP) | (high > low * (1 + NARROW))
+        going = np.flatnonzero(step & ~found_out & (bound >= rate.max()))
+        if not len(going):
+            break
+        tried = low[going, None] + BETWEEN * (ends - low)[going, None]
+    near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
+    plan_subset, best_near = _plans_at(plan, plan_rows[near]), (best[near], most[near])
+    best[near], most[near] = _best_batch_before_step(
+        machine, model, request, plan_subset, allowed, low[near], best_near
+    )
+    bound, power = np.maximum(bound, most), np.clip(power, LEAST, 1.0)
+    return Solved(plan_rows, rate, bound, batch, (low, ends), power, (best, most))
+
+
+class _Bracket(NamedTuple):
+    """Batches of each plan between which its solution lies, with the times of a token there."""
+
+    low: FloatArray
+    high: FloatArray
+    quick: FloatArray  # time at the low batch, s
+    slow: FloatArray  # time at the high batch, s
+    ceiling: FloatArray  # largest batch that may be
+    chips: FloatArray  # of an attention group
+
+
+def _plans_at(plan: DecodePlan, plan_rows: AnyArray) -> DecodePlan:
+    return DecodePlan(
+        *(axis[plan_rows] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
+    )
+
+
+def _likely_plans(
+    machine: Machine, plan: DecodePlan, passed: PassResult, allowed: float, meets: FloatArray
+) -> tuple[AnyArray, FloatArray, FloatArray, _Bracket] | None:
+    """Return the plans that could be the best: their rows, the batch expected of each, the power of
+    its time, and the bracket of its solution.
+    """
     sizes = np.broadcast_to(plan.sequences, meets.shape)
     time, memory = (
         np.broadcast_to(passed.per_token, meets.shape),
@@ -91,16 +157,9 @@ def solved(
         meets.any(axis=1), sizes[plan_indices, last] / chips / time[plan_indices, last], 0.0
     )
     plan_rows = np.flatnonzero((rate > 0) & (last < largest))
-    before, last, after = (
-        np.where(last > 0, last - 1, np.minimum(last + 2, largest))[plan_rows],
-        last[plan_rows],
-        last[plan_rows] + 1,
-    )
-    low, high, third_size = (
-        sizes[plan_rows, last],
-        sizes[plan_rows, after],
-        sizes[plan_rows, before],
-    )
+    before = np.where(last > 0, last - 1, np.minimum(last + 2, largest))[plan_rows]
+    last, after = last[plan_rows], last[plan_rows] + 1
+    low, high, third_size = (sizes[plan_rows, column] for column in (last, after, before))
     quick, slow = time[plan_rows, last], time[plan_rows, after]
     less, more = memory[plan_rows, last], memory[plan_rows, after]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -123,77 +182,45 @@ def solved(
     likely = likely[expected[likely] * (1 + DOUBT) >= expected.max(initial=rate.max())][:MOST]
     if not len(likely):
         return None
-    plan_rows, batch, low, high, quick, slow, ceiling, power = (
-        plan_values[likely]
-        for plan_values in (plan_rows, batch, low, high, quick, slow, ceiling, power)
+    bracket = (low, high, quick, slow, ceiling, chips[plan_rows])
+    return (
+        plan_rows[likely],
+        batch[likely],
+        power[likely],
+        _Bracket._make(bound[likely] for bound in bracket),
     )
-    chips, going, near = (
-        chips[plan_rows],
-        np.arange(len(plan_rows)),
-        np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE)),
+
+
+def _narrow_brackets(
+    bracket: _Bracket,
+    going: AnyArray,
+    tried: FloatArray,
+    token_times: FloatArray,
+    allowed: float,
+    best_batches: tuple[FloatArray, FloatArray],
+) -> None:
+    """Narrow the brackets of some plans by the times of tried batches, and keep the best of these.
+
+    Brackets and best batches are changed as they stand.
+    """
+    low, high, quick, slow, _, chips = bracket
+    best, most = best_batches
+    sizes, times = (
+        np.column_stack((low[going], tried, high[going])),
+        np.column_stack((quick[going], token_times, slow[going])),
     )
-    tried, best, most = (
-        np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1),
-        low.copy(),
-        low / quick / chips,
+    batch_rates = np.where(times <= allowed, sizes / times, 0.0) / chips[going, None]
+    row_indices, top = np.arange(len(going)), batch_rates.argmax(axis=1)
+    better = batch_rates[row_indices, top] > most[going]
+    best[going[better]], most[going[better]] = (
+        sizes[row_indices, top][better],
+        batch_rates[row_indices, top][better],
     )
-    for _ in range(TRIES):
-        plan_subset = DecodePlan(
-            *(axis[plan_rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
-        )
-        token_times = np.broadcast_to(
-            decode_pass(machine, model, plan_subset._replace(sequences=tried), request).per_token,
-            tried.shape,
-        )
-        sizes, times = (
-            np.column_stack((low[going], tried, high[going])),
-            np.column_stack((quick[going], token_times, slow[going])),
-        )
-        batch_rates = np.where(times <= allowed, sizes / times, 0.0) / chips[going, None]
-        row_indices, top = np.arange(len(going)), batch_rates.argmax(axis=1)
-        better = batch_rates[row_indices, top] > most[going]
-        best[going[better]], most[going[better]] = (
-            sizes[row_indices, top][better],
-            batch_rates[row_indices, top][better],
-        )
-        met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
-        low[going], high[going], quick[going], slow[going] = (
-            batch_values[row_indices, column_index]
-            for batch_values in (sizes, times)
-            for column_index in (met, met + 1)
-        )
-        ends = np.minimum(high, ceiling)
-        found_out = ends <= low * (1 + CLOSE)
-        batch = np.where(
-            found_out,
-            low,
-            np.minimum(low + _even_share(quick, slow, allowed) * (high - low), ceiling),
-        )
-        # the last before a step is quicker
-        rate = np.maximum(
-            np.maximum(batch / np.where(found_out, quick, allowed), low / quick) / chips, most
-        )
-        bound = ends / quick / chips
-        step = (slow > quick * (high / low) ** STEEP) | (high > low * (1 + NARROW))
-        going = np.flatnonzero(step & ~found_out & (bound >= rate.max()))
-        if not len(going):
-            break
-        tried = low[going, None] + BETWEEN * (ends - low)[going, None]
-    near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
-    plan_subset = DecodePlan(
-        *(axis[plan_rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
-    )
-    best[near], most[near] = _best_batch_before_step(
-        machine, model, request, plan_subset, allowed, low[near], (best[near], most[near])
-    )
-    return Solved(
-        plan_rows,
-        rate,
-        np.maximum(bound, most),
-        batch,
-        (low, ends),
-        np.clip(power, LEAST, 1.0),
-        (best, most),
+    met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
+    low[going], high[going], quick[going], slow[going] = (
+        batch_values[row_indices, column_index]
+        for batch_values in (sizes, times)
+        for column_index in (met, met + 1)
     )
 
 

@@ -7,6 +7,7 @@ followed by the next one at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,17 +221,9 @@ def loaded_engine_rates(
     empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     sequence_memory = passes.sequence_memory(machine, model, plan, request)
     room = engine_room(sequences_held(machine.memory, empty, sequence_memory), groups)
-    if engines.flight is not None:
-        total_requests = requests_of_room(engines.flight, engines.engines)
-    else:
-        total_requests = (
-            requests_of_room(room, engines.engines)
-            if request.offline
-            else input_values["workload.concurrency"]
-        )
+    total_requests = _requests_of_load(engines, request, input_values, room)
     flight = requests_of_engine(total_requests, engines.engines)
     running = running_sequences(flight, room)
-    # prompts
     arriving = (
         flight if engines.readers is None else requests_of_engine(total_requests, engines.readers)
     )
@@ -249,65 +242,132 @@ def loaded_engine_rates(
         )
 
     if engines.readers is None:
-        decode = step_of(running)
-        waiting = waiting_for_prompts(running, prompt_time)
-        in_step = request.equal_lengths and input_values.exists(
-            f"performance.{machine.engine}.prefill_first"
+        meeting = (budget, flight, reading)
+        loop = _loop_that_reads(
+            machine, request, input_values, step_of, running, first, prompt_time, meeting
         )
-        interference = (
-            interference_in_step(budget, request.prompt, flight, reading)
-            if in_step
-            else machine.habit("prefill_interference")
-        )
-        per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
-        inside = first_token_time(first, decode.per_token, waiting, interference)
-        rate = request_rate(running, inside, request.answer, per_token)
-        chips, share = plan.chips, time_reading(rate, prompt_time)
+        chips, share = plan.chips, time_reading(loop.rate, prompt_time)
     else:
-        size = running
-        for number in range(1, ROUNDS + 1):
-            with scope(f"round-{number}"):
-                decode = step_of(size)
-                per_token = decode.per_token
-                inside, pool = (
-                    first_token_time(first, per_token, 0.0, 1.0),
-                    pool_time(prompt_time, engines.engines, engines.readers),
-                )
-                rate = fed_request_rate(
-                    request_rate(running, inside, request.answer, per_token),
-                    pool,
-                    machine.shared("pool_sharpness"),
-                )
-                size = settled_batch(
-                    size, decoding_sequences(rate, request.answer, per_token), running
-                )
+        loop = _loop_fed_by_pool(machine, request, engines, step_of, running, first, prompt_time)
         chips = chips_apart(plan.chips, engines.engines, before.chips, engines.readers)
         share = share_reading(before.chips, engines.readers, engines.engines, chips)
-    output = closed_loop_rate(rate, request.answer, chips, steady)
-    if machine.deployed is not None:
-        output = deployed_rate(output, machine.deployed)
-    rates = {
-        "output_tokens_per_s_per_chip": output,
-        "input_tokens_per_s_per_chip": passes.input_rate(output, request.prompt, request.answer),
-        "tokens_per_s_per_user": passes.tokens_per_user(per_token),
-        "ttft_s": total(
-            "time_to_first_token_in_flight", [inside, wait_before_engine(flight, running, rate)]
-        ),
-        "tpot_s": per_token,
-    }
+    output = closed_loop_rate(loop.rate, request.answer, chips, steady)
+    rates = _rates_of_loop(machine, request, loop, output, flight, running)
     prefill_memory = passes.prefill_memory(machine, model, before, request)
     needed = greatest(
         "memory_needed", [total("with_one_sequence", [empty, sequence_memory]), prefill_memory]
     )
     return Loaded(
         rates,
-        decode,
+        loop.decode,
         prefill,
         share,
         running,
         needed,
         untraced_value(needed) <= untraced_value(machine.memory),
     )
+
+
+def _requests_of_load(
+    engines: ServingPlan, request: ServingRequest, input_values: Readable, room: Quantity
+) -> Quantity:
+    """Return the requests in flight of all engines: as stated, or what fills the memory."""
+    if engines.flight is not None:
+        return requests_of_room(engines.flight, engines.engines)
+    if request.offline:
+        return requests_of_room(room, engines.engines)
+    concurrency: Quantity = input_values["workload.concurrency"]
+    return concurrency
+
+
+class _Loop(NamedTuple):
+    """Decode pass and times of engines whose requests follow each other at once."""
+
+    decode: PassResult
+    per_token: Quantity
+    inside: Quantity  # time to first token in the engine
+    rate: Quantity  # requests/s of an engine
+
+
+def _rates_of_loop(
+    machine: Machine,
+    request: ServingRequest,
+    loop: _Loop,
+    output: Quantity,
+    flight: Quantity,
+    running: Quantity,
+) -> JsonObject:
+    """Return the rates and times of engines in a loop, as deployed, by metric."""
+    if machine.deployed is not None:
+        output = deployed_rate(output, machine.deployed)
+    return {
+        "output_tokens_per_s_per_chip": output,
+        "input_tokens_per_s_per_chip": passes.input_rate(output, request.prompt, request.answer),
+        "tokens_per_s_per_user": passes.tokens_per_user(loop.per_token),
+        "ttft_s": total(
+            "time_to_first_token_in_flight",
+            [loop.inside, wait_before_engine(flight, running, loop.rate)],
+        ),
+        "tpot_s": loop.per_token,
+    }
+
+
+def _loop_that_reads(
+    machine: Machine,
+    request: ServingRequest,
+    input_values: Readable,
+    step_of: Callable[[Quantity], PassResult],
+    running: Quantity,
+    first: Quantity,
+    prompt_time: Quantity,
+    meeting: tuple[Quantity, Quantity, Quantity],
+) -> _Loop:
+    """Return the loop of engines that read their prompts between decode steps.
+
+    `meeting` has the token budget, the requests in flight and the groups that read.
+    """
+    budget, flight, reading = meeting
+    decode = step_of(running)
+    waiting = waiting_for_prompts(running, prompt_time)
+    in_step = request.equal_lengths and input_values.exists(
+        f"performance.{machine.engine}.prefill_first"
+    )
+    interference = (
+        interference_in_step(budget, request.prompt, flight, reading)
+        if in_step
+        else machine.habit("prefill_interference")
+    )
+    per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
+    inside = first_token_time(first, decode.per_token, waiting, interference)
+    return _Loop(
+        decode, per_token, inside, request_rate(running, inside, request.answer, per_token)
+    )
+
+
+def _loop_fed_by_pool(
+    machine: Machine,
+    request: ServingRequest,
+    engines: ServingPlan,
+    step_of: Callable[[Quantity], PassResult],
+    running: Quantity,
+    first: Quantity,
+    prompt_time: Quantity,
+) -> _Loop:
+    """Return the loop of engines that another pool feeds, their batch settled in rounds."""
+    size = running
+    for number in range(1, ROUNDS + 1):
+        with scope(f"round-{number}"):
+            decode = step_of(size)
+            per_token = decode.per_token
+            inside = first_token_time(first, per_token, 0.0, 1.0)
+            pool = pool_time(prompt_time, engines.engines, engines.readers)
+            rate = fed_request_rate(
+                request_rate(running, inside, request.answer, per_token),
+                pool,
+                machine.shared("pool_sharpness"),
+            )
+            size = settled_batch(size, decoding_sequences(rate, request.answer, per_token), running)
+    return _Loop(decode, per_token, inside, rate)
 
 
 def plan_under_load(engines: ServingPlan, loaded: Loaded) -> ServingPlan:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
+
+from matplotlib.axes import Axes
 
 from tco.comparison.cash_flow import INCOME, Money
 from tco.report.assumptions import marked, premise, premise_lines
@@ -79,30 +81,40 @@ def cost_figure(scenario_results: Sequence[Result], width: float = WIDE) -> Draw
     for row_index, (scenario_result, net, classes) in enumerate(
         zip(scenario_results, nets, costs, strict=True)
     ):
-        ends = {True: 0.0, False: 0.0}
-        for asset, asset_cost in classes.items():
-            start, share = (
-                ends[asset_cost > 0],
-                f"{abs(asset_cost) / (gross[row_index] or 1.0) * 100:.0f} %",
-            )
-            tip(
-                axes.barh(
-                    row_index, asset_cost, 0.45, start, color=colours[asset], edgecolor=PAPER
-                ),
-                f"{asset}: {significant(asset_cost)} USD, {share}",
-            )
-            if text_width(share) + 6 <= asset_cost * scale:
-                ink = ink_on(colours[asset])
-                axes.text(
-                    start + asset_cost / 2, row_index, share, color=ink, ha="center", va=MIDDLE
-                )
-            ends[asset_cost > 0] += asset_cost
+        end = _draw_cost_bar(axes, row_index, classes, gross[row_index], scale, colours)
         words = "no cost here"
         if net is not None:
             words = f"{marked(scenario_result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
-        write_beside(axes, ends[True], row_index, words, 6, weight="bold")
+        write_beside(axes, end, row_index, words, 6, weight="bold")
     drawing.paragraphs(*premise_lines(scenario_results), ESTIMATE_NOTE)
     return drawing
+
+
+def _draw_cost_bar(
+    axes: Axes,
+    row_index: int,
+    classes: Mapping[str, float],
+    gross: float,
+    scale: float,
+    colours: Mapping[str, str],
+) -> float:
+    """Draw the classes of a cost beside each other and return the right end, USD per chip-hour.
+
+    `scale` is pixels per USD.
+    """
+    ends = {True: 0.0, False: 0.0}
+    for asset, asset_cost in classes.items():
+        start = ends[asset_cost > 0]
+        share = f"{abs(asset_cost) / (gross or 1.0) * 100:.0f} %"
+        tip(
+            axes.barh(row_index, asset_cost, 0.45, start, color=colours[asset], edgecolor=PAPER),
+            f"{asset}: {significant(asset_cost)} USD, {share}",
+        )
+        if text_width(share) + 6 <= asset_cost * scale:
+            ink, centre = ink_on(colours[asset]), start + asset_cost / 2
+            axes.text(centre, row_index, share, color=ink, ha="center", va=MIDDLE)
+        ends[asset_cost > 0] += asset_cost
+    return ends[True]
 
 
 def by_asset(scenario_result: Result) -> dict[str, float]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
+
 from tco.catalog.accuracy import WORDS
 from tco.report.figures.drawing import MARGIN, Drawing, styled, text_width, tip
 from tco.report.figures.style import LIGHT, MUTED, WIDE
@@ -60,25 +62,27 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
         axes.xaxis.set_major_formatter("{x:g} %")
         axes.grid(visible=False, axis="y")
         for level, accuracy_row in enumerate(chips):
-            median, ninth, left_out = (
-                float(accuracy_row[error_column] or "nan") * 100
-                for error_column in ("median_ape", "p90_ape", "left_out")
-            )
-            words = (
-                f"{accuracy_row['part']}: {int(accuracy_row['n']):,} rows, median error "
-                f"{median:.1f} %"
-            )
-            axes.plot([0, ninth], [level, level], color=MUTED, linewidth=1)
-            if accuracy_row["left_out"]:
-                mark = axes.plot(left_out, level, "D", color=LEFT_OUT, markersize=5)
-                tip(mark, f"{words}, {left_out:.1f} % leave-one-chip-out")
-            tip(axes.plot(median, level, "o", color=MEDIAN), words)
+            _draw_errors(axes, level, accuracy_row)
     drawing.paragraphs(
         "Beside a chip: its rows. As of "
         f"{max(accuracy_row['date'] for accuracy_row in accuracy_rows)}. A chip that is not "
         "here has no published measurement of that kind."
     )
     return drawing
+
+
+def _draw_errors(axes: Axes, level: int, accuracy_row: Mapping[str, str]) -> None:
+    """Draw the errors of a chip: its median, with the chip left out, and a line to the P90."""
+    median, ninth, left_out = (
+        float(accuracy_row[error_column] or "nan") * 100
+        for error_column in ("median_ape", "p90_ape", "left_out")
+    )
+    words = f"{accuracy_row['part']}: {int(accuracy_row['n']):,} rows, median error {median:.1f} %"
+    axes.plot([0, ninth], [level, level], color=MUTED, linewidth=1)
+    if accuracy_row["left_out"]:
+        mark = axes.plot(left_out, level, "D", color=LEFT_OUT, markersize=5)
+        tip(mark, f"{words}, {left_out:.1f} % leave-one-chip-out")
+    tip(axes.plot(median, level, "o", color=MEDIAN), words)
 
 
 def _chip_label(accuracy_row: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from tco.catalog.system_tree import System
 from tco.fabric.topology import FabricScope
@@ -189,15 +190,21 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
                 ),
                 f"{line.part}: {line.quantity:g} for {price}, {share} ({line.kind})",
             )
-            words = (line.part, price, share)
-            for number, label_text in enumerate(words[: int((high - PAD) / LINE)]):
-                weight = "normal" if number else "bold"
-                short = shortened(label_text, wide - 2 * PAD, weight)
-                if short != label_text and (number or len(short) < 6):
-                    break
-                base = y + PAD / 2 + LINE * number + SMALL
-                axes.text(x + PAD, base, short, weight=weight, color=ink_on(colours[assembly_name]))
+            ink = ink_on(colours[assembly_name])
+            _write_in_tile(axes, (line.part, price, share), (x, y, wide, high), ink)
     return drawing
+
+
+def _write_in_tile(axes: Axes, words: Sequence[str], tile: Tile, ink: str) -> None:
+    """Write the lines of words that a tile has room for, the first one bold."""
+    x, y, wide, high = tile
+    for number, label_text in enumerate(words[: int((high - PAD) / LINE)]):
+        weight = "normal" if number else "bold"
+        short = shortened(label_text, wide - 2 * PAD, weight)
+        if short != label_text and (number or len(short) < 6):
+            break
+        base = y + PAD / 2 + LINE * number + SMALL
+        axes.text(x + PAD, base, short, weight=weight, color=ink)
 
 
 def _bill_lines_cost(lines: Sequence[BillLine]) -> float:

@@ -140,14 +140,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
     """
     metric, label, unit, size = pictured(uncertainty)
     sample, scenario_result = uncertainty.sample, uncertainty.asked.result
-    draws = sample.metrics[metric]
-    draws = draws[np.isfinite(draws) & (draws > 0)] / size
-    low, high = np.percentile(draws, OUTER) if len(draws) > 1 else (0.0, 0.0)
-    if not 0 < low < high:
-        raise DataError(
-            f"{uncertainty.asked.name}: {metric} has no range among the {len(draws):,} draws that "
-            "meet the target, so there is nothing to draw"
-        )
+    draws, low, high = _draws_and_range(uncertainty, metric, size)
     counts, edges = np.histogram(draws, _bin_edges(low, high))
     shares = counts / len(draws) * 100
     statistics = statistics_by_metric(uncertainty)[metric] or {}
@@ -173,19 +166,14 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
             f"cost less a token than {baseline.result.title}"
         )
         drawing.legend({"costs more a token": WORSE, "costs less": BETTER})
-    axes = drawing.axes(
-        min(width * 0.6, 280), x_words=headed(label, unit), y_words="% of the draws"
-    )
-    scale_by_ratios(axes.xaxis, edges)
-    _draw_shares(axes, edges, shares, baseline is not None)
     inside = {
         percentile_name: percentile_value
         for percentile_name, percentile_value in percentiles.items()
         if low <= percentile_value <= high
     }
-    _draw_percentiles(axes, inside, shares.max())
-    if baseline is not None and edges[0] < 1 < edges[-1]:
-        axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
+    height = min(width * 0.6, 280)
+    axes = drawing.axes(height, x_words=headed(label, unit), y_words="% of the draws")
+    _draw_histogram(axes, edges, shares, inside, baseline is not None)
     drawing.paragraphs(
         workload_line([scenario_result]),
         *premise_lines([scenario_result]),
@@ -193,6 +181,38 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
         f"{uncertainty.seed}; equal widths are equal ratios.",
     )
     return drawing
+
+
+def _draws_and_range(
+    uncertainty: Uncertainty, metric: str, size: float
+) -> tuple[FloatArray, float, float]:
+    """Return the usable draws of a metric, and the ends of what is shown; no range raises
+    `DataError`.
+    """
+    draws = uncertainty.sample.metrics[metric]
+    draws = draws[np.isfinite(draws) & (draws > 0)] / size
+    low, high = np.percentile(draws, OUTER) if len(draws) > 1 else (0.0, 0.0)
+    if not 0 < low < high:
+        raise DataError(
+            f"{uncertainty.asked.name}: {metric} has no range among the {len(draws):,} draws that "
+            "meet the target, so there is nothing to draw"
+        )
+    return draws, low, high
+
+
+def _draw_histogram(
+    axes: Axes,
+    edges: FloatArray,
+    shares: FloatArray,
+    percentiles: Mapping[str, float],
+    compared: bool,
+) -> None:
+    """Draw the shares of the draws with percentiles, and parity if `compared`."""
+    scale_by_ratios(axes.xaxis, edges)
+    _draw_shares(axes, edges, shares, compared)
+    _draw_percentiles(axes, percentiles, shares.max())
+    if compared and edges[0] < 1 < edges[-1]:
+        axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
 
 
 def _draw_shares(axes: Axes, edges: FloatArray, shares: FloatArray, compared: bool) -> None:

@@ -314,18 +314,16 @@ def program_of(
     payer_scenarios = [
         payer_scenario
         for payer_group in payer_groups
-        for some in payer_group.values()
-        for payer_scenario in some
+        for price_variants in payer_group.values()
+        for payer_scenario in price_variants
     ]
-    needed = reached(
-        recording,
-        [
-            step_index
-            for payer_scenario in payer_scenarios
-            for names in payer_scenario.results
-            for step_index in _script_outputs(names, shown_metrics).values()
-        ],
-    )
+    outputs = [
+        step_index
+        for payer_scenario in payer_scenarios
+        for names in payer_scenario.results
+        for step_index in _script_outputs(names, shown_metrics).values()
+    ]
+    needed = reached(recording, outputs)
     leaves, steps = (
         [step_index for step_index in needed if (recording.steps[step_index] is None) is leaf]
         for leaf in (True, False)

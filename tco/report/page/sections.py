@@ -408,16 +408,8 @@ def bill(material: Material) -> Iterator[Section]:
         ]
         rest = sum(float(line.extended) for line in lines[LARGEST:])
         if rest:
-            bill_rows.append(
-                (
-                    f"{len(lines) - LARGEST} more",
-                    "",
-                    "",
-                    significant(rest),
-                    f"{rest / bill_price * 100:.1f} %",
-                    "",
-                )
-            )
+            share = f"{rest / bill_price * 100:.1f} %"
+            bill_rows.append((f"{len(lines) - LARGEST} more", "", "", significant(rest), share, ""))
         bill_rows.append(
             ("whole scale-up domain", "", "", significant(scenario_result.bill.price), "100 %", "")
         )
