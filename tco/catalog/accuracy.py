@@ -75,12 +75,11 @@ def accuracy_rows(catalogue: Catalogue, file_name: str) -> list[dict[str, str]]:
         DataError: A file is no CSV file with the columns of `FILES`.
 
     """
-    table_rows: list[dict[str, str]] = []
-    for folder in catalogue.folders:
-        path = folder / "accuracy" / f"{file_name}.csv"
-        if path.is_file():
-            table_rows += [table_row for _, table_row in read_csv(path, FILES[file_name])]
-    return table_rows
+    return [
+        table_row
+        for path in catalogue.folder_files(f"accuracy/{file_name}.csv")
+        for _, table_row in read_csv(path, FILES[file_name])
+    ]
 
 
 def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:

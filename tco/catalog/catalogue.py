@@ -7,7 +7,7 @@ from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tco.catalog.halls import halls_of, in_hall
 from tco.catalog.rows import (
@@ -33,6 +33,7 @@ from tco.core.files import (
     scenario_directory,
     stamp_of,
 )
+from tco.core.memory import value_once
 from tco.core.provenance import Input, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonMapping, JsonObject
@@ -69,6 +70,9 @@ class Source(NamedTuple):
     publisher: str = ""
 
 
+T = TypeVar("T")
+
+
 class Catalogue:
     """Reads the shipped data and any overlay folders; later folders win, value by value."""
 
@@ -94,13 +98,12 @@ class Catalogue:
         once.
         """
         folder_names, owner_column = TABLES[group]
-        found: Rows = self.once(
+        return self.once(
             ("rows", group),
             lambda: reduce(
                 or_, [self._rows(folder_name, owner_column, group) for folder_name in folder_names]
             ),
         )
-        return found
 
     def _rows(self, folder_name: str, owner_column: str, group: str) -> Rows:
         """Return the rows of every CSV under `folder_name`; an overlay's rows replace, never add
@@ -480,14 +483,13 @@ class Catalogue:
             self._documents[path] = read_toml(path)
         return self._documents[path]
 
-    def once(self, cache_key: Any, make: Callable[[], Any]) -> Any:
-        """Return the cached value for `cache_key`, computed by `make` on first use.
+    def once(self, cache_key: Any, make: Callable[[], T]) -> T:
+        """Return the cached value for `cache_key`, computed by `make` on first use."""
+        return value_once(self.cache, cache_key, make)
 
-        Threads that compute the value at the same time all get the value that was cached first.
-        """
-        if cache_key not in self.cache:
-            self.cache.setdefault(cache_key, make())
-        return self.cache[cache_key]
+    def folder_files(self, name: str) -> list[Path]:
+        """Return the files of a name that data folders have, the shipped one first."""
+        return [path for folder in self.folders if (path := folder / name).is_file()]
 
     @cached_property
     def models(self) -> dict[str, Path]:
@@ -526,11 +528,10 @@ class Catalogue:
         some cooling among them; read once.
         """
         path, document = self.document(folder_name, document_name, what)
-        inputs: dict[str, Input] = self.once(
+        return self.once(
             (path, prefix, cooling),
             lambda: self.stated_inputs(folder_name, path, document, prefix, cooling),
         )
-        return inputs
 
     def stated_inputs(
         self,

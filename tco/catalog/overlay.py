@@ -29,7 +29,7 @@ LEAST_ATTRIBUTES = 3  # of a part that a setting may name
 
 def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
     """Return the path and the row of every value in the tables of a person's own folders."""
-    found: list[tuple[str, CatalogueRow]] = catalogue.once(
+    return catalogue.once(
         "own rows",
         lambda: [
             (f"{group}.{owner_name}.{attribute_name}", row)
@@ -39,7 +39,6 @@ def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
             if row.overlay
         ],
     )
-    return found
 
 
 def check_own_rows(catalogue: Catalogue) -> None:

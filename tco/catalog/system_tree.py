@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tco.catalog.catalogue import Catalogue
 from tco.core.errors import DataError, unknown
+from tco.core.memory import value_once
 from tco.core.provenance import refuse_own
 from tco.core.types import JsonMapping, JsonObject, is_finite_number
+
+T = TypeVar("T")
 
 
 class Leaf(NamedTuple):
@@ -53,14 +56,9 @@ class System:
     # what follows from the tree alone
     known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def once(self, cache_key: Any, make: Callable[[], Any]) -> Any:
-        """Return `make()`, cached for each key.
-
-        Where several threads make the value at once, all of them get the first cached value.
-        """
-        if cache_key not in self.known:
-            self.known.setdefault(cache_key, make())
-        return self.known[cache_key]
+    def once(self, cache_key: Any, make: Callable[[], T]) -> T:
+        """Return `make()`, cached for each key."""
+        return value_once(self.known, cache_key, make)
 
     @property
     def chips(self) -> float:
@@ -166,10 +164,9 @@ def load_system(
     """
     chosen_variants, parts = dict(variant or {}), dict(chosen or {})
     cache_key = ("system", system_name, *sorted(chosen_variants.items()), *sorted(parts.items()))
-    system: System = catalogue.once(
+    return catalogue.once(
         cache_key, lambda: _read_system(catalogue, system_name, chosen_variants, parts)
     )
-    return system
 
 
 def _read_system(
@@ -338,19 +335,17 @@ def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     no table of parts.
     """
     shared_parts: dict[str, dict[str, float]] = {}
-    for folder in catalogue.folders:
-        path = folder / "assemblies.toml"
-        if path.is_file():
-            if catalogue.is_overlay(path):
-                refuse_own(f"{path}: what parts of your own contain")
-            document = catalogue.toml(path)
-            for part, children in document.items():
-                if not isinstance(children, dict):
-                    raise DataError(
-                        f"{path}: {part} is {children!r}, expected the parts it contains, such as "
-                        f"{{ hbm4-stack = 4 }}"
-                    )
-            shared_parts |= document
+    for path in catalogue.folder_files("assemblies.toml"):
+        if catalogue.is_overlay(path):
+            refuse_own(f"{path}: what parts of your own contain")
+        document = catalogue.toml(path)
+        for part, children in document.items():
+            if not isinstance(children, dict):
+                raise DataError(
+                    f"{path}: {part} is {children!r}, expected the parts it contains, such as "
+                    "{ hbm4-stack = 4 }"
+                )
+        shared_parts |= document
     return shared_parts
 
 

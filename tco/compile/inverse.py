@@ -128,12 +128,8 @@ def across(newest: AnyArray, opposite: AnyArray, third: AnyArray) -> AnyArray:
     else the middle; an end that is not known is tried itself.
     """
     (near, a), (far, b), (before, c) = newest, opposite, third
+    root, smooth = inverse_parabola((near, far, before), (a, b, c))
     with np.errstate(divide="ignore", invalid="ignore"):
-        span_ratio, rise = (near - far) / (before - far), (a - b) / (c - b)
-        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
-            c - b
-        )
-        smooth = (rise**2 < span_ratio) & ((1 - rise) ** 2 < 1 - span_ratio) & np.isfinite(root)
         least = np.minimum(0.5, CLOSE / 2 * np.maximum(far, near) / np.abs(far - near))
     tried: AnyArray = np.where(
         np.isnan(b),
@@ -141,3 +137,19 @@ def across(newest: AnyArray, opposite: AnyArray, third: AnyArray) -> AnyArray:
         near + np.clip(np.where(smooth, root, 0.5), least, 1 - least) * (far - near),
     )
     return tried
+
+
+def inverse_parabola(points: tuple[Any, Any, Any], off: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    """Return the root share of an inverse parabola, and its validity.
+
+    The parabola passes through three points. The root is a share of the way from the first point to
+    the second. The validity is true where the root can be trusted.
+    """
+    (near, far, before), (a, b, c) = points, off
+    with np.errstate(divide="ignore", invalid="ignore"):
+        span_ratio, rise = (near - far) / (before - far), (a - b) / (c - b)
+        smooth = (rise**2 < span_ratio) & ((1 - rise) ** 2 < 1 - span_ratio)
+        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
+            c - b
+        )
+    return root, smooth & np.isfinite(root)

@@ -209,8 +209,7 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
             )
         return stopped, holders
 
-    stopped_and_holders: tuple[float, float] = system.once(("chips stopped", leaf.path), count)
-    return stopped_and_holders
+    return system.once(("chips stopped", leaf.path), count)
 
 
 def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:

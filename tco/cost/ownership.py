@@ -59,10 +59,9 @@ def load_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
         DataError: The name or a basis of cost is unknown, a key is missing, or the date is wrong.
 
     """
-    perspective: Perspective = catalogue.once(
+    return catalogue.once(
         ("perspective", perspective_id), lambda: _read_perspective(catalogue, perspective_id)
     )
-    return perspective
 
 
 def _read_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
@@ -327,10 +326,9 @@ def load_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
         DataError: The name or the kind is unknown, or a key is missing or wrong.
 
     """
-    agreement: Agreement = catalogue.once(
+    return catalogue.once(
         ("agreement", agreement_id), lambda: _read_agreement(catalogue, agreement_id)
     )
-    return agreement
 
 
 def _read_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:

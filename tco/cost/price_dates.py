@@ -179,8 +179,7 @@ def _dated_part_paths(
         parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
         return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
 
-    part_paths: list[str] = system.once(("dated", attribute), paths)
-    return part_paths
+    return system.once(("dated", attribute), paths)
 
 
 def year_of(date: str) -> float:

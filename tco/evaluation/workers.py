@@ -92,8 +92,7 @@ def catalogue_on(folders: Folders, anchors: tuple[Any, ...]) -> Catalogue:
 def data_hash(folders: Folders) -> str:
     """Return the hash of the data that a scenario sees here."""
     catalogue = catalogue_on(folders, ())
-    catalogue_hash: str = catalogue.once("hash", catalogue.hash)
-    return catalogue_hash
+    return catalogue.once("hash", catalogue.hash)
 
 
 def folders_of(catalogue: Catalogue) -> Folders:

@@ -106,8 +106,7 @@ class ClaimUnderDraws(Context):
             return evaluation.drawn_function().sample(dice, speeds), own_speed
 
         draws_key = ("claims in draws", scenario, works, *self.speeds, *sorted(settings.items()))
-        draws: tuple[Draws, float | None] = self.catalogue.once(draws_key, draw)
-        return draws
+        return self.catalogue.once(draws_key, draw)
 
     def figure_samples(self) -> FloatArray:
         """Return the figure of the claim in every draw in which it is known.

@@ -56,13 +56,11 @@ COLUMNS = Claim._fields[: Claim._fields.index("where")]
 def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
     """Return every claim by id; in an overlay's ledger a claim of the same id replaces ours."""
     claims: dict[str, Claim] = {}
-    for folder in catalogue.folders:
-        path = folder / "claims" / "ledger.csv"
-        if path.is_file():
-            if catalogue.is_overlay(path):
-                refuse_own(f"{path}: claims of your own")
-            for line, claim_row in read_csv(path, COLUMNS, optional=("command",)):
-                claims[claim_row["id"]] = _parse_claim(claim_row, f"{path}:{line}")
+    for path in catalogue.folder_files("claims/ledger.csv"):
+        if catalogue.is_overlay(path):
+            refuse_own(f"{path}: claims of your own")
+        for line, claim_row in read_csv(path, COLUMNS, optional=("command",)):
+            claims[claim_row["id"]] = _parse_claim(claim_row, f"{path}:{line}")
     return claims
 
 

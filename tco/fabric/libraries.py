@@ -101,8 +101,7 @@ def read_library(catalogue: Catalogue, library_id: str) -> CollectiveLibrary:
             else file_library
         )
 
-    library: CollectiveLibrary = catalogue.once(("library", library_id), read)
-    return library
+    return catalogue.once(("library", library_id), read)
 
 
 def _merged(first_offers: Offers, second_offers: Offers) -> Offers:
@@ -157,8 +156,7 @@ def combined_library(catalogue: Catalogue, member_ids: Iterable[str]) -> Collect
             )
         return combined
 
-    joined: CollectiveLibrary = catalogue.once(("joined libraries", *library_ids), read)
-    return joined
+    return catalogue.once(("joined libraries", *library_ids), read)
 
 
 def offering(
@@ -194,14 +192,9 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
     """
 
     def read() -> dict[str, list[str]]:
-        paths = [
-            path
-            for folder in catalogue.folders
-            if (path := folder / "performance" / "libraries.toml").is_file()
-        ]
         return {
             family_name: [str(library_id) for library_id in library_ids]
-            for path in paths
+            for path in catalogue.folder_files("performance/libraries.toml")
             for family_name, library_ids in catalogue.toml(path).items()
         }
 

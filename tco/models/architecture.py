@@ -66,10 +66,7 @@ def load_model(
         refuse_own("a model stated by its figures")
         from tco.models.from_figures import stated_model
 
-        stated: Architecture = catalogue.once(
-            ("stated model", model_name), lambda: stated_model(model_name)
-        )
-        return stated
+        return catalogue.once(("stated model", model_name), lambda: stated_model(model_name))
     if not catalogue.once(
         ("model by name", model_name),
         lambda: model_name in catalogue.models and not is_folder(Path(model_name)),
@@ -88,10 +85,9 @@ def load_model(
     if catalogue.is_overlay(path):
         refuse_own(f"{path}: a model of your own")
     content = _of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
-    found: Architecture = catalogue.once(
+    return catalogue.once(
         (path, content.get(SIZE)), lambda: architecture(content, model_name, str(path))
     )
-    return found
 
 
 def _of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObject:

@@ -79,19 +79,13 @@ def _serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
     """
 
     def read() -> dict[str, JsonObject]:
-        paths = [
-            path
-            for folder in catalogue.folders
-            if (path := folder / "performance" / "engines.toml").is_file()
-        ]
         return {
             engine_name: table
-            for path in paths
+            for path in catalogue.folder_files("performance/engines.toml")
             for engine_name, table in catalogue.toml(path).items()
         }
 
-    family_tables: dict[str, JsonObject] = catalogue.once("engines", read)
-    return family_tables
+    return catalogue.once("engines", read)
 
 
 class Untuned(NamedTuple):

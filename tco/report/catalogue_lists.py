@@ -95,11 +95,9 @@ def _list_parts(catalogue: Catalogue) -> Iterator[PartEntry]:
 
 def _chip_names(catalogue: Catalogue) -> dict[str, str]:
     chip_names: dict[str, str] = {}
-    for folder in catalogue.folders:
-        path = folder / "accelerators.csv"
-        if path.is_file():
-            for _, chip_row in read_csv(path, ("name", "part")):
-                chip_names.setdefault(chip_row["part"], chip_row["name"])
+    for path in catalogue.folder_files("accelerators.csv"):
+        for _, chip_row in read_csv(path, ("name", "part")):
+            chip_names.setdefault(chip_row["part"], chip_row["name"])
     return chip_names
 
 

@@ -288,7 +288,7 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
     cause_rows = catalogue.once(
         "causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS))
     )
-    cause_loadings: dict[str, float] = catalogue.once(
+    return catalogue.once(
         ("loadings", path),
         lambda: {
             cause_row["cause"]: float(cause_row["loading"])
@@ -296,7 +296,6 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
             if fnmatchcase(path, cause_row["pattern"])
         },
     )
-    return cause_loadings
 
 
 class Dice:

@@ -128,19 +128,13 @@ def _checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
     """Return the rows of the table, those of a person's own folder first."""
 
     def read() -> list[Checkpoint]:
-        paths = [
-            path
-            for folder in reversed(catalogue.folders)
-            if (path := folder / "checkpoint_formats.csv").is_file()
-        ]
         return [
             Checkpoint(*(checkpoint_row[field_name] for field_name in Checkpoint._fields))
-            for path in paths
+            for path in reversed(catalogue.folder_files("checkpoint_formats.csv"))
             for _, checkpoint_row in read_csv(path, COLUMNS)
         ]
 
-    checkpoints: list[Checkpoint] = catalogue.once("checkpoint formats", read)
-    return checkpoints
+    return catalogue.once("checkpoint formats", read)
 
 
 def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:

@@ -338,28 +338,51 @@ class Lot:
             }
             for step_indices, _ in partitions
         ]
-        # where failures leave no hour in which anything makes progress, nothing has a price
-        with np.errstate(divide="ignore"):
-            partition_outputs = evaluate_partitions(
-                kernel,
-                [
-                    ([*positions.values()], draws)
-                    for positions, (_, draws) in zip(metric_positions, partitions, strict=True)
-                ],
-                step_values,
-                count,
-            )
-        metric_arrays: dict[str, FloatArray] = {}
-        for positions, (_, draws), outputs in zip(
-            metric_positions, partitions, partition_outputs, strict=True
-        ):
-            scatter_into(metric_arrays, dict(zip(positions, outputs, strict=True)), draws, count)
-        return {
-            metric_name: np.where(endless, np.nan, array)
-            if (endless := np.isinf(array)).any()
-            else array
-            for metric_name, array in metric_arrays.items()
-        }
+        draws_by_partition = [draws for _, draws in partitions]
+        return metrics_of_partitions(
+            kernel, metric_positions, draws_by_partition, step_values, count
+        )
+
+
+def metrics_of_partitions(
+    kernel: ArithmeticKernel,
+    metric_positions: Sequence[Mapping[str, int]],
+    draws_by_partition: Sequence[AnyArray],
+    step_values: Mapping[int, Any],
+    count: int,
+) -> dict[str, FloatArray]:
+    """Return the metrics of partitions of the draws, shape (count,), nan in other draws.
+
+    Args:
+        kernel: Arithmetic of the metrics.
+        metric_positions: Places in the kernel by metric, of each partition.
+        draws_by_partition: Indices of the draws, of each partition.
+        step_values: What is known of all draws, by place.
+        count: Number of all draws.
+
+    """
+    # where failures leave no hour in which anything makes progress, nothing has a price
+    with np.errstate(divide="ignore"):
+        partition_outputs = evaluate_partitions(
+            kernel,
+            [
+                ([*positions.values()], draws)
+                for positions, draws in zip(metric_positions, draws_by_partition, strict=True)
+            ],
+            step_values,
+            count,
+        )
+    metric_arrays: dict[str, FloatArray] = {}
+    for positions, draws, outputs in zip(
+        metric_positions, draws_by_partition, partition_outputs, strict=True
+    ):
+        scatter_into(metric_arrays, dict(zip(positions, outputs, strict=True)), draws, count)
+    return {
+        metric_name: np.where(endless, np.nan, array)
+        if (endless := np.isinf(array)).any()
+        else array
+        for metric_name, array in metric_arrays.items()
+    }
 
 
 def scatter_into(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.compile.execute import evaluate_partitions, kernel_outputs, taken
+from tco.compile.execute import kernel_outputs, taken
 from tco.compile.lower import BATCH_PATH, ArithmeticKernel
 from tco.core.array_cache import cached_arrays
 from tco.core.types import AnyArray, FloatArray, JsonObject
@@ -27,6 +27,7 @@ from tco.scenario.compiled import (
     DrawResults,
     Lot,
     kernel_indices,
+    metrics_of_partitions,
     scatter_into,
 )
 
@@ -157,26 +158,7 @@ def _metrics_of(
         }
         for positions in arithmetic.metrics
     ]
-    # where failures leave no hour in which anything makes progress, nothing has a price
-    with np.errstate(divide="ignore"):
-        outputs = evaluate_partitions(
-            kernel,
-            [
-                ([*positions.values()], part)
-                for positions, part in zip(requested, draws, strict=True)
-            ],
-            kernel_values,
-            count,
-        )
-    metrics: dict[str, FloatArray] = {}
-    for positions, part, arrays in zip(requested, draws, outputs, strict=True):
-        scatter_into(metrics, dict(zip(positions, arrays, strict=True)), part, count)
-    return {
-        metric_name: np.where(endless, np.nan, array)
-        if (endless := np.isinf(array)).any()
-        else array
-        for metric_name, array in metrics.items()
-    }
+    return metrics_of_partitions(kernel, requested, draws, kernel_values, count)
 
 
 # ---------------------------------------------------------------- arithmetic of the metrics

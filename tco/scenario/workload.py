@@ -113,8 +113,7 @@ def _pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
             for _, pool_row in read_csv(path, columns)
         )
 
-    shapes: tuple[PoolShape, ...] = catalogue.once("pool shapes", read)
-    return shapes
+    return catalogue.once("pool shapes", read)
 
 
 def _has_stated_load(input_values: Values) -> bool:

@@ -82,19 +82,17 @@ def parse_study_axis(
             f"{where}: expected a list of values with one value or more, or {{ from, to, steps, "
             "scale }"
         )
-    if twice := next(
-        (
-            axis_value
-            for value_index, axis_value in enumerate(axis_values)
-            if axis_value in axis_values[:value_index]
-        ),
-        None,
-    ):
+    if twice := _first_repeated(axis_values):
         raise DataError(f"{where}: {twice!r} is listed twice")
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         return SweepAxis(path, None, tuple(str(axis_value) for axis_value in axis_values))
     numbers, unit_name = _in_one_unit(axis_values, path, where, unit_of)
     return SweepAxis(path, unit_name, tuple(numbers))
+
+
+def _first_repeated(stated: list[Any]) -> Any:
+    repeated = (entry for index, entry in enumerate(stated) if entry in stated[:index])
+    return next(repeated, None)
 
 
 def _parse_range_axis(
@@ -310,14 +308,7 @@ def _names_of(document: JsonMapping, list_key: str, where: str) -> tuple[str, ..
         raise DataError(
             f"{where}: {list_key} is {fault}; expected {list_key} = [...] with one name or more"
         )
-    if twice := next(
-        (
-            stated_name
-            for name_index, stated_name in enumerate(stated_names)
-            if stated_name in stated_names[:name_index]
-        ),
-        None,
-    ):
+    if twice := _first_repeated(stated_names):
         raise DataError(f"{where}: {list_key} names {twice} twice")
     return tuple(stated_names)
 

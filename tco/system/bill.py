@@ -376,8 +376,7 @@ def _tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
         holders = {leaf.parent for leaf in system.leaves}
         return [_tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
 
-    tree_places: list[Place] = system.once("places", list_places)
-    return tree_places
+    return system.once("places", list_places)
 
 
 def _tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:

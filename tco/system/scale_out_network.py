@@ -200,8 +200,7 @@ def network_parts(system: System) -> frozenset[str]:
         ]
         return frozenset([*cards, *system.network.get(IN_RACKS, ())])
 
-    network_part_names: frozenset[str] = system.once("network parts", parts)
-    return network_part_names
+    return system.once("network parts", parts)
 
 
 def converged(system: System) -> bool:

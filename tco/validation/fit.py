@@ -128,16 +128,10 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
 
     The last data folder that has the file counts. A missing or faulty file raises `DataError`.
     """
-    path = next(
-        (
-            fits_path
-            for folder in reversed(catalogue.folders)
-            if (fits_path := folder / "fits" / f"{kind}.csv").is_file()
-        ),
-        None,
-    )
-    if path is None:
+    paths = catalogue.folder_files(f"fits/{kind}.csv")
+    if not paths:
         raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
+    path = paths[-1]
     parameters, followers = [], []
     for line, parameter_row in read_csv(path, COLUMNS):
         where = f"{path}:{line}"

@@ -404,8 +404,7 @@ def _predicted_kernel(
 
 
 def _kernel_rows(measurements: MeasuredRows) -> KernelRows:
-    kernel_rows: KernelRows = measurements.once("kernels", lambda: _parse_kernel_rows(measurements))
-    return kernel_rows
+    return measurements.once("kernels", lambda: _parse_kernel_rows(measurements))
 
 
 def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEngine]]:

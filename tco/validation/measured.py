@@ -34,6 +34,7 @@ from tco.core.files import (
 from tco.core.provenance import refuse_own
 from tco.core.types import AnyArray, JsonObject
 from tco.validation.benchmark_logs import (
+    Log,
     read_log,
     stated_columns,
     table_records,
@@ -174,16 +175,21 @@ def read_measured(path: Path, stated_kind: str | None = None) -> tuple[str, pd.D
         UsageError: The rows are the user's own, and the answer withholds the user's values.
 
     """
-    path = _travelling(path)
-    if not path.resolve().is_relative_to(data_directory()):
-        refuse_own(f"{path}: measured rows of your own")
-    _check_file(path)
-    log = None if path.suffix == ".gz" else read_log(path)
+    path, log = _checked_file(path)
     if log is not None:
         return _checked_rows(
             path, log.kind if stated_kind is None else stated_kind, with_facts(path, log)
         )
     return _checked_rows(path, stated_kind, _csv_table(path))
+
+
+def _checked_file(path: Path) -> tuple[Path, Log | None]:
+    """Return where a file of measurements lies, and the log of a benchmark that it holds."""
+    path = _travelling(path)
+    if not path.resolve().is_relative_to(data_directory()):
+        refuse_own(f"{path}: measured rows of your own")
+    _check_file(path)
+    return path, None if path.suffix == ".gz" else read_log(path)
 
 
 def _csv_table(path: Path) -> pd.DataFrame:
@@ -210,11 +216,7 @@ def curve_table(path: Path) -> pd.DataFrame:
         DataError: The file cannot be read, or holds no serving points.
 
     """
-    path = _travelling(path)
-    if not path.resolve().is_relative_to(data_directory()):
-        refuse_own(f"{path}: measured rows of your own")
-    _check_file(path)
-    log = None if path.suffix == ".gz" else read_log(path)
+    path, log = _checked_file(path)
     if log is not None and log.kind != "inference":
         raise DataError(f"{path}: holds {log.kind}, expected throughput against speed per user")
     table = with_chip_count(_csv_table(path)) if log is None else with_facts(path, log, ())

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
 from tco.core.inputs import Readable, Values
+from tco.core.memory import value_once
 from tco.core.types import AnyArray, JsonObject, Settings
 from tco.performance.chip.formats import family_of
 from tco.validation.measured import columns_known, mapped, of_text
@@ -29,6 +30,9 @@ from tco.validation.row_dates import row_date
 from tco.validation.wording import interpret_note
 
 CHIP = FAMILY = "rows"
+
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -188,14 +192,12 @@ class MeasuredRows:
         )
         return (most,) if most > 1 else ()
 
-    def once(self, cache_key: str, make: Callable[[], Any]) -> Any:
+    def once(self, cache_key: str, make: Callable[[], T]) -> T:
         """Return the cached value of `cache_key`; the first use calls `make`.
 
         The value depends on the rows and on no fitted value.
         """
-        if cache_key not in self.cached:
-            self.cached[cache_key] = make()
-        return self.cached[cache_key]
+        return value_once(self.cached, cache_key, make)
 
     def assign(self, **columns: AnyArray) -> MeasuredRows:
         """Return the rows with some columns replaced or added."""

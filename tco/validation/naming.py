@@ -49,10 +49,8 @@ def read_pattern_table(
     """
 
     def read() -> Iterator[JsonObject]:
-        for folder in reversed(catalogue.folders):
-            for line, table_row in (
-                read_csv(path, columns) if (path := folder / table_name).is_file() else ()
-            ):
+        for path in reversed(catalogue.folder_files(table_name)):
+            for line, table_row in read_csv(path, columns):
                 try:
                     yield table_row | (
                         {"pattern": re.compile(table_row["pattern"], flags)}
@@ -65,8 +63,7 @@ def read_pattern_table(
                         f"({error})"
                     ) from None
 
-    table_rows: list[JsonObject] = catalogue.once(("table", table_name), lambda: list(read()))
-    return table_rows
+    return catalogue.once(("table", table_name), lambda: list(read()))
 
 
 def _hyphenated_name(model_name: str) -> str:
@@ -192,10 +189,7 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
         catalogue: Holds the accelerators and keeps their names.
 
     """
-    accelerator_names: Accelerators = catalogue.once(
-        "accelerators", lambda: Accelerators(catalogue)
-    )
-    return accelerator_names
+    return catalogue.once("accelerators", lambda: Accelerators(catalogue))
 
 
 def part_ids(catalogue: Catalogue, printed_names: Iterable[Any]) -> AnyArray:

@@ -386,7 +386,7 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     command, answer_keys, unstated = (np.full(count, "", dtype=object) for _ in range(3))
     scale, slowest = np.ones(count), np.full(predicted.shape, np.nan)
     for row_index in np.flatnonzero(skip == ""):
-        training_row = training_rows[row_index]
+        training_row = training_rows[int(row_index)]
         batch, timed_step = (
             quickest_plans.batch[..., row_index],
             target_names[row_index] == "step_time_s",

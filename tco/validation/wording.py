@@ -62,5 +62,4 @@ def precisions(catalogue: Catalogue, precision_text: str) -> tuple[str, ...]:
                     format_matches.append((match.start(), means))
         return tuple(dict.fromkeys(means for _, means in sorted(format_matches)))
 
-    formats: tuple[str, ...] = catalogue.once(("precisions", precision_text), read)
-    return formats
+    return catalogue.once(("precisions", precision_text), read)

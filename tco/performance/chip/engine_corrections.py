@@ -159,11 +159,7 @@ def corrections(catalogue: Catalogue) -> Known:
 
     def read() -> Known:
         table_corrections: Known = {}
-        for path in (
-            table_path
-            for folder in catalogue.folders
-            if (table_path := folder / "engine_kernels.csv").is_file()
-        ):
+        for path in catalogue.folder_files("engine_kernels.csv"):
             for line, table_row in read_csv(path, COLUMNS):
                 level, *slopes, spread = (
                     parse_finite_number(table_row[column_name], column_name, f"{path}:{line}")
@@ -177,8 +173,7 @@ def corrections(catalogue: Catalogue) -> Known:
                 )[table_row["chip"]] = chip_correction
         return table_corrections
 
-    kernel_corrections: Known = catalogue.once("engine kernels", read)
-    return kernel_corrections
+    return catalogue.once("engine kernels", read)
 
 
 def is_of_engine(kernel_name: str) -> bool:

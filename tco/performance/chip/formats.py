@@ -27,17 +27,13 @@ def families_of(catalogue: Catalogue) -> dict[str, str]:
     """
 
     def read() -> dict[str, str]:
-        paths = [
-            path
-            for folder in catalogue.folders
-            if (path := folder / "performance" / "families.toml").is_file()
-        ]
         return {
-            part: str(family) for path in paths for part, family in catalogue.toml(path).items()
+            part: str(family)
+            for path in catalogue.folder_files("performance/families.toml")
+            for part, family in catalogue.toml(path).items()
         }
 
-    families_by_chip: dict[str, str] = catalogue.once("families", read)
-    return families_by_chip
+    return catalogue.once("families", read)
 
 
 def chips_of_family(catalogue: Catalogue, family: str) -> frozenset[str]:

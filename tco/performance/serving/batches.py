@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.types import AnyArray, FloatArray, Quantity
+from tco.compile.inverse import inverse_parabola
+from tco.core.types import AnyArray, FloatArray
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import PassResult, decode_pass
@@ -170,7 +171,7 @@ def _likely_plans(
         )
         power = np.log(slow / quick) / np.log(high / low)
     ceiling = np.minimum(memory_batch, high)
-    share, smooth = _inverse_parabola(
+    share, smooth = inverse_parabola(
         (low, high, third_size),
         (quick - allowed, slow - allowed, time[plan_rows, before] - allowed),
     )
@@ -267,21 +268,3 @@ def _even_share(quick: Any, slow: Any, allowed: Any) -> Any:
         0.0,
         1.0,
     )
-
-
-def _inverse_parabola(
-    points: tuple[Quantity, Quantity, Quantity], off: tuple[Any, Any, Any]
-) -> tuple[Any, Any]:
-    """Return the root share of an inverse parabola, and its validity.
-
-    The parabola passes through three points. The root is a share of the way from the first point to
-    the second. The validity is true where the root can be trusted.
-    """
-    (near, far, before), (a, b, c) = points, off
-    with np.errstate(divide="ignore", invalid="ignore"):
-        span_ratio, rise = (near - far) / (before - far), (a - b) / (c - b)
-        smooth = (rise**2 < span_ratio) & ((1 - rise) ** 2 < 1 - span_ratio)
-        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
-            c - b
-        )
-    return root, smooth & np.isfinite(root)

@@ -136,21 +136,19 @@ def _features(catalogue: Catalogue) -> dict[str, list[Feature]]:
 
     def read() -> dict[str, list[Feature]]:
         file_features: dict[str, list[Feature]] = {}
-        for folder in catalogue.folders:
-            if (path := folder / FILE).is_file():
-                for _, feature_row in read_csv(path, COLUMNS):
-                    feature = Feature(
-                        feature_row["value"],
-                        feature_row["since"],
-                        feature_row["engine"],
-                        feature_row["family"],
-                        frozenset(feature_row["needs"].split()),
-                    )
-                    file_features.setdefault(feature_row["input"], []).append(feature)
+        for path in catalogue.folder_files(FILE):
+            for _, feature_row in read_csv(path, COLUMNS):
+                feature = Feature(
+                    feature_row["value"],
+                    feature_row["since"],
+                    feature_row["engine"],
+                    feature_row["family"],
+                    frozenset(feature_row["needs"].split()),
+                )
+                file_features.setdefault(feature_row["input"], []).append(feature)
         return file_features
 
-    features_by_input: dict[str, list[Feature]] = catalogue.once(FILE, read)
-    return features_by_input
+    return catalogue.once(FILE, read)
 
 
 class AttentionKernel(NamedTuple):
@@ -169,18 +167,16 @@ def attention_kernels(catalogue: Catalogue) -> list[AttentionKernel]:
     """Return the attention kernels, as the data folders state them."""
 
     def read() -> list[AttentionKernel]:
-        paths = [path for folder in catalogue.folders if (path := folder / KERNELS).is_file()]
         columns = ("kernel", "chips", "owner", "source", "note")
         return [
             AttentionKernel(
                 kernel_row["kernel"], tuple(kernel_row["chips"].split()), kernel_row["owner"]
             )
-            for path in paths
+            for path in catalogue.folder_files(KERNELS)
             for _, kernel_row in read_csv(path, columns)
         ]
 
-    kernels: list[AttentionKernel] = catalogue.once(KERNELS, read)
-    return kernels
+    return catalogue.once(KERNELS, read)
 
 
 def _attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
@@ -216,15 +212,13 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
     """
 
     def read() -> list[tuple[str, str]]:
-        paths = [path for folder in catalogue.folders if (path := folder / ENGINES).is_file()]
         return [
             (engine_row["word"], engine_row["engine"])
-            for path in paths
+            for path in catalogue.folder_files(ENGINES)
             for _, engine_row in read_csv(path, ("word", "engine"))
         ]
 
-    word_engine_pairs: list[tuple[str, str]] = catalogue.once(ENGINES, read)
-    return word_engine_pairs
+    return catalogue.once(ENGINES, read)
 
 
 def _training_engines(catalogue: Catalogue) -> list[str]:

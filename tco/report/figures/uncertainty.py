@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -206,7 +204,7 @@ def _draw_histogram(
     axes: Axes,
     edges: FloatArray,
     shares: FloatArray,
-    percentiles: Mapping[str, float],
+    percentiles: dict[str, float],
     compared: bool,
 ) -> None:
     """Draw the shares of the draws with percentiles, and parity if `compared`."""

@@ -323,7 +323,7 @@ def program_of(
         for names in payer_scenario.results
         for step_index in _script_outputs(names, shown_metrics).values()
     ]
-    needed = reached(recording, outputs)
+    needed = sorted(recording.needed(outputs))
     leaves, steps = (
         [step_index for step_index in needed if (recording.steps[step_index] is None) is leaf]
         for leaf in (True, False)
@@ -412,18 +412,6 @@ def _payer_scenario_document(
         "racks": payer_scenario.racks,
         "none": payer_scenario.none,
     }
-
-
-def reached(program: Program, output_indices: Iterable[int]) -> list[int]:
-    """Return the places that some results rest on, in the order they are computed in."""
-    reached_indices, stack = set[int](), list(output_indices)
-    while stack:
-        step_index = stack.pop()
-        if step_index not in reached_indices:
-            reached_indices.add(step_index)
-            step = program.steps[step_index]
-            stack.extend(step.taken if step is not None else ())
-    return sorted(reached_indices)
 
 
 def _script_number(leaf: float | PlanNumbers) -> Any:
