@@ -273,9 +273,7 @@ def _notes_on_numbers(metrics: JsonMapping) -> list[str]:
 
 
 def _evidence_of(inputs: ResolvedScenario, input_values: Values, chain: Chain) -> JsonObject:
-    """Return what the cost of a chain rests on, how well its rates are known, and how well their
-    order.
-    """
+    """Return the shares of a cost by evidence, and the evidence of rates and their order."""
     shares = {}
     if chain.cost and not inputs.shape:
         read_shares = partial(_shares_of_cost, chain.cost, input_values)

@@ -184,7 +184,7 @@ def read_measured(path: Path, stated_kind: str | None = None) -> tuple[str, pd.D
 
 
 def _checked_file(path: Path) -> tuple[Path, Log | None]:
-    """Return where a file of measurements lies, and the log of a benchmark that it holds."""
+    """Return the path of a file of measurements, and the benchmark log that it holds."""
     path = _travelling(path)
     if not path.resolve().is_relative_to(data_directory()):
         refuse_own(f"{path}: measured rows of your own")

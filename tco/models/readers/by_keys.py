@@ -18,6 +18,7 @@ from tco.models.layers import (
 from tco.models.readers.latent_attention import latent_attention
 from tco.models.readers.shared import expert_layers, two_norms
 from tco.models.readers.state_space import delta_attention
+from tco.models.spelling import LAYER_KINDS
 
 # activations of feed-forward parts without a gate, and with one
 UNGATED = ("relu2", "relu", "xielu", "gelu_new", "gelu_fast")
@@ -32,31 +33,6 @@ MODEL_TRAITS = {
     "falcon_h1": {"parallel_mixer": True},
 }
 FULL, SLIDING, LINEAR, MAMBA, CONV = "full", "sliding", "linear", "mamba", "conv"
-# words of `layer_types` over authors
-LAYER_KINDS = {
-    "full_attention": FULL,
-    "attention": FULL,
-    "global_attention": FULL,
-    "global": FULL,
-    "full": FULL,
-    "deepseek_sparse_attention": FULL,
-    "indexed_attention": FULL,
-    "hybrid": FULL,
-    "hybrid_sliding": SLIDING,
-    "sliding_attention": SLIDING,
-    "sliding_window_attention": SLIDING,
-    "local_attention": SLIDING,
-    "local": SLIDING,
-    "sliding": SLIDING,
-    "swa": SLIDING,
-    "chunked_attention": SLIDING,
-    "linear_attention": LINEAR,
-    "lightning_attention": LINEAR,
-    "linear": LINEAR,
-    "mamba": MAMBA,
-    "mamba2": MAMBA,
-    "conv": CONV,
-}
 # every how many layers one sees all tokens, or a pattern of letters
 PATTERN_KEYS = (
     "sliding_window_pattern",

@@ -23,6 +23,7 @@ from tco.models.readers.shared import (
     routed,
     two_norms,
 )
+from tco.models.spelling import UNREAD_TYPES
 
 # what a config of Gemma 3 leaves out
 GEMMA3 = {
@@ -662,44 +663,11 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     ),
 }
 
-# Model types that are not read, and why: what one token costs in them differs from what a decoder's
-# layers say.
-ENCODER = "an encoder, which makes no tokens one by one"
-BOTH = "an encoder and a decoder, which attends to the encoder's output: only decoders are read"
-CROSS = "a decoder that attends to a vision tower's output, which is not modelled"
-MAMBA1 = (
-    "layers of the first Mamba, whose recurrence decays each number of the state by itself: "
-    "only Mamba-2 is read"
-)
-SHARED = (
-    "layers that share one set of weights, with adapters of their own: layers are counted "
-    "with weights of their own"
-)
-MIXED_HEADS = "attention whose heads are experts, chosen for each token"
-PRODUCT_KEYS = "experts of single rows, found by products of keys"
-RECURRENT = "a recurrence of its own kind: of recurrences Mamba-2 and delta rules are read"
-BESIDE = "attention and a state-space mixer side by side in one layer"
+# model types that are not read, and why
 REASONS = {
-    **dict.fromkeys(
-        (
-            *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra"),
-            *("ernie", "eurobert", "longformer", "megatron-bert", "modernbert", "mpnet"),
-            *("bert-generation", "big_bird", "data2vec-text", "rembert", "roc_bert", "xmod"),
-            *("nomic_bert", "roberta", "roformer", "xlm", "xlm-roberta", "xlm-roberta-xl"),
-        ),
-        ENCODER,
-    ),
-    **dict.fromkeys(
-        ("bart", "fsmt", "led", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "umt5"), BOTH
-    ),
-    "whisper": BOTH,
-    "mllama": CROSS,
-    **dict.fromkeys(("falcon_mamba", "jamba", "mamba"), MAMBA1),
-    **dict.fromkeys(("zamba", "zamba2"), SHARED),
-    **dict.fromkeys(("recurrent_gemma", "rwkv", "xlstm"), RECURRENT),
-    "hymba": BESIDE,
-    "jetmoe": MIXED_HEADS,
-    "doge": PRODUCT_KEYS,
+    model_type: str(unread["reason"])
+    for unread in UNREAD_TYPES.values()
+    for model_type in unread["model_types"]
 }
 
 
@@ -714,7 +682,7 @@ def refusal(kind: str, config: Config) -> str:
     if kind in REASONS:
         return REASONS[kind]
     if config.value("is_encoder_decoder") is True:
-        return BOTH
+        return str(UNREAD_TYPES["encoder_and_decoder"]["reason"])
     architectures = config.value("architectures")
     architecture_names = (
         [str(architecture_name) for architecture_name in architectures]
@@ -722,7 +690,7 @@ def refusal(kind: str, config: Config) -> str:
         else []
     )
     return (
-        ENCODER
+        str(UNREAD_TYPES["encoder"]["reason"])
         if any(
             architecture_name.endswith("ForMaskedLM") for architecture_name in architecture_names
         )

@@ -304,9 +304,7 @@ def machine(
 def _computed_formats(
     input_values: Readable, chip: str, stored: Stored
 ) -> tuple[tuple[Computed, Computed, Computed], Computed, Computed]:
-    """Return what attention, dense parts and experts compute in, then attention's core, and 16
-    bits.
-    """
+    """Return the formats of the layers' products, of attention's core, and of 16 bits."""
     # first: the others follow it where nobody gives them
     dense = computed_on(input_values, chip, stored.dense, "workload.precision")
     formats = (

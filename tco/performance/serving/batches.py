@@ -142,9 +142,7 @@ def _plans_at(plan: DecodePlan, plan_rows: AnyArray) -> DecodePlan:
 def _likely_plans(
     machine: Machine, plan: DecodePlan, passed: PassResult, allowed: float, meets: FloatArray
 ) -> tuple[AnyArray, FloatArray, FloatArray, _Bracket] | None:
-    """Return the plans that could be the best: their rows, the batch expected of each, the power of
-    its time, and the bracket of its solution.
-    """
+    """Return the rows of plans that could be best, their batches, powers and brackets."""
     sizes = np.broadcast_to(plan.sequences, meets.shape)
     time, memory = (
         np.broadcast_to(passed.per_token, meets.shape),
@@ -200,7 +198,7 @@ def _narrow_brackets(
     allowed: float,
     best_batches: tuple[FloatArray, FloatArray],
 ) -> None:
-    """Narrow the brackets of some plans by the times of tried batches, and keep the best of these.
+    """Narrow the brackets of plans by the times of tried batches, and keep the best.
 
     Brackets and best batches are changed as they stand.
     """

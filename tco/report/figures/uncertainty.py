@@ -186,9 +186,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
 def _draws_and_range(
     uncertainty: Uncertainty, metric: str, size: float
 ) -> tuple[FloatArray, float, float]:
-    """Return the usable draws of a metric, and the ends of what is shown; no range raises
-    `DataError`.
-    """
+    """Return the usable draws of a metric and the ends of its range; none raises `DataError`."""
     draws = uncertainty.sample.metrics[metric]
     draws = draws[np.isfinite(draws) & (draws > 0)] / size
     low, high = np.percentile(draws, OUTER) if len(draws) > 1 else (0.0, 0.0)
