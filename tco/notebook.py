@@ -46,8 +46,7 @@ class Comparison(study.ScenarioComparison):
         if kind not in figure_kinds:
             raise UsageError(
                 f"plot({kind!r}): expected {', '.join(map(repr, figure_kinds))}; a comparison of "
-                "one "
-                "scenario has those of one, too"
+                "one scenario has those of one, too"
             )
         with TemporaryDirectory() as folder:
             path = Path(folder, "figure.svg")

@@ -283,8 +283,7 @@ class Catalogue:
                 )
                 raise UnavailableError(
                     f"parts.{part}.{attribute_name} is missing in {where}; a missing value is "
-                    "never taken as "
-                    f"zero{parts_with_attribute}"
+                    f"never taken as zero{parts_with_attribute}"
                 )
             shipped_input = self._inputs[cache_key] = self.chosen(
                 attribute_rows, "parts", attribute_name, cache_key[0], date

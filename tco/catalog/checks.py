@@ -36,8 +36,7 @@ def _check_row(catalogue: Catalogue, catalogue_row: CatalogueRow, path: str) -> 
         ):
             yield (
                 f"{catalogue_row.where}: of source {row_input.source!r} directness.csv does not "
-                "say how "
-                "direct it is"
+                "say how direct it is"
             )
     except DataError as error:
         yield str(error)

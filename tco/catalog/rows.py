@@ -329,8 +329,7 @@ def live(input_rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[Cat
         also = f"(also {rows_by_place[duplicate_row.as_of if dated else ''].where}){day}"
         raise DataError(
             f"{duplicate_row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or "
-            "date "
-            f"both{' apart' if day else ''}"
+            f"date both{' apart' if day else ''}"
         )
     return live_rows
 

@@ -298,8 +298,7 @@ def _substitute_alternative(
     if not any(slot_place in children for children in contains.values()):
         raise DataError(
             f"{where}: alternatives.{slot_place} stands nowhere in the tree; name {slot_place!r} "
-            "in an "
-            "assembly"
+            "in an assembly"
         )
     chosen = next(iter(candidates)) if part is None else part
     changed: dict[str, dict[str, float]] = {}

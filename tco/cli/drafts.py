@@ -93,8 +93,7 @@ def new_part(given: CommandRequest, part: New, like: Like) -> None:
     row_count = files[f"parts/{part}.csv"].count("\n") - 1
     put(
         f"{own_folder(given)}/parts/{part}.csv: {row_count} rows as {like} has them, to edit. Try: "
-        "tco "
-        f"parts show {part}{option(given)}\n"
+        f"tco parts show {part}{option(given)}\n"
     )
     if left:
         tell(f"note: as of {date}; left out, so that what you write holds on: {', '.join(left)}")

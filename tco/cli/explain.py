@@ -178,7 +178,6 @@ def inputs(
     if not input_rows:
         raise DataError(
             f"no input of {scenario_result.scenario} is called {' '.join(words or [])!r}; `tco "
-            "inputs "
-            f"{scenario_result.scenario}` lists all"
+            f"inputs {scenario_result.scenario}` lists all"
         )
     given.emit(inputs_answer(catalogue, scenario_result, input_rows))

@@ -112,8 +112,7 @@ def _write_workbook(
         if not scenario_result.nodes:
             raise DataError(
                 f"{scenario_name}: a saved result holds no formulas, a workbook needs its "
-                "scenario; tables "
-                "of it can be exported"
+                "scenario; tables of it can be exported"
             )
     if request.redact:
         if any(

@@ -156,8 +156,7 @@ Starts = Annotated[
         "--from",
         metavar="X",
         help="Where to begin to look, such as '96 GB', for each --vary; unless given a thirtieth "
-        "of today's value, "
-        "of two inputs a third, of a date its own.",
+        "of today's value, of two inputs a third, of a date its own.",
         **QUESTION,
     ),
 ]

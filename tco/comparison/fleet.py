@@ -77,8 +77,7 @@ def wave_of(wave_text: str) -> Wave:
     if len(parts) not in (2, 3) or not all(parts):
         raise UsageError(
             f"{wave_text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as "
-            "'trn3-nl72x2:500 "
-            "MW:2026-06'"
+            "'trn3-nl72x2:500 MW:2026-06'"
         )
     return Wave(parts[0], parts[1], parts[2] if len(parts) == 3 else "")
 
@@ -186,8 +185,7 @@ def late_notes(scenario_name: str, scenario_result: Result) -> list[str]:
         return []
     return [
         f"{scenario_name}: not there in numbers in {date}: it arrives in {availability.words}, "
-        f"{availability.months:.1f} "
-        f"months later, at the prices of {date}"
+        f"{availability.months:.1f} months later, at the prices of {date}"
     ]
 
 
@@ -235,8 +233,7 @@ def filled_hall(evaluation: Evaluation) -> JsonObject:
         site_power_mw = evaluation.result.inputs[SITE_POWER].value / 1e6
         raise DataError(
             f"{evaluation.name}: {site_power_mw:g} MW carry no scale-up domain of "
-            f"{evaluation.result.system}, the least "
-            f"that do are {least:.3g} MW"
+            f"{evaluation.result.system}, the least that do are {least:.3g} MW"
         )
     return hall
 

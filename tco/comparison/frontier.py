@@ -97,8 +97,7 @@ def pool_of(
     if input_values.input("workload.concurrency").value > 0:
         raise DataError(
             f"{scenario_name}: workload.concurrency is set; a frontier goes over every batch, "
-            "leave it at "
-            "zero"
+            "leave it at zero"
         )
     evaluation = Evaluation(scenario_name, settings, catalogue, function.result({}))
     return PoolScenario(evaluation, scenario, *server_of(inputs, input_values), input_values)

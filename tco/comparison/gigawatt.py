@@ -137,8 +137,7 @@ def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
     if not sums:
         raise DataError(
             f"{evaluation.name}: {scenario_result.texts['terms.perspective']} buys nothing, so no "
-            "watt has "
-            "a price; an owner does, such as hyperscaler"
+            "watt has a price; an owner does, such as hyperscaler"
         )
     lines = [PurchaseSum(kind, sums[kind]) for kind in KINDS if kind in sums]
     usd = sum(line.usd for line in lines)

@@ -197,8 +197,7 @@ def limited(groups_text: str) -> tuple[int, int]:
     if not (is_stated and 0 < int(drawn) <= int(groups)):
         raise DataError(
             f"--groups: {groups_text!r}, expected D/G such as 4/8: a token reaches D of G groups "
-            "of "
-            "experts"
+            "of experts"
         )
     return int(drawn), int(groups)
 

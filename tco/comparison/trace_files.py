@@ -201,8 +201,7 @@ def _recognised_columns(
         if column in columns and column != "unread":
             raise DataError(
                 f"{path}:1: columns {columns[column].header!r} and {column_name!r} both hold "
-                f"{column}, "
-                "expected one of them; take the other out"
+                f"{column}, expected one of them; take the other out"
             )
         columns[column] = TraceColumn(column_name, meanings[0]["unit"], position)
     _refuse_misspelt(path, table, columns, strange)
@@ -359,8 +358,7 @@ class _TraceReader:
         if arrived < self.previous:
             raise DataError(
                 f"{self._place(trace_row, 'arrived')} is earlier than in the line before, expected "
-                "rows "
-                "in the order they came; sort the file by it"
+                "rows in the order they came; sort the file by it"
             )
         self.previous = arrived
         return arrived
@@ -392,8 +390,7 @@ class _TraceReader:
         if prefix > prompt:
             raise DataError(
                 f"{self._place(trace_row, 'prefix')} is {prefix:g} of a prompt of {prompt:g} "
-                "tokens, "
-                "expected no more than the prompt"
+                "tokens, expected no more than the prompt"
             )
         self.prefix.append(prefix)
 

@@ -271,8 +271,7 @@ class Values(Readable):
             if isinstance(recorded_value, np.ndarray):
                 raise DataError(
                     f"{path} decides what exists and has {recorded_value.size} values: give one "
-                    "value, or "
-                    "the structure to evaluate them on"
+                    "value, or the structure to evaluate them on"
                 )
             self.readings[path] = recorded_value
         return recorded_value
@@ -426,8 +425,7 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
         number_text = "numbers" if number_array.ndim else repr(float(number_array))
         raise DataError(
             f"{path}: {number_text} without a unit, expected {expected_unit!r} or another of its "
-            "kind, such as "
-            f"({number_text}, {expected_unit!r})"
+            f"kind, such as ({number_text}, {expected_unit!r})"
         )
     if not number_array.ndim:
         return Given(f"{float(number_array)!r} {unit}".strip())

@@ -249,9 +249,7 @@ def bounded(bounded_input: Input, minimum: float, maximum: float) -> Input:
             )
             raise DataError(
                 f"{bounded_input.where}: {bounded_input.path}: {field_name} {number:g} {unit} is "
-                "outside "
-                f"{minimum:g} to "
-                f"{maximum:g} {unit}{hint}"
+                f"outside {minimum:g} to {maximum:g} {unit}{hint}"
             )
     if bounded_input.low is not None and bounded_input.low > bounded_input.value:
         raise DataError(

@@ -173,8 +173,7 @@ class TraceRecorder:
                     if not same_unit(argument.node.unit, unit):
                         raise TypeError(
                             f"{formula.name}({parameter_name}) takes {unit!r}, got "
-                            f"{argument.node.name!r} in "
-                            f"{argument.node.unit!r}"
+                            f"{argument.node.name!r} in {argument.node.unit!r}"
                         )
                     plain[parameter_name] = argument.value
                     node.inputs.append((parameter_name, argument.node))

@@ -180,8 +180,7 @@ def _from_registry(unit_text: str) -> Unit:
     if plain is None:
         raise DataError(
             f"{_shortened(unit_text)!r} is not a unit: expected at most {LONGEST_UNIT} characters, "
-            "and "
-            "exponents of one digit, such as 'USD/mm^2'"
+            "and exponents of one digit, such as 'USD/mm^2'"
         )
     try:
         base = registry().Quantity(1, plain).to_base_units()

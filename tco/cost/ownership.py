@@ -397,8 +397,7 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
         if agreement.supplier in by_supplier:
             raise DataError(
                 f"rebates: {by_supplier[agreement.supplier].id} and {agreement.id} of "
-                f"{agreement.supplier} are both in "
-                f"force at {date}; no purchase earns twice"
+                f"{agreement.supplier} are both in force at {date}; no purchase earns twice"
             )
         by_supplier[agreement.supplier] = agreement
     return list(by_supplier.values())

@@ -280,8 +280,7 @@ def _kept_result(path: Path, catalogue: Catalogue) -> Result:
     ):
         kept_result.notes.append(
             f"{path} was saved by tco {kept_result.origin.version} on data "
-            f"{kept_result.origin.data_hash()}, "
-            f"today's data is {today}"
+            f"{kept_result.origin.data_hash()}, today's data is {today}"
         )
     return kept_result
 

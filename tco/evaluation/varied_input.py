@@ -92,8 +92,7 @@ class VariedInput(NamedTuple):
             today_state = "has no value" if self.value is None else "is zero"
             raise UsageError(
                 f"--vary {self.path}: it {today_state} today; say where to look, with --from and "
-                "--to "
-                f"in {self.unit or 'no unit'}"
+                f"--to in {self.unit or 'no unit'}"
             )
         today = self.value or 0.0
         low = max(today / width, least) if limits[0] is None else limits[0]

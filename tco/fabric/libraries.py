@@ -263,6 +263,5 @@ def nothing_offered(
     )
     return NotOfferedError(
         f"{library.name} offers {has}; this group has {', '.join(algorithm_names)}: choose another "
-        "library "
-        "or algorithm"
+        "library or algorithm"
     )

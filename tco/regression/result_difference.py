@@ -110,8 +110,7 @@ def _load_state(
     if not isinstance(state_source, Result) and str(state_source).endswith(SAVED):
         wrong = (
             f"{state_source}: is no saved result; `Result.save` or `tco price SCENARIO --format "
-            "json "
-            "--output FILE` writes one"
+            "json --output FILE` writes one"
         )
         with located(wrong):
             document = read_json(Path(state_source), "a saved result")

@@ -341,8 +341,7 @@ def workload_words(
     if texts["workload.kind"] == "training":
         step = (
             f"{workload_values['global_batch']:,.0f} sequences of "
-            f"{workload_values['sequence_length']:,.0f} "
-            "tokens per step"
+            f"{workload_values['sequence_length']:,.0f} tokens per step"
         )
         return (
             f"{texts['workload.model']} training, {step}, "

@@ -237,8 +237,7 @@ def _payment_sentences(scenario_result: Result, money: Money) -> Iterator[str]:
     """Yield the sentences below the payment table, from pay-back to interest."""
     yield (
         f"USD of one scale-up domain of {scenario_result.metrics['chips']:g} chips, not "
-        "discounted. "
-        "What comes in is negative: rebates, resale, income, loans; "
+        "discounted. What comes in is negative: rebates, resale, income, loans; "
         "what outlives the operation comes in at its end for what keeps its yearly charge."
     )
     token_cost = money.break_even_usd_per_million_output_tokens

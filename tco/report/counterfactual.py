@@ -90,8 +90,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     above = ["; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric) + "."]
     below = [
         f"Each row gives {system_names[0]} what {system_names[1]} has, and keeps all rows above "
-        "it. adds and "
-        f"leaves: {unit}; what {words}. All that differs: --full"
+        f"it. adds and leaves: {unit}; what {words}. All that differs: --full"
     ]
     columns = ("", *system_names, "adds", "times", "leaves")
     return Table(columns, step_rows, title, above, below, align="lrr")

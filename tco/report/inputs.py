@@ -212,8 +212,7 @@ def _inputs_tables(scenario_result: Result, input_records: Sequence[Input]) -> l
     noun = "input" if len(input_records) == 1 else "inputs"
     below = [
         f"{len(input_records)} {noun}. ~: an estimate or an assumption. P5 to P95: 9 of 10 draws "
-        "lie "
-        "between them.",
+        "lie between them.",
         "Replace one: tco compare --set 'PATH=VALUE UNIT'.",
     ]
     if len(input_records) <= MOST_DETAILED:

@@ -199,8 +199,7 @@ def _uncertainty_tables(
         table_rows.append((headed(label, unit), *cells))
     title = (
         f"{scenario_result.title}: {len(uncertainty.sample.meets):,} draws of "
-        f"{len(uncertainty.drawn)} "
-        f"inputs, seed {uncertainty.seed}"
+        f"{len(uncertainty.drawn)} inputs, seed {uncertainty.seed}"
     )
     above = [
         workload_line([scenario_result]),

@@ -161,8 +161,7 @@ def _turn_condition(turn: PriceTurn) -> str:
     scale = shown_price / turn.value
     side = "below" if turn.turns_at < turn.value else "above"
     return (
-        f"{short_name(turn.path)} were {side} {significant(turn.turns_at * scale, DIGITS)} "
-        f"{unit} "
+        f"{short_name(turn.path)} were {side} {significant(turn.turns_at * scale, DIGITS)} {unit} "
         f"(now {significant(shown_price, DIGITS)})"
     )
 

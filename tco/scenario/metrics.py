@@ -148,8 +148,7 @@ def unknown_metric(metric_name: str, other_names: Iterable[str] = ()) -> DataErr
     candidates = METRICS if labelled else [*METRICS, *cells]  # a label is nearer than a cell
     return DataError(
         f"unknown {kind} {metric_name!r}{nearest(metric_name, candidates)}{hint}; `tco metrics "
-        "list` "
-        "shows all metrics"
+        "list` shows all metrics"
     )
 
 

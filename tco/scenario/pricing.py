@@ -78,8 +78,7 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
         if fit < 1:
             raise MisfitError(
                 f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of "
-                f"{system.id} draws "
-                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; "
+                f"{system.id} draws {power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; "
                 f"{_roomiest(inputs)}; or set site.rack_kw_max"
             )
         notes.append(
@@ -98,8 +97,7 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
     )
     cooler = (
         f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at "
-        f"{price * 1e3:,.0f} USD/kW, "
-        f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
+        f"{price * 1e3:,.0f} USD/kW, which draws {share:.0%} more and leaves {left:.0%} of the hall"
     )
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
@@ -339,9 +337,7 @@ def _comparable_rent_path(inputs: ResolvedScenario, input_values: Values) -> str
         )
         raise UnavailableError(
             f"{path} ({RENTS[rent_attribute]}) is {origin_text}, those of the others of "
-            f"{publisher}: left "
-            "out, as a "
-            "comparison takes one statistic"
+            f"{publisher}: left out, as a comparison takes one statistic"
         )
     return path
 
@@ -364,8 +360,7 @@ def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) ->
     notes = (
         [
             f"{rent_input.path} is {rent_input.value:g} USD a chip-hour{span}, {kind}, of "
-            f"{rent_input.as_of} by "
-            f"{rent_input.publisher}"
+            f"{rent_input.as_of} by {rent_input.publisher}"
         ]
         if rent_input.as_of
         else []
@@ -380,8 +375,7 @@ def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) ->
         paid = rent_input.value * HOURS * years
         notes.append(
             f"{rent_input.where}: {rent_input.path}: {years:g} years of it are {paid:,.0f} USD, "
-            "more than "
-            f"twice the {price:,.0f} of buying"
+            f"more than twice the {price:,.0f} of buying"
         )
     return notes
 
@@ -517,8 +511,7 @@ def refuse_strangers(
             )
             raise DataError(
                 f"{inputs.scenario.where}: rebates: {agreement.id} is held by {agreement.holder}, "
-                "the owner "
-                f"here is {_owner_in_words(inputs)} "
+                f"the owner here is {_owner_in_words(inputs)} "
                 f"(terms.owner); leave it out for {figure}, or set terms.owner={agreement.holder}"
             )
 

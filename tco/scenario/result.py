@@ -384,8 +384,7 @@ def why_incomparable(scenario_result: Result, other_result: Result) -> str | Non
         if _comparable_value(scenario_result, path) != _comparable_value(other_result, path):
             return (
                 f"its {path} is {_input_text(scenario_result, path)}, that of "
-                f"{other_result.scenario} "
-                f"{_input_text(other_result, path)}"
+                f"{other_result.scenario} {_input_text(other_result, path)}"
             )
     circular = next(
         (

@@ -57,8 +57,7 @@ class Structure(NamedTuple):
             ):
                 raise DataError(
                     f"structure: {path} is {current_text!r}, it was {decided!r} when the structure "
-                    "was "
-                    "decided; hold a plan with `plan`"
+                    "was decided; hold a plan with `plan`"
                 )
 
 

@@ -268,14 +268,12 @@ def _refuse_no_requests(input_values: Values) -> None:
     ):
         raise DataError(
             f"{concurrency.where}: workload.concurrency is 0: no requests in flight serve nothing; "
-            "leave "
-            "it out to search every batch"
+            "leave it out to search every batch"
         )
     if concurrency.value > 0 and input_values.exists("workload.offline"):
         raise DataError(
             f"{concurrency.where}: workload.concurrency beside workload.offline: offline the batch "
-            "is "
-            "what memory holds; leave one out"
+            "is what memory holds; leave one out"
         )
 
 

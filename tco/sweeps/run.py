@@ -309,8 +309,7 @@ def _damage_notes(part_names: list[str]) -> list[str]:
     listed = ", ".join(part_names[:LISTED]) + (", ..." if len(part_names) > LISTED else "")
     return [
         f"{len(part_names)} parts were made again, because their SHA-256 is not the one in "
-        f"{MANIFEST}: "
-        f"{listed}"
+        f"{MANIFEST}: {listed}"
     ]
 
 

@@ -117,8 +117,7 @@ def _parse_range_axis(
         hint = "the range is reversed" if start > stop else "both ends are the same"
         raise DataError(
             f"{where}: from {range_table['from']} to {range_table['to']}: {hint}, expected the "
-            "lower value "
-            "first"
+            "lower value first"
         )
     if scale == "log" and start <= 0:
         raise DataError(
@@ -400,7 +399,6 @@ def _parse_study_integer(
     ):
         raise DataError(
             f"{where}: {draw_key} is {'missing' if draw_value is None else draw_value}, expected a "
-            "whole number "
-            f"from {least} on"
+            f"whole number from {least} on"
         )
     return draw_value

@@ -117,8 +117,7 @@ def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> i
     most = math.floor(clos_endpoints_by_radices([radix] * MOST_TIERS, oversubscription))
     raise ReachError(
         f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port "
-        f"switches: it reaches {most:,}; "
-        "take slower ports or larger switches"
+        f"switches: it reaches {most:,}; take slower ports or larger switches"
     )
 
 

@@ -195,8 +195,7 @@ def _switch_faults(system: System, catalogue: Catalogue, input_values: Values) -
             crossing = f", {across:g} of them once more to the other rack," if across else ""
             yield (
                 f"{system.chips:g} chips by {switch_lanes:g} lanes{crossing} are {need:g}, "
-                f"{standing:g} "
-                f"{switch} have {standing * have:g}"
+                f"{standing:g} {switch} have {standing * have:g}"
             )
 
 

@@ -111,15 +111,13 @@ def _faults_of(
             yield (
                 row_index,
                 f"{rates[row_index]:,.6g} tokens/s a chip, in and out, are above the roofline: its "
-                "peak "
-                f"does {most:,.6g}",
+                f"peak does {most:,.6g}",
             )
         elif speeds[row_index] > quickest:
             yield (
                 row_index,
                 f"{speeds[row_index]:,.6g} tokens/s a user are above the roofline: weights are "
-                "read at "
-                f"{quickest:,.6g}",
+                f"read at {quickest:,.6g}",
             )
         elif not 1 / FARTHEST < ratio < FARTHEST:
             measured, predicted_text = (
@@ -129,8 +127,7 @@ def _faults_of(
             yield (
                 row_index,
                 f"{measured} is {ratio:,.3g} times the {predicted_text} predicted: expected the "
-                "unit that "
-                "its name ends in",
+                "unit that its name ends in",
             )
 
 

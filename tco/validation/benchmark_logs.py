@@ -91,8 +91,7 @@ def read_log(path: Path) -> Log | None:
     record_keys = ", ".join(list(_flattened(outer_records[0]))[:12]) if outer_records else "none"
     raise DataError(
         f"{path}: is JSON of no known benchmark, with the keys {record_keys}; those of {titles} "
-        "are read, "
-        "and CSV in the columns of data/measured"
+        "are read, and CSV in the columns of data/measured"
     )
 
 

@@ -148,8 +148,7 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
         if not 0 < low <= prior <= high:
             raise DataError(
                 f"{where}: {parameter_path}: expected 0 < low <= prior <= high, found {low:g}, "
-                f"{prior:g}, "
-                f"{high:g}"
+                f"{prior:g}, {high:g}"
             )
         bounds = (
             max(attribute_bounds.minimum, prior / FARTHEST),

@@ -164,8 +164,7 @@ def _rescore_column(table: pd.DataFrame, prediction: Prediction, column_name: st
     if not chosen.any():
         raise DataError(
             f"--against {column_name}: no row of this file is predicted as {column_name}; there "
-            "are "
-            f"{', '.join(sorted(set(prediction.target_name) - {''}))}"
+            f"are {', '.join(sorted(set(prediction.target_name) - {''}))}"
         )
     skip = np.where(
         chosen | (prediction.skip != ""), prediction.skip, f"unsupported target: not {column_name}"

@@ -52,8 +52,7 @@ def stretched_sample(
     if traced["correlation"] != traffic_values["correlation"]:
         raise DataError(
             f"{path}: correlation is {traffic_values['correlation']:g}, and its [sample] has that "
-            "of "
-            "the trace; take [sample] out, and the lengths follow their quantiles"
+            "of the trace; take [sample] out, and the lengths follow their quantiles"
         )
     for column in (0, 1):
         before, after = (
@@ -85,8 +84,7 @@ def _sampled_requests(path: Path, sample_rows: object) -> FloatArray:
         if min(prompt, answer) < 1 or not 0 <= sum(prefix) <= prompt:
             raise DataError(
                 f"{path}: sample.requests: request {number} is {sample_row}, expected a prompt and "
-                "an "
-                "answer of 1 token or more, and a prefix no longer than the prompt"
+                "an answer of 1 token or more, and a prefix no longer than the prompt"
             )
     return np.array(sample_rows, dtype=float)
 

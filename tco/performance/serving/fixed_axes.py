@@ -140,8 +140,7 @@ def _parse_plan_axis(axis_key: str, axis_text: str) -> float:
     if not 1 <= axis_value <= LARGEST or (axis_key != "batch" and axis_value != int(axis_value)):
         raise DataError(
             f"--plan {axis_key}={axis_text}: expected a "
-            f"{'' if axis_key == 'batch' else 'whole '}number from 1 to "
-            f"{LARGEST:,}"
+            f"{'' if axis_key == 'batch' else 'whole '}number from 1 to {LARGEST:,}"
         )
     return axis_value if axis_key == "batch" else int(axis_value)
 
@@ -189,8 +188,7 @@ def _plans_with(
         )
         raise DataError(
             f"--plan {axes_text}: no plan of {model.id} has these axes: tp x cp x pp divides "
-            "chips, ep "
-            "the chips of a stage, tp the heads"
+            "chips, ep the chips of a stage, tp the heads"
         )
     table = PrefillPlan(
         *(np.broadcast_to(axis, row_mask.shape)[row_mask[:, 0]] for axis in candidate_plans)

@@ -256,8 +256,7 @@ def _pass_format_notes(formats: Passes) -> list[str]:
         differ = [("", differ[0][1])]
     return [
         f"{pass_name}{': ' if pass_name else ''}the chip does not compute {pass_format.asked}: "
-        "computed as "
-        f"{pass_format.form.stored}"
+        f"computed as {pass_format.form.stored}"
         + (" after a conversion by software" if pass_format.form != WIDE_FORM else "")
         for pass_name, pass_format in differ
     ]
@@ -346,8 +345,7 @@ def _no_training_plan_reason(
     parts = ", ".join(f"{memory_part} {size / 1e9:.1f} GB" for size, memory_part in most)
     return (
         f"no plan fits: the leanest of {search_result.plans:,} needs "
-        f"{search_result.need / 1e9:.1f} GB a chip "
-        f"({parts}), "
+        f"{search_result.need / 1e9:.1f} GB a chip ({parts}), "
         f"{have / 1e9:.1f} GB are usable, {(search_result.need - have) / 1e9:.1f} GB are short"
     )
 

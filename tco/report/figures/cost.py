@@ -160,8 +160,7 @@ def money_figure(scenario_result: Result, money: Money, width: float = WIDE) -> 
         f"in; in month 0 {significant(months[0], 3)}.",
         width,
         f"Million USD of one scale-up domain of {scenario_result.metrics['chips']:g} chips, not "
-        "discounted; "
-        f"{premise(scenario_result)}",
+        f"discounted; {premise(scenario_result)}",
     )
     colours = {"paid in a year": PAID, "comes in": INCOMING}
     if not any(incoming for _, incoming in years):

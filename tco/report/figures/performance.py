@@ -95,8 +95,7 @@ def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
     if not (dots and roofs):
         raise DataError(
             f"{scenario_result.scenario}: no operator of its plan both computes and moves data, so "
-            "there is "
-            "nothing to draw under a roof"
+            "there is nothing to draw under a roof"
         )
     slope = scenario_result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
     operators = ", ".join(f"{dot.row.phase} {dot.row.line.name} {dot.words}" for dot in dots)
@@ -125,8 +124,7 @@ def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
         tip(
             axes.plot(x, y, markers[operator_row.phase], **style),
             f"{operator_row.phase}, {operator_row.line.name}: {dot.words}, "
-            f"{operator_row.share * 100:.1f} % of the time, "
-            f"bound by {operator_row.line.bound}",
+            f"{operator_row.share * 100:.1f} % of the time, bound by {operator_row.line.bound}",
         )
         labels.keep_clear([(x, y)], size / 2)
     _draw_roofs(axes, labels, roofs, slope)

@@ -172,8 +172,7 @@ def order_change_section(material: Material) -> Iterator[Section]:
         columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
             f"The three inputs that move each ratio to {material.baseline} most, each alone from "
-            "its P5 to its P95, "
-            "and the value at which the order turns; "
+            "its P5 to its P95, and the value at which the order turns; "
             "a dash where it does not turn within that range.",
         ]
         below = [

@@ -93,8 +93,7 @@ def _write_sources(book: Workbook) -> None:
 HELD_BY = {  # sheet -> what it holds
     "Summary": "Scenarios side by side, the stack of costs, and every metric under its name.",
     "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange "
-    "your own. "
-    "Formulas use the name of its base value.",
+    "your own. Formulas use the name of its base value.",
     "BOM": "The parts of one scale-up domain: quantity, unit price, price, power.",
     "Cost": "Every step from parts to dollars a chip-hour. One row is one equation; a column is a "
     "scenario.",

@@ -135,8 +135,7 @@ def _write_grid(book: Workbook, sheet: str, top: int, grid_rows: Sequence[SheetR
 STRUCTURE_SHEET = "Structure"
 HELD = (
     "Locked: what is decided here is held while inputs move. Another plan, system, model or "
-    "algorithm needs the program: run tco again "
-    "(the command is on the sheet Read me)."
+    "algorithm needs the program: run tco again (the command is on the sheet Read me)."
 )
 # in which what is decided is told
 PARTS = (
