@@ -161,10 +161,8 @@ def _chip_standing(
         if own_rows < FEW
         else []
     )
-    anchors, anchored = (
-        tuple(part for _, part in related_kinds),
-        -sum(count for count, _ in related_kinds),
-    )
+    anchors = tuple(part for _, part in related_kinds)
+    anchored = -sum(count for count, _ in related_kinds)
     runs = f"{anchored:,} run{'s' * (anchored != 1)} of {', '.join(anchors)}"
     rest = f"; {runs} stand in" if anchors else ""
     if measured_chip is None:

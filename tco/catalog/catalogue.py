@@ -277,10 +277,8 @@ class Catalogue:
                 if part not in self.parts:
                     raise unknown("part", part, self.parts)
                 attribute("parts", attribute_name, f"parts.{part}")
-                where, parts_with_attribute = (
-                    self.folders[-1] / "parts",
-                    self.also_missing(part, attribute_name),
-                )
+                where = self.folders[-1] / "parts"
+                parts_with_attribute = self.also_missing(part, attribute_name)
                 raise UnavailableError(
                     f"parts.{part}.{attribute_name} is missing in {where}; a missing value is "
                     f"never taken as zero{parts_with_attribute}"
@@ -597,10 +595,10 @@ class Catalogue:
         """
         if not making.get():
             return catalogue_row
-        path, row_attribute = (
-            f"{group}.{owner_name}.{attribute_name}" if owner_name else f"{group}.{attribute_name}",
-            attribute(group, attribute_name, catalogue_row.where),
+        path = (
+            f"{group}.{owner_name}.{attribute_name}" if owner_name else f"{group}.{attribute_name}"
         )
+        row_attribute = attribute(group, attribute_name, catalogue_row.where)
         return row_in_place(
             catalogue_row,
             path,

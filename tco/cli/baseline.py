@@ -151,10 +151,8 @@ def _check_baseline(
     from tco.report.drift import drift_answer
 
     rule = parse_rule(threshold, max_increase, metrics)
-    states, stakes = (
-        load_baseline(baseline_path(baseline_name)),
-        load_stakes(baseline_path(baseline_name)),
-    )
+    states = load_baseline(baseline_path(baseline_name))
+    stakes = load_stakes(baseline_path(baseline_name))
     catalogue, scenario_results = request.evaluated(list(states))
     result_by_name = dict(zip(states, scenario_results, strict=True))
     withheld = _withheld_metrics(request, result_by_name)

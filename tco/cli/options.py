@@ -548,10 +548,8 @@ def command(
                     f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes "
                     "cannot withhold your own values; unset it"
                 )
-            output, quiet = (
-                command_arguments.get("output") or texts.get("output"),
-                bool(texts.get("quiet")),
-            )
+            output = command_arguments.get("output") or texts.get("output")
+            quiet = bool(texts.get("quiet"))
             with telling_written(output, quiet), progress_line(quiet):
                 # what a request states of anchors and measurements ends with it
                 copy_context().run(

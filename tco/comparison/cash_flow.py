@@ -168,12 +168,10 @@ class Project:
         after: Result | None = None,
         swap: int = 0,
     ) -> None:
-        self.result, self.values, self.chip, self.market_rent = (
-            scenario_result,
-            input_values,
-            chip,
-            rent,
-        )
+        self.result = scenario_result
+        self.values = input_values
+        self.chip = chip
+        self.market_rent = rent
         self.after, self.swap = after, swap
         self.flows = scenario_result.lines
         self.chips, self.rate = scenario_result.metrics["chips"], input_values["terms.rate"]
@@ -263,10 +261,8 @@ class Project:
         """Return the utilisation at which a used hour costs its rent, of which the part of the
         energy that idle racks do not draw is paid by use.
         """
-        use, power = (
-            self.values["terms.utilisation"],
-            self.result.metrics["it_power_w_per_chip"] * self.chips,
-        )
+        use = self.values["terms.utilisation"]
+        power = self.result.metrics["it_power_w_per_chip"] * self.chips
         lines = self.result.bill.lines if self.result.bill else []
         chips = sum(float(line.power) for line in lines if line.part == self.chip)
         idle = idle_draw(
@@ -389,10 +385,8 @@ class Project:
         """Return the share of the hours that is paid for and what is left of the price in every
         month, and the months of the contract.
         """
-        share, left = (
-            self.used * ramped_share(self.time, self.ramp),
-            as_array(price_path(self.values["money.price_fall"], self.time + lead)),
-        )
+        share = self.used * ramped_share(self.time, self.ramp)
+        left = as_array(price_path(self.values["money.price_fall"], self.time + lead))
         fixed = min(_months(self.values["money.contract"]), self.months)
         least = self.up * self.values["money.take_or_pay"]
         share[:fixed], left[:fixed] = charged_share(share[:fixed], least[:fixed]), 1.0

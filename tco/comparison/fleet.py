@@ -116,11 +116,9 @@ def fleet_of(
     stages: list[Stage] = []
     late = []
     for evaluation in ordered_evaluations:
-        wave_totals, date, there = (
-            _of_wave(evaluation),
-            evaluation.result.texts["terms.date"],
-            evaluation.result.available,
-        )
+        wave_totals = _of_wave(evaluation)
+        date = evaluation.result.texts["terms.date"]
+        there = evaluation.result.available
         late += late_notes(evaluation.name, evaluation.result)
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}

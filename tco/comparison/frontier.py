@@ -133,10 +133,8 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     decode_rate = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
     read = passes.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
-    decode_fits, prefill_fits = (
-        step.memory <= decode.machine.memory,
-        ready.memory <= prefill.machine.memory,
-    )
+    decode_fits = step.memory <= decode.machine.memory
+    prefill_fits = ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0
     if separate:
@@ -144,10 +142,8 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
         cache = cache_bytes(
             1, prompt, *passes.cached_numbers(prefill.model, 1), prefill.machine.cache_size
         )
-        decode_rate, read = (
-            apart.fed_rate(decode_rate, into.network, cache, answer),
-            apart.fed_rate(read, out.network, cache, prompt),
-        )
+        decode_rate = apart.fed_rate(decode_rate, into.network, cache, answer)
+        read = apart.fed_rate(read, out.network, cache, prompt)
         slower = max(out.latencies.network_step, into.latencies.network_step)
         handed = apart.hand_over_time(
             cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower

@@ -150,10 +150,8 @@ def hour_cost(
         raise UsageError(f"--samples {samples}: expected 2 or more")
     (evaluation,) = evaluate_each([system], data_folder, settings, implied=STATED_RATE)
     scenario_result = evaluation.result
-    base, power = (
-        scenario_result.metrics[HOUR],
-        scenario_result.metrics["facility_power_w_per_chip"],
-    )
+    base = scenario_result.metrics[HOUR]
+    power = scenario_result.metrics["facility_power_w_per_chip"]
     if base is None or power is None:
         raise DataError(
             f"{system}: has no cost of a chip-hour here: {'; '.join(scenario_result.notes)}"

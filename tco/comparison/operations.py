@@ -360,10 +360,8 @@ def answer_kernel_query(
     shape = {side_name: sides[side_name] for side_name in SHAPES[operation]}
     if cores is not None:
         _refuse_cores(catalogue, input_values, chip, operation, cores)
-    form, on = (
-        computed_on(input_values, chip, precision, "kernel.precision"),
-        chip_on(catalogue, input_values, chip),
-    )
+    form = computed_on(input_values, chip, precision, "kernel.precision")
+    on = chip_on(catalogue, input_values, chip)
     runs = BARE if library is None or of_engine else library
     kernel_time, learnt, factor = kernel_timing(on, operation, form, shape, runs, cores), None, None
     if library is not None and of_engine:

@@ -414,10 +414,8 @@ def _token_cost_percentiles(
     drawn = uncertainty(
         scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data_folder, hold=True
     )
-    base, cost_statistics = (
-        drawn.asked.result.metrics[cost],
-        draw_statistics(cost, drawn.sample.metrics[cost]),
-    )
+    base = drawn.asked.result.metrics[cost]
+    cost_statistics = draw_statistics(cost, drawn.sample.metrics[cost])
     if base is None or cost_statistics is None:
         return None
     return {

@@ -297,10 +297,10 @@ def taken(
         if kernel_value.ndim == 1:
             kernel_value = kernel_value if draws is None else kernel_value.take(draws)
         elif kernel_value.ndim:
-            axis_rows, wide = (
-                plan_rows[kernel.axis(position)] if isinstance(plan_rows, dict) else plan_rows,
-                kernel_value.shape[-1],
+            axis_rows = (
+                plan_rows[kernel.axis(position)] if isinstance(plan_rows, dict) else plan_rows
             )
+            wide = kernel_value.shape[-1]
             if isinstance(axis_rows, slice):
                 kernel_value = kernel_value[axis_rows]
             else:

@@ -108,11 +108,9 @@ def _onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> Any
     (near, a), (before, b), (first, c) = points
     with np.errstate(divide="ignore", invalid="ignore"):
         # numbers a share of the time
-        usual, secant, last = (
-            near / (power * (1 + a)),
-            (near - before) / (a - b),
-            (before - first) / (b - c),
-        )
+        usual = near / (power * (1 + a))
+        secant = (near - before) / (a - b)
+        last = (before - first) / (b - c)
         step = a * np.where((secant > 0) & (secant < usual / LEAST), secant, usual)
         bend = a * b * (secant - last) / (a - c)
         smooth = (secant > 0) & (last > 0) & (np.abs(bend - a * secant) < 2 * np.abs(step))

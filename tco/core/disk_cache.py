@@ -228,10 +228,8 @@ def are_shipped(scenario_names: Iterable[str]) -> bool:
 
     """
     own_data = Path("data")
-    known_files, models = (
-        {path.stem for path in scenario_directory().glob("*.toml")},
-        os.listdir(data_directory() / "models"),
-    )
+    known_files = {path.stem for path in scenario_directory().glob("*.toml")}
+    models = os.listdir(data_directory() / "models")
     if (own_data.is_dir() and own_data.resolve() != data_directory()) or any(
         map(os.path.isdir, models)
     ):

@@ -324,18 +324,14 @@ def number_and_unit(quantity_text: str) -> tuple[float, str] | None:
     match = QUANTITY.fullmatch(quantity_text.strip())
     if match is None:
         return None
-    quantity_number, unit_text = (
-        float(match["number"].replace(",", "")),
-        (match["unit"] or "").strip(),
-    )
+    quantity_number = float(match["number"].replace(",", ""))
+    unit_text = (match["unit"] or "").strip()
     if match["dollars"]:
         scale, _, per = unit_text.partition("/")
         unit_text = f"{scale.strip()} USD{'/' * bool(per)}{per}".strip()
     if scaled := SCALED.fullmatch(unit_text):
-        quantity_number, unit_text = (
-            quantity_number * SCALES[scaled["scale"]],
-            scaled["unit"].strip(),
-        )
+        quantity_number = quantity_number * SCALES[scaled["scale"]]
+        unit_text = scaled["unit"].strip()
     return quantity_number, unit_text
 
 

@@ -224,10 +224,8 @@ def _between_restarts(
     and from storage.
     """
     failure_interval = time_between_failures(failures, system.chips, input_values["cluster.chips"])
-    between, local = (
-        between_such(failure_interval, rest_of(input_values["failures.elastic_share"])),
-        input_values["failures.local_share"],
-    )
+    between = between_such(failure_interval, rest_of(input_values["failures.elastic_share"]))
+    local = input_values["failures.local_share"]
     return between_such(between, local), between_such(between, rest_of(local))
 
 

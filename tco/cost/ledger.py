@@ -425,10 +425,8 @@ def _add_surcharges(
     servers, and tax on purchases.
     """
     surcharges = []
-    margin, tax = (
-        input_values.unless_zero("terms.margin"),
-        input_values.unless_zero("terms.purchase_tax"),
-    )
+    margin = input_values.unless_zero("terms.margin")
+    tax = input_values.unless_zero("terms.purchase_tax")
     if margin is not None:
         surcharges.append(share_of_price(bill.price, margin))
         ledger.priced("servers/seller-margin", "servers", surcharges[-1], "terms.margin")
@@ -699,10 +697,8 @@ def cost_of_rent(
             network.power, world_share(chips, input_values["cluster.chips"])
         )
         it_power = total("it_power", [bill.power, network_power])
-        power, draw = (
-            _per_chip(power_per_chip, "it_power", it_power, chips),
-            _average_power_share(input_values, bill, chip, it_power),
-        )
+        power = _per_chip(power_per_chip, "it_power", it_power, chips)
+        draw = _average_power_share(input_values, bill, chip, it_power)
         return Cost(
             ledger.lines,
             0.0,

@@ -512,10 +512,8 @@ def worth_of(agreement: Agreement, input_values: Values) -> Worth | None:
     if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
         return None
     path = f"rebates.{agreement.id}"
-    price, strike = (
-        input_values[f"shares.{agreement.company}.price"],
-        input_values[f"{path}.strike"],
-    )
+    price = input_values[f"shares.{agreement.company}.price"]
+    strike = input_values[f"{path}.strike"]
     now = intrinsic_value(price, strike)
     option = black_scholes_call(
         price,
@@ -567,10 +565,8 @@ def given_back(agreement: Agreement, input_values: Values) -> Any:
         return input_values[f"{path}.share_of_spend"]
     if agreement.kind != "warrant-share":
         return None
-    price, strike = (
-        input_values[f"shares.{agreement.company}.price"],
-        input_values[f"{path}.strike"],
-    )
+    price = input_values[f"shares.{agreement.company}.price"]
+    strike = input_values[f"{path}.strike"]
     return warrant_rebate_by_share(
         1.0,
         input_values[f"{path}.share_of_spend"],

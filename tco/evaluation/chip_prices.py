@@ -49,10 +49,8 @@ def chip_parts_price(evaluation: Evaluation) -> Input | None:
 
     """
     scenario_result = evaluation.result
-    path, bill = (
-        f"parts.{chip_of(evaluation.catalogue, scenario_result)}.price",
-        scenario_result.bill,
-    )
+    path = f"parts.{chip_of(evaluation.catalogue, scenario_result)}.price"
+    bill = scenario_result.bill
     if bill is None or path in scenario_result.inputs:
         return None
     free = evaluation.function(refuse=False, workload=False).result({path: "0 USD"}).bill
@@ -107,10 +105,8 @@ def _rent_statistics(evaluation: Evaluation) -> list[tuple[str, str]]:
     scenario_result, catalogue = evaluation.result, evaluation.catalogue
     if scenario_result.rent is None:
         return []
-    chip, date = (
-        next(iter(scenario_result.lines)).inputs[0].split(".")[1],
-        scenario_result.texts["terms.date"],
-    )
+    chip = next(iter(scenario_result.lines)).inputs[0].split(".")[1]
+    date = scenario_result.texts["terms.date"]
     rents = [
         (rent_name, catalogue.part_input(chip, rent_name, date))
         for rent_name in COMMITMENTS[scenario_result.texts["terms.commitment"]]

@@ -308,10 +308,8 @@ class Shares(NamedTuple):
 
 
 def _bytes_per_tier(group_links: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
-    inner, outer = (
-        cost.ring_bytes(size, group_links.group.ranks, passes),
-        cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, passes),
-    )
+    inner = cost.ring_bytes(size, group_links.group.ranks, passes)
+    outer = cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, passes)
     return Shares(passes, reduces, inner, outer)
 
 
@@ -477,10 +475,8 @@ def all_reduce(group_links: GroupLinks, size: Quantity) -> Ways:
 def _one_shot(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of every rank reading the whole buffer of every other."""
     t = group_links.links.latencies
-    everything, across = (
-        cost.one_shot_bytes(size, group_links.group.ranks),
-        cost.one_shot_crossing(size, group_links.group.ranks, group_links.group.per_domain),
-    )
+    everything = cost.one_shot_bytes(size, group_links.group.ranks)
+    across = cost.one_shot_crossing(size, group_links.group.ranks, group_links.group.per_domain)
     latency = straight_latency(group_links, t.direct_start, 1, t.far_step)
     wire = cost.wire_time(
         everything,
@@ -496,10 +492,8 @@ def _one_shot(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
 def _in_network(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of a reduction in the switches."""
     t = group_links.links.latencies
-    inner, outer = (
-        cost.in_network_bytes(size, group_links.group.per_domain),
-        cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, 2),
-    )
+    inner = cost.in_network_bytes(size, group_links.group.per_domain)
+    outer = cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, 2)
     wire = cost.wire_time(inner, group_links.links.direct, outer, group_links.rate)
     timing = pipelined(
         group_links,
@@ -565,10 +559,8 @@ def _send_receive(group_links: GroupLinks, size: Quantity) -> Ways:
 
     def straight() -> AlgorithmTiming:
         latency = straight_latency(group_links, t.start, 1, t.step)
-        across, staying = (
-            cost.crossing_bytes(size, group_links.group.domains),
-            cost.staying_bytes(size, group_links.group.domains),
-        )
+        across = cost.crossing_bytes(size, group_links.group.domains)
+        staying = cost.staying_bytes(size, group_links.group.domains)
         return at_once(
             group_links,
             t.start,

@@ -64,10 +64,8 @@ def expert_ways(operation: str, group_links: GroupLinks, tokens: Tokens) -> Ways
         )
 
     def once(copied: bool) -> AlgorithmTiming:
-        near, outside = (
-            (group.per_domain - 1) / group.per_domain,
-            (group.domains - 1) / group.domains,
-        )
+        near = (group.per_domain - 1) / group.per_domain
+        outside = (group.domains - 1) / group.domains
         ranks = units_reached_per_token(tokens, group.ranks)
         inner_bytes, left = (
             cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
@@ -126,14 +124,10 @@ def _exchanged(
     group_links: GroupLinks, kernels: Quantity, step: Quantity, wire: Quantity, copying: Quantity
 ) -> AlgorithmTiming:
     """Return the timing of an expert exchange in some kernels."""
-    kernel, network = (
-        group_links.links.latencies.expert_kernel,
-        cost.only_if_shared(step, group_links.group.domains),
-    )
-    latency, moving = (
-        cost.expert_latency(kernels, kernel, network),
-        greatest("moving", (wire, copying)),
-    )
+    kernel = group_links.links.latencies.expert_kernel
+    network = cost.only_if_shared(step, group_links.group.domains)
+    latency = cost.expert_latency(kernels, kernel, network)
+    moving = greatest("moving", (wire, copying))
     return AlgorithmTiming(
         cost.direct_time(latency, moving),
         cost.scaled_latency(kernel, kernels),

@@ -81,10 +81,8 @@ def _network_of(
     """Return rate and step latency of the scale-out network for a chip, from what its links and a
     single switch reach.
     """
-    design, passed = (
-        input_values[f"performance.network.{route.design}_efficiency"],
-        input_values["cluster.oversubscription"],
-    )
+    design = input_values[f"performance.network.{route.design}_efficiency"]
+    passed = input_values["cluster.oversubscription"]
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
     return rate, step_over_hops(
         step, input_values["performance.network.switch_latency"], route.switches
@@ -383,10 +381,8 @@ def _latencies_of(
     hop = input_values[f"{prior}.hop_latency"]
     if port is not None:
         hop = forwarding_hop(hop, input_values[f"{prior}.forwarded_unit"], port)
-    launch, ends = (
-        scaled("collective_start"),
-        trips_to_memory(scaled("endpoint_latency"), input_values[f"{prior}.endpoint_in_memory"]),
-    )
+    launch = scaled("collective_start")
+    ends = trips_to_memory(scaled("endpoint_latency"), input_values[f"{prior}.endpoint_in_memory"])
     return Latencies(
         start=total("start_with_ends", [launch, ends]),
         step=step_over_hops(near, hop, inner.hops_mean),

@@ -246,11 +246,9 @@ def star(system: System, input_values: Readable) -> list[FabricScope]:
 
 def _two_star(system: System, input_values: Readable) -> list[FabricScope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
-    rate, chips, racks = (
-        input_values[f"parts.{system.chip}.scale_up_bandwidth"],
-        int(system.chips),
-        whole_racks(system),
-    )
+    rate = input_values[f"parts.{system.chip}.scale_up_bandwidth"]
+    chips = int(system.chips)
+    racks = whole_racks(system)
     if racks == 1:
         return star(system, input_values)
     across = lanes_rate(fabric_number(system, "cross_share"), rate)
@@ -396,11 +394,9 @@ def _two_level(system: System, input_values: Readable) -> list[FabricScope]:
     """
     rate = lane_bandwidth(system, input_values)
     racks, chips = whole_racks(system), int(system.chips)
-    inside, tray_chips, planes = (
-        chips // racks,
-        count(system, "chips_per_tray"),
-        count(system, "planes"),
-    )
+    inside = chips // racks
+    tray_chips = count(system, "chips_per_tray")
+    planes = count(system, "planes")
     if inside % tray_chips or tray_chips % planes or tray_chips < 2:
         raise DataError(
             f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over "
@@ -459,11 +455,9 @@ def _two_level_rates(
     one's own tray and plane may be reached either way.
     """
     per_plane, chips = tray_chips // planes, racks * inside
-    other_trays, other_planes, plane_neighbours = (
-        inside - tray_chips,
-        inside - inside // planes,
-        per_plane - 1,
-    )
+    other_trays = inside - tray_chips
+    other_planes = inside - inside // planes
+    plane_neighbours = per_plane - 1
     to_planes = (
         tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
     )
@@ -523,11 +517,9 @@ def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
         raise DataError(
             f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one"
         )
-    racks, tray_chips, planes = (
-        whole_racks(system),
-        count(system, "chips_per_tray"),
-        count(system, "planes"),
-    )
+    racks = whole_racks(system)
+    tray_chips = count(system, "chips_per_tray")
+    planes = count(system, "planes")
     if not (
         0 <= rack < racks
         and 0 <= tray < system.chips / racks / tray_chips

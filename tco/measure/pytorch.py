@@ -209,18 +209,14 @@ class TorchKernels:
             return torch.randn(sizes, dtype=dtype, device=self.device)
 
         if kernel.op == "gemm":  # weights lie as a linear layer keeps them: a row for each output
-            a, weights, out = (
-                operand(kernel.m, kernel.k),
-                operand(kernel.n, kernel.k).t(),
-                operand(kernel.m, kernel.n),
-            )
+            a = operand(kernel.m, kernel.k)
+            weights = operand(kernel.n, kernel.k).t()
+            out = operand(kernel.m, kernel.n)
             return lambda: torch.mm(a, weights, out=out)
         if kernel.op in STREAMS:
-            a, b, out = (
-                operand(kernel.m, kernel.n),
-                operand(kernel.m, kernel.n),
-                operand(kernel.m, kernel.n),
-            )
+            a = operand(kernel.m, kernel.n)
+            b = operand(kernel.m, kernel.n)
+            out = operand(kernel.m, kernel.n)
             return (
                 (lambda: out.copy_(a))
                 if kernel.op == "elementwise:copy"
@@ -234,10 +230,8 @@ class TorchKernels:
         cache_keys, cache_values = (
             operand(kernel.batch, kernel.heads_kv, kernel.seq_kv, kernel.head_dim) for _ in range(2)
         )
-        queries, causal = (
-            operand(kernel.batch, kernel.heads_kv, query_rows, kernel.head_dim),
-            kernel.op == "attention_prefill",
-        )
+        queries = operand(kernel.batch, kernel.heads_kv, query_rows, kernel.head_dim)
+        causal = kernel.op == "attention_prefill"
         attention = torch.nn.functional.scaled_dot_product_attention
         return lambda: attention(queries, cache_keys, cache_values, is_causal=causal)
 

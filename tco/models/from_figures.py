@@ -167,11 +167,9 @@ def _shaped(c: Config, model_text: str, matrices: int, tied: bool) -> Architectu
     """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
     or not.
     """
-    layers, hidden, heads = (
-        c.integer("layers", most=10_000),
-        c.integer("hidden"),
-        c.integer("heads"),
-    )
+    layers = c.integer("layers", most=10_000)
+    hidden = c.integer("hidden")
+    heads = c.integer("heads")
     groups = c.integer("kv_heads", heads, most=heads)
     if not c.has("head_dim") and hidden % heads:
         raise c.wrong("heads", f"a divisor of hidden, {hidden}, or head_dim beside it")

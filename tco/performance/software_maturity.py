@@ -482,18 +482,14 @@ def resolve_software_maturity(
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(software_name) is not None
     age: Quantity | None
-    age, month = (
-        None if dated else _parse_months(software_name),
-        _on_the_calendar(software_name if dated else period(date).last.isoformat()),
-    )
+    age = None if dated else _parse_months(software_name)
+    month = _on_the_calendar(software_name if dated else period(date).last.isoformat())
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(
             month, input_values[f"parts.{chip}.released"], 0 if dated else input_values[YOUNGEST]
         )
-    reached, later = (
-        input_values.unless_zero(REACH),
-        month - _on_the_calendar(period(since).last.isoformat()),
-    )
+    reached = input_values.unless_zero(REACH)
+    later = month - _on_the_calendar(period(since).last.isoformat())
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
     gap = gap_left(0.0 if reached is None else reached)

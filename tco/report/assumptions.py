@@ -274,10 +274,8 @@ def _common_formats(scenario_results: Sequence[Result]) -> dict[str, str]:
 
 def formats_rows(scenario_results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
-    shared, formats = (
-        _common_formats(scenario_results),
-        list(map(_displayed_formats, scenario_results)),
-    )
+    shared = _common_formats(scenario_results)
+    formats = list(map(_displayed_formats, scenario_results))
     return [
         (
             f"format of {part}",

@@ -82,10 +82,8 @@ def saved_answer(
     """
     path = str(baseline_path(baseline_name))
     content = {"name": baseline_name, "path": path, "scenarios": scenarios, "stayed": stayed}
-    saved_scenarios, scenario_record = (
-        [SavedScenario(scenario, path) for scenario in scenarios],
-        Record(SavedScenario),
-    )
+    saved_scenarios = [SavedScenario(scenario, path) for scenario in scenarios]
+    scenario_record = Record(SavedScenario)
     below = [f"As they were: {', '.join(stayed)}."] if stayed else []
     return SAVE.answer(
         catalogue,

@@ -239,11 +239,9 @@ def _rival_order(point: AtSpeed) -> float:
 
 
 def _drawn_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str, ...]:
-    median, low, high = (
-        point.median_usd_per_million_output_tokens,
-        point.p10_usd_per_million_output_tokens,
-        point.p90_usd_per_million_output_tokens,
-    )
+    median = point.median_usd_per_million_output_tokens
+    low = point.p10_usd_per_million_output_tokens
+    high = point.p90_usd_per_million_output_tokens
     span = f"{cost_text(low)} to {'too slow' if high is None else cost_text(high)}"
     cells = ("too slow", "-") if is_too_slow(point) else (mark + cost_text(median), span)
     second = "-"

@@ -93,10 +93,8 @@ def _pool_tables(scenario_result: Result) -> list[Table]:
     share, engines = _pools_of(scenario_result)
     if share is None:
         return []
-    plan, rate = (
-        scenario_result.report.plan,
-        scenario_result.metrics["output_tokens_per_s_per_chip"],
-    )
+    plan = scenario_result.report.plan
+    rate = scenario_result.metrics["output_tokens_per_s_per_chip"]
     pool_rows = [
         ["prefill", f"{share * 100:.0f} %", f"{plan['prefill']['chips']:g}"],
         ["decode", f"{(1 - share) * 100:.0f} %", f"{plan['decode']['chips']:g}"],

@@ -89,10 +89,8 @@ def alike_text(original_text: str, counterpart: Any) -> str:
             text.
 
     """
-    words, counterpart_words = (
-        original_text.split(" "),
-        counterpart.split(" ") if isinstance(counterpart, str) else [],
-    )
+    words = original_text.split(" ")
+    counterpart_words = counterpart.split(" ") if isinstance(counterpart, str) else []
     if len(words) != len(counterpart_words) or len(words) < 2:
         return WITHHELD
     redacted_words = []

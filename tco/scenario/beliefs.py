@@ -304,11 +304,9 @@ class Dice:
     """
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
-        self.catalogue, self.seed, self.count = (
-            catalogue,
-            np.array([seed], dtype=np.uint64),
-            stop - start,
-        )
+        self.catalogue = catalogue
+        self.seed = np.array([seed], dtype=np.uint64)
+        self.count = stop - start
         self.pairs = np.arange(start // 2 * 2, stop + stop % 2, 2, dtype=np.uint64) * GOLDEN
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, AnyArray] = {}

@@ -436,12 +436,10 @@ class ScenarioPrograms:
         fixed: JsonMapping,
         variant: Mapping[str, str],
     ) -> None:
-        self.catalogue, self.scenario, self.fixed, self.variant = (
-            catalogue,
-            scenario,
-            fixed,
-            variant,
-        )
+        self.catalogue = catalogue
+        self.scenario = scenario
+        self.fixed = fixed
+        self.variant = variant
         self.lock = Lock()  # a program grows by what is asked of it
         self.lots: dict[Any, Lot] = {}  # by plans
         self.arithmetics: dict[Any, Any] = {}  # of metrics beyond the workload, by question

@@ -114,12 +114,10 @@ def run_stage(
     inputs: ResolvedScenario, input_values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
 ) -> Walked:
     """Walk a stage, and note what it read."""
-    live_readings, before, decisions, texts = (
-        inputs.readings,
-        dict(inputs.readings),
-        inputs.readings.decisions,
-        inputs.texts_used,
-    )
+    live_readings = inputs.readings
+    before = dict(inputs.readings)
+    decisions = inputs.readings.decisions
+    texts = inputs.texts_used
     live_readings.decisions, inputs.texts_used = {}, {}
     try:
         stage_result, reads = input_values.reads_of(walk)

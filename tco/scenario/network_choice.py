@@ -471,10 +471,8 @@ def refuse_less_than_a_world(inputs: ResolvedScenario, input_values: Values) -> 
         (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
     )
     if input_values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
-        where, chips = (
-            input_values.input("cluster.chips").where,
-            input_values.structure("cluster.chips"),
-        )
+        where = input_values.input("cluster.chips").where
+        chips = input_values.structure("cluster.chips")
         raise DataError(
             f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; "
             "expected as many or more"
@@ -504,11 +502,9 @@ def tiers_of(
 
     """
     racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
-    tapering, capacity, rest = (
-        "cluster.oversubscription",
-        f"parts.{switch}.switch_capacity",
-        (_port_of(inputs), racks, domain),
-    )
+    tapering = "cluster.oversubscription"
+    capacity = f"parts.{switch}.switch_capacity"
+    rest = (_port_of(inputs), racks, domain)
     if chips is not None:
         return _tiers_for(
             chips, input_values.structure(tapering), input_values.structure(capacity), *rest
@@ -527,10 +523,8 @@ def _tiers_for(
     """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and
     joins the others rack by rack.
     """
-    radix, ends = (
-        untraced_value(switch_radix(capacity, port)),
-        max(math.ceil(chips / domain), 1) if domain > 1 else chips,
-    )
+    radix = untraced_value(switch_radix(capacity, port))
+    ends = max(math.ceil(chips / domain), 1) if domain > 1 else chips
     if racks is not None:
         ends = math.ceil(ends * racks[0] / racks[1] - 1e-9)
         return 1 if ends <= 1 else 1 + tiers_needed(ends, radix, oversubscription)

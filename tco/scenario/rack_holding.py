@@ -43,10 +43,8 @@ def holding_of(inputs: ResolvedScenario, input_values: Values) -> Holding:
         if quantity
     )
     design = system.chip if system.owner_pays == BUILT_UP else None
-    backup, demand = (
-        battery and inputs.states(BACKUP, input_values),
-        inputs.states(DEMAND, input_values),
-    )
+    backup = battery and inputs.states(BACKUP, input_values)
+    demand = inputs.states(DEMAND, input_values)
     flash, objects = (
         inputs.states(path, input_values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY)
     )

@@ -177,11 +177,9 @@ def _choose_parts(inputs: ResolvedScenario, variants: dict[str, str]) -> None:
 
 def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: JsonObject) -> None:
     """Take as many chips as train in the days that are asked for."""
-    days, tokens, where = (
-        input_values.structure(DAYS),
-        input_values.structure(TRAINED),
-        input_values.input(DAYS).where,
-    )
+    days = input_values.structure(DAYS)
+    tokens = input_values.structure(TRAINED)
+    where = input_values.input(DAYS).where
     if CHIPS in inputs.settings:
         raise DataError(
             f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"

@@ -240,11 +240,9 @@ def _structure_from(document: JsonObject, where: str) -> Structure | None:
         },
         f"{where}: structure",
     )
-    system, variant, plan = (
-        document["system"],
-        document["overrides"]["variant"],
-        plan_from(document["plan"], f"{where}: plan"),
-    )
+    system = document["system"]
+    variant = document["overrides"]["variant"]
+    plan = plan_from(document["plan"], f"{where}: plan")
     readings, compared = Readings(structure_table["readings"]), tuple(structure_table["compared"])
     return Structure(
         system,

@@ -339,10 +339,8 @@ def job_on(inputs: ResolvedScenario, input_values: Values) -> tuple[TrainingJob,
     unexplained_time = _unexplained_time(
         inputs, input_values, software_maturity.TRAINING, engine="", model=model_id
     )
-    links, reach = (
-        links_of_system(inputs, input_values),
-        _software_of_scenario(inputs, input_values),
-    )
+    links = links_of_system(inputs, input_values)
+    reach = _software_of_scenario(inputs, input_values)
     traits, programs = traits_of(catalogue, chip), software.programs
     machine = trainer(
         chip, family, input_values, formats, links, traits, programs, unexplained_time, reach

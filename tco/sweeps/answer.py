@@ -83,11 +83,9 @@ def _figure_of(figure_table: JsonMapping, document: JsonMapping, where: str) -> 
     grid.
     """
     refuse_unknown("key", figure_table, FIGURE, where)
-    says, metric, quantile = (
-        str(figure_table.get("says", "")),
-        str(figure_table.get("metric", "")),
-        figure_table.get("quantile", MEDIAN),
-    )
+    says = str(figure_table.get("says", ""))
+    metric = str(figure_table.get("metric", ""))
+    quantile = figure_table.get("quantile", MEDIAN)
     if not says or not re.search(
         rf"(?<![\d.,]){re.escape(says)}(?!\d|[.,]\d)", str(document.get("answer", ""))
     ):

@@ -347,10 +347,8 @@ def _limits_of(metric_limits: Any, where: str) -> tuple[float, float]:
                 f"{where}: {limit_key} is {limit_value!r}, expected a number in the unit of the "
                 "metric's name"
             )
-    low, high = (
-        float(metric_limits.get("min", -math.inf)),
-        float(metric_limits.get("max", math.inf)),
-    )
+    low = float(metric_limits.get("min", -math.inf))
+    high = float(metric_limits.get("max", math.inf))
     if low > high:
         raise DataError(f"{where}: min {low:g} is above max {high:g}: the range is reversed")
     return low, high
@@ -362,10 +360,8 @@ def _parse_draw_section(draw_table: JsonMapping, where: str, grid: JsonMapping) 
     A setting that is not valid raises `DataError`.
     """
     refuse_unknown("key", draw_table, DRAW, where)
-    samples, seed = (
-        _parse_study_integer(draw_table, "samples", None, 1, where),
-        _parse_study_integer(draw_table, "seed", 0, 0, where),
-    )
+    samples = _parse_study_integer(draw_table, "samples", None, 1, where)
+    seed = _parse_study_integer(draw_table, "seed", 0, 0, where)
     method, paths = draw_table.get("method", METHODS[0]), draw_table.get("paths")
     refuse_unknown("method", [str(method)], METHODS, where)
     if method == "sobol" and samples > SEQUENCE:

@@ -283,11 +283,9 @@ class Pricing:
         return self.found[part]
 
     def _price(self, part: str) -> tuple[Quantity, bool, tuple[str, ...]]:
-        input_values, whole_price, own_price = (
-            self.values,
-            f"parts.{part}.price",
-            f"parts.{part}.own_price",
-        )
+        input_values = self.values
+        whole_price = f"parts.{part}.price"
+        own_price = f"parts.{part}.own_price"
         if input_values.has(whole_price) or self.catalogue.has_part_value(part, "price"):
             return input_values[whole_price], True, (whole_price,)
         if self.catalogue.has_part_value(part, "own_price"):

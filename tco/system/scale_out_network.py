@@ -602,10 +602,8 @@ def _network_line(
     price, power = f"parts.{part}.price", f"parts.{part}.power"
     kind, sources, _ = input_values.grounds((price,))
     with scope(line_name):
-        extended, drawn = (
-            extended_price(input_values[price], quantity),
-            extended_power(input_values[power], quantity),
-        )
+        extended = extended_price(input_values[price], quantity)
+        drawn = extended_power(input_values[power], quantity)
     return NetworkLine(
         plan.prefix + line_name, part, quantity, extended, drawn, kind, sources, (price,)
     )

@@ -162,16 +162,12 @@ def _switch_faults(system: System, catalogue: Catalogue, input_values: Values) -
     if switch is None:
         return
     yield from _absent(system, catalogue, switch, "fabric.switch")
-    have, standing = (
-        input_values.structure(f"parts.{switch}.lanes"),
-        system.quantity.get(switch, 0.0),
-    )
+    have = input_values.structure(f"parts.{switch}.lanes")
+    standing = system.quantity.get(switch, 0.0)
     if kind == "two-level":
-        racks, port, planes = (
-            whole_racks(system),
-            count(system, "port_lanes"),
-            count(system, "planes"),
-        )
+        racks = whole_racks(system)
+        port = count(system, "port_lanes")
+        planes = count(system, "planes")
         on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
         if on_plane * port > have:
             yield (

@@ -120,10 +120,8 @@ def _faults_of(
                 f"read at {quickest:,.6g}",
             )
         elif not 1 / FARTHEST < ratio < FARTHEST:
-            measured, predicted_text = (
-                f"{prediction.target_name[row_index]} {prediction.target[row_index]:,.6g}",
-                f"{prediction.predicted[row_index]:,.6g}",
-            )
+            measured = f"{prediction.target_name[row_index]} {prediction.target[row_index]:,.6g}"
+            predicted_text = f"{prediction.predicted[row_index]:,.6g}"
             yield (
                 row_index,
                 f"{measured} is {ratio:,.3g} times the {predicted_text} predicted: expected the "

@@ -40,11 +40,9 @@ FORMATS = {  # column -> input
 
 def predict_deployments(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of known deployments."""
-    dates, prompt, answer = (
-        measurements.dates,
-        measurements["isl_tokens"],
-        measurements["osl_tokens"],
-    )
+    dates = measurements.dates
+    prompt = measurements["isl_tokens"]
+    answer = measurements["osl_tokens"]
     target, target_names = measurements.first_stated(*METRICS)
     speed = measurements["interactivity_tok_s_per_user"]
     skip = measurements.refused(

@@ -107,12 +107,10 @@ def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[st
     """Return the engine a framework names, the family's where it names none, and the date of its
     release, else that of the row.
     """
-    table, framework_text = (
-        read_pattern_table(
-            catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")
-        ),
-        framework.lower(),
+    table = read_pattern_table(
+        catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")
     )
+    framework_text = framework.lower()
     engine = next(
         (
             engine_row["engine"]
@@ -544,10 +542,8 @@ def _predict_plans(
     serving_result = evaluate_serving_plan(
         machine, serving_rows.model(kind["model"]), row_values, plan
     )
-    output, per_token = (
-        serving_result.rates["output_tokens_per_s_per_chip"],
-        serving_result.rates["tpot_s"],
-    )
+    output = serving_result.rates["output_tokens_per_s_per_chip"]
+    per_token = serving_result.rates["tpot_s"]
     prompt, answer = serving_rows.prompt[row_indices], serving_rows.answer[row_indices]
     predicted = {
         "total_tput_tok_s_per_gpu": output * ((prompt + answer) / answer),
@@ -577,10 +573,8 @@ def predict_group(
         np.flatnonzero(serving_rows.gpus[row_index] % engines.size == 0)
         for row_index in row_indices
     ]
-    repeated, chosen = (
-        np.repeat(row_indices, [len(match) for match in matches]),
-        np.concatenate(matches),
-    )
+    repeated = np.repeat(row_indices, [len(match) for match in matches])
+    chosen = np.concatenate(matches)
     candidates = Engines(*(axis[chosen] for axis in engines))
     predicted, fits = _predict_plans(
         serving_rows, kind, repeated, candidates.plan(serving_rows.gpus[repeated])

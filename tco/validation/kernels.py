@@ -250,10 +250,8 @@ def _copied_expert_times(measurements: MeasuredRows, kinds: Sequence[KernelKind]
 
     Where most of a table has, all of it counts.
     """
-    expert_rows, table = (
-        np.array([kind.kernel == "experts" for kind in kinds], dtype=bool),
-        measurements.table,
-    )
+    expert_rows = np.array([kind.kernel == "experts" for kind in kinds], dtype=bool)
+    table = measurements.table
     shape = [
         shape_column for shape_column in (*SHAPES["experts"], "dtype") if shape_column in table
     ]

@@ -241,10 +241,8 @@ def _checked_rows(
 ) -> tuple[str, pd.DataFrame]:
     """Return the kind and the rows of a table of texts, its numbers as floats."""
     kind = _measurement_kind(list(table.columns), path, stated_kind)
-    needed, targets = (
-        columns_known()["kinds"][kind]["needed"],
-        columns_known()["kinds"][kind]["targets"],
-    )
+    needed = columns_known()["kinds"][kind]["needed"]
+    targets = columns_known()["kinds"][kind]["targets"]
     missing = [column_name for column_name in needed if column_name not in table.columns]
     if missing:
         raise DataError(

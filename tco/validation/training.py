@@ -164,10 +164,8 @@ def _question_of(
         row_texts["workload.precision"],
         row_texts.get("workload.backward_precision", row_texts["workload.precision"]),
     )
-    devices, sequence = (
-        int(reader.count("n_accelerators", row_index) or 0),
-        reader.count("seq_len", row_index) or reader.sequence,
-    )
+    devices = int(reader.count("n_accelerators", row_index) or 0)
+    sequence = reader.count("seq_len", row_index) or reader.sequence
     domain = usable_domain(
         reader.domain(
             row_index, devices, int(input_values.structure(f"parts.{part}.scale_up_domain"))
@@ -386,10 +384,8 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     scale, slowest = np.ones(count), np.full(predicted.shape, np.nan)
     for row_index in np.flatnonzero(skip == ""):
         training_row = training_rows[int(row_index)]
-        batch, timed_step = (
-            quickest_plans.batch[..., row_index],
-            target_names[row_index] == "step_time_s",
-        )
+        batch = quickest_plans.batch[..., row_index]
+        timed_step = target_names[row_index] == "step_time_s"
         if not timed_step:
             scale[row_index] = (
                 _published_work_per_token(

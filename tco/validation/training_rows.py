@@ -251,10 +251,8 @@ class Reader:
             if is_whole_number(fixed[axis_name])
         )
         ranks = max(devices // groups, 1)
-        stated, size = (
-            self.count("global_batch_seqs", row_index),
-            self.count("micro_batch_seqs", row_index),
-        )
+        stated = self.count("global_batch_seqs", row_index)
+        size = self.count("micro_batch_seqs", row_index)
         if stated is not None:
             return (stated,)
         sizes = SIZES if size is None else (size,)

@@ -115,10 +115,8 @@ def serving(filled_row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
         and interpret_note(catalogue, "answer", filled_row.text("disaggregated")) == "yes"
     ):
         for side in ("prefill", "decode"):
-            chips, workers = (
-                filled_row.cells.get(f"{side}_gpus"),
-                filled_row.cells.get(f"{side}_workers"),
-            )
+            chips = filled_row.cells.get(f"{side}_gpus")
+            workers = filled_row.cells.get(f"{side}_workers")
             for degree_column in (f"{side}_dp", f"{side}_ep"):
                 if filled_row.blank(degree_column) and chips and workers:
                     yield degree_column, [{degree_column: 1.0}, {degree_column: chips / workers}]
@@ -209,10 +207,8 @@ def _fill_blanks(
     kind: str, measurements: MeasuredRows, scored: AnyArray
 ) -> tuple[list[Cells], list[int], list[list[str]]]:
     """Return variants of the scored rows, their row indices, and unstated columns by row."""
-    variant_cells, origins = (
-        list[Cells](),
-        list[int](),
-    )
+    variant_cells = list[Cells]()
+    origins = list[int]()
     unstated: list[list[str]] = [[] for _ in range(len(measurements))]
     cells = measurements.table.to_dict("records")
     for row_index in np.flatnonzero(scored).tolist():

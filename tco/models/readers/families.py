@@ -163,11 +163,9 @@ def _read_gemma4(c: Config) -> ParsedConfig:
     mixture a dense part beside the experts.
     """
     c.without("hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
-    layers, near, width = (
-        c.layers(),
-        grouped_query(c, head_norm=True),
-        c.integer("global_head_dim", 512),
-    )
+    layers = c.layers()
+    near = grouped_query(c, head_norm=True)
+    width = c.integer("global_head_dim", 512)
     groups = c.integer("num_global_key_value_heads", near.kv_heads, most=near.heads)
     far = near._replace(
         kv_heads=groups,
@@ -183,16 +181,14 @@ def _read_gemma4(c: Config) -> ParsedConfig:
     part, norms = dense(c), 4
     # a scale for each expert, three more norms and one of the router's inputs
     if c.flag("enable_moe_block"):
-        part, norms = (
-            routed(
-                c,
-                "moe_intermediate_size",
-                "num_experts",
-                c.integer("intermediate_size"),
-                "top_k_experts",
-            )._replace(router_bias=True),
-            8,
-        )
+        part = routed(
+            c,
+            "moe_intermediate_size",
+            "num_experts",
+            c.integer("intermediate_size"),
+            "top_k_experts",
+        )._replace(router_bias=True)
+        norms = 8
     order = c.kinds("layer_types", layers, tuple(kinds))
     return uneven(
         c, ((kinds[kind], part) for kind in order), norms * c.integer("hidden_size"), tied=True
@@ -211,11 +207,9 @@ def _read_llama4(c: Config) -> ParsedConfig:
     """Three of four layers see their own chunk only; every layer or every other one has experts and
     a shared one.
     """
-    layers, rope_interval, full = (
-        c.layers(),
-        c.integer("no_rope_layer_interval", 4),
-        grouped_query(c),
-    )
+    layers = c.layers()
+    rope_interval = c.integer("no_rope_layer_interval", 4)
+    full = grouped_query(c)
     attentions = {
         "chunked_attention": full._replace(window=c.integer("attention_chunk_size"), chunked=True),
         "full_attention": full,
@@ -233,10 +227,8 @@ def _read_llama4(c: Config) -> ParsedConfig:
 def _read_bloom(c: Config) -> ParsedConfig:
     """Biases everywhere, no learned positions, a norm behind the embedding."""
     hidden, heads = c.either("hidden_size", "n_embed"), c.either("n_head", "num_attention_heads")
-    attention, part = (
-        multi_head(c, hidden, heads, bias=True),
-        FeedForward(4 * c.integer(hidden), 2, bias=True),
-    )
+    attention = multi_head(c, hidden, heads, bias=True)
+    part = FeedForward(4 * c.integer(hidden), 2, bias=True)
     parsed_config = after_gpt(
         c,
         attention,
@@ -291,10 +283,8 @@ def _read_minimax_m3(c: Config) -> ParsedConfig:
         for is_sparse in sparse.kinds("sparse_attention_freq", layers, (0, 1))
     ]
     shared = c.count("n_shared_experts", 1000, 1) * c.integer("shared_intermediate_size")
-    part, wide = (
-        local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias")),
-        dense(c, "dense_intermediate_size"),
-    )
+    part = local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias"))
+    wide = dense(c, "dense_intermediate_size")
     parts = [part if has_experts else wide for has_experts in expert_layers(c)]
     return uneven(c, zip(attentions, parts, strict=True), two_norms(c))
 
@@ -364,11 +354,9 @@ def _read_falcon(c: Config) -> ParsedConfig:
     or groups of them.
     """
     c.unused("num_kv_heads")  # of no effect where all queries share one
-    bias, grouped, parallel = (
-        c.flag("bias"),
-        c.flag("new_decoder_architecture"),
-        c.flag("parallel_attn", True),
-    )
+    bias = c.flag("bias")
+    grouped = c.flag("new_decoder_architecture")
+    parallel = c.flag("parallel_attn", True)
     heads = c.integer("num_attention_heads")
     groups = (
         c.integer("num_kv_heads", heads, most=heads)
@@ -407,10 +395,8 @@ def _read_mpt(c: Config) -> ParsedConfig:
     attention = multi_head(
         c, "d_model", "n_heads", inner.integer("kv_n_heads", heads, most=heads), bias
     )
-    part, scales = (
-        FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias),
-        hidden * (2 if bias else 1),
-    )
+    part = FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias)
+    scales = hidden * (2 if bias else 1)
     block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * scales)
     parsed_config = ParsedConfig(
         hidden,
@@ -460,11 +446,9 @@ def _read_ernie_moe(c: Config) -> ParsedConfig:
         c.count("moe_num_shared_experts", 1000) * width,
         "moe_k",
     )
-    part, wide, attention = (
-        part._replace(router_bias=c.flag("moe_use_aux_free", True)),
-        dense(c),
-        grouped_query(c),
-    )
+    part = part._replace(router_bias=c.flag("moe_use_aux_free", True))
+    wide = dense(c)
+    attention = grouped_query(c)
     return uneven(
         c,
         ((attention, part if has_experts else wide) for has_experts in expert_layers(c)),
@@ -493,10 +477,8 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
     """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are
     lists, a number a layer.
     """
-    layers, same = (
-        c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers(),
-        dict(c.content),
-    )
+    layers = c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers()
+    same = dict(c.content)
     for expert_key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
         figure = c.value(expert_key)
         if isinstance(figure, list):

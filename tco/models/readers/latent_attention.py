@@ -21,11 +21,9 @@ def latent_attention(c: Config, value_width: int | None = None) -> Attention:
     """
     # as many as there are heads, and one word for all layers: an indexer has keys of its own
     c.unused("num_key_value_heads", "layer_types")
-    rope, nope, heads = (
-        c.integer("qk_rope_head_dim"),
-        c.integer("qk_nope_head_dim"),
-        c.integer("num_attention_heads"),
-    )
+    rope = c.integer("qk_rope_head_dim")
+    nope = c.integer("qk_nope_head_dim")
+    heads = c.integer("num_attention_heads")
     plain = Attention(
         heads,
         heads,
@@ -41,11 +39,9 @@ def latent_attention(c: Config, value_width: int | None = None) -> Attention:
 
 def _indexed(c: Config, attention: Attention) -> Attention:
     """Return an attention whose queries reach the tokens an indexer scores highest."""
-    top, heads, width = (
-        c.integer("index_topk"),
-        c.integer("index_n_heads"),
-        c.integer("index_head_dim"),
-    )
+    top = c.integer("index_topk")
+    heads = c.integer("index_n_heads")
+    width = c.integer("index_head_dim")
     return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
 
 
@@ -96,12 +92,10 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     """
     c.unused("num_key_value_heads")  # one, whose entry is key and value
     c = _with_ratios(c)
-    layers, heads, width, hidden = (
-        c.layers(),
-        c.integer("num_attention_heads"),
-        c.integer("head_dim"),
-        c.integer("hidden_size"),
-    )
+    layers = c.layers()
+    heads = c.integer("num_attention_heads")
+    width = c.integer("head_dim")
+    hidden = c.integer("hidden_size")
     plain = Attention(
         heads,
         1,
@@ -153,15 +147,11 @@ def _read_parametric(c: Config) -> ParsedConfig:
     width = (total - all other weights) / (layers x experts x 3 h), to the nearest multiple of 16.
     """
     attention = latent_attention(c) if c.has("kv_lora_rank") else grouped_query(c)
-    layers, hidden, experts = (
-        c.layers(),
-        c.integer("hidden_size"),
-        c.integer("n_routed_experts", most=10**6),
-    )
-    active, shared = (
-        c.integer("num_experts_per_tok", most=experts),
-        c.count("n_shared_experts", 1000),
-    )
+    layers = c.layers()
+    hidden = c.integer("hidden_size")
+    experts = c.integer("n_routed_experts", most=10**6)
+    active = c.integer("num_experts_per_tok", most=experts)
+    shared = c.count("n_shared_experts", 1000)
 
     def layout(width: int) -> ParsedConfig:
         part = FeedForward(width, 3, experts, active, shared * width)

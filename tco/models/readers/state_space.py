@@ -31,10 +31,8 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
     layers, full_interval = c.layers(), c.integer("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
-    key_heads, key_dim = (
-        c.integer("linear_num_key_heads", most=heads),
-        c.integer("linear_key_head_dim"),
-    )
+    key_heads = c.integer("linear_num_key_heads", most=heads)
+    key_dim = c.integer("linear_key_head_dim")
     mixer = StateMixer(
         heads,
         head,
@@ -84,12 +82,10 @@ def _read_nemotron(c: Config) -> ParsedConfig:
     dense feed-forward (-).
     """
     hidden = c.integer("hidden_size")
-    heads, head, groups, state = (
-        c.integer("mamba_num_heads"),
-        c.integer("mamba_head_dim"),
-        c.integer("n_groups"),
-        c.integer("ssm_state_size"),
-    )
+    heads = c.integer("mamba_num_heads")
+    head = c.integer("mamba_head_dim")
+    groups = c.integer("n_groups")
+    state = c.integer("ssm_state_size")
     kinds = _nemotron_order(c)
     mixer = StateMixer(
         heads,
@@ -201,10 +197,8 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
         c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token"
     )
     narrow = c.count("routed_expert_hidden_size", hidden)
-    part, other_layers = (
-        part._replace(latent=narrow, router_bias=True),
-        two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0),
-    )
+    part = part._replace(latent=narrow, router_bias=True)
+    other_layers = two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0)
     full, kinds = _full_layers(c, layers), []
     for index, has_experts in enumerate(expert_layers(c)):
         block = (

@@ -233,11 +233,9 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
         rate = achieved_rate(rate, chip.held_rate)
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
-        vector, exposed, taken = (
-            chip.part("peak_vector"),
-            chip.practice("scaling_exposed"),
-            chip.part(stored.scales),
-        )
+        vector = chip.part("peak_vector")
+        exposed = chip.practice("scaling_exposed")
+        taken = chip.part(stored.scales)
         rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
     four = form.tile_efficiency != "tile_efficiency"
     product_operands = Operands(
@@ -370,10 +368,8 @@ def products(
     output_rows = (
         several[0].rows if shared else stack_terms([sides.rows for sides in several], axes)
     )
-    columns, inner = (
-        stack_terms([sides.columns for sides in several], axes),
-        stack_terms([sides.inner for sides in several], axes),
-    )
+    columns = stack_terms([sides.columns for sides in several], axes)
+    inner = stack_terms([sides.inner for sides in several], axes)
     joint_operands = (
         operand_sets[0]
         if all(operand_set is operand_sets[0] for operand_set in operand_sets)
@@ -543,10 +539,8 @@ def tiling(
     if product_operands.array is not None:
         return None
     group_count, split = 1 if groups is None else groups, groups is None and product_operands.splits
-    sides, rests = (
-        (output_rows, columns, inner, group_count),
-        _tiled(product_operands, groups is not None),
-    )
+    sides = (output_rows, columns, inner, group_count)
+    rests = _tiled(product_operands, groups is not None)
     times = [_tiles_time(*tile, *sides, split, *rests) for tile in TILES]
     best = TILES[int(np.argmin(times))]
     tiles = float(cost.tiles_of(output_rows, columns, group_count, *best))

@@ -136,10 +136,8 @@ def _by_physics(
         raise DataError(
             f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}"
         )
-    runs, sides = (
-        KernelLibrary(chip.values, library),
-        [shape[shape_key] for shape_key in SHAPES[operation]],
-    )
+    runs = KernelLibrary(chip.values, library)
+    sides = [shape[shape_key] for shape_key in SHAPES[operation]]
     if operation == "experts":
         return _expert_layer(chip, form, runs, *sides)
     if operation == "latent":
@@ -175,10 +173,8 @@ def _run_by(library: KernelLibrary, product_operands: Operands) -> Operands:
     The shares are relative to the best kernels.
     """
     share = library.practice("rate_share")
-    rate, core = (
-        achieved_rate(product_operands.rate, share),
-        None if product_operands.core is None else achieved_rate(product_operands.core, share),
-    )
+    rate = achieved_rate(product_operands.rate, share)
+    core = None if product_operands.core is None else achieved_rate(product_operands.core, share)
     return product_operands._replace(
         rate=rate,
         core=core,
@@ -206,10 +202,8 @@ def _product_kernel(
         product_operands = _on_cores(chip, product_operands, cores)
     timed_product = product(product_operands, output_rows, columns, inner, groups)
     launch = chip.practice("kernel_launch")
-    parts, terms = (
-        {"compute": timed_product.computing, "memory": timed_product.moving, "latency": launch},
-        [launch, timed_product.time],
-    )
+    parts = {"compute": timed_product.computing, "memory": timed_product.moving, "latency": launch}
+    terms = [launch, timed_product.time]
     if FORMATS[form.activations].casts:
         cast = _casting_time(chip, product_operands, form, output_rows, inner)
         parts["cast"] = repeated(cast, library.practice("casts_activations"))
@@ -292,10 +286,8 @@ def _expert_layer(
         "passes": passing,
         "latency": latency,
     }
-    flops, bytes_moved = (
-        total("flops", (up.flops, down.flops)),
-        total("bytes", (up.bytes, down.bytes)),
-    )
+    flops = total("flops", (up.flops, down.flops))
+    bytes_moved = total("bytes", (up.bytes, down.bytes))
     return KernelTime(
         total("experts", (up.time, down.time, passing, latency)), parts, flops, bytes_moved
     )
@@ -431,11 +423,9 @@ def _decode_attention_kernel(
             bytes_moved,
             chip.load("core_load"),
         )
-        group, widest, single = (
-            heads / kv_heads,
-            library.practice("widest_group"),
-            chip.part("single_query_on_vector"),
-        )
+        group = heads / kv_heads
+        widest = library.practice("widest_group")
+        single = chip.part("single_query_on_vector")
         vector = cost.vector_time(
             flops, chip.part("peak_vector"), chip.practice("vector_efficiency")
         )

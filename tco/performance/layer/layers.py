@@ -441,10 +441,8 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
             )
     if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
         with scope("expert all-reduce"):
-            size, pair = (
-                message_bytes(rank_tokens, layer_pass.model.hidden, machine.activation_size),
-                RankGroup(shape.copies, shape.copies, 1),
-            )
+            size = message_bytes(rank_tokens, layer_pass.model.hidden, machine.activation_size)
+            pair = RankGroup(shape.copies, shape.copies, 1)
             waited = layer_pass.waited(
                 layer_pass.took("all-reduce", pair, size)[0], "collective_wait", shape.copies
             )

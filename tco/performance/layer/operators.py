@@ -259,10 +259,8 @@ class Pass:
         # of tokens between experts, which training hides behind what it computes
         self.exchanges = exchanges
         self.groups = shape.group / shape.attention_chips
-        axes, work = (
-            (shape.tensor_parallel, shape.context_parallel, shape.parts),
-            (shape.tokens, shape.keys, shape.sequences, shape.read),
-        )
+        axes = (shape.tensor_parallel, shape.context_parallel, shape.parts)
+        work = (shape.tokens, shape.keys, shape.sequences, shape.read)
         has_kinds = _plan_batch_count(shape) > FEW and not any(
             _recorded_by_row(work_value) for work_value in work
         )
@@ -321,11 +319,9 @@ class Pass:
         """Take the products that wait, all that are alike in one call; while a trace is recorded
         those of each part in its own place.
         """
-        is_tracing, alike, rests = (
-            in_use() is not None,
-            dict[Any, list[Weights]](),
-            self.machine.operands,
-        )
+        is_tracing = in_use() is not None
+        alike = dict[Any, list[Weights]]()
+        rests = self.machine.operands
         for weights in self.waiting:
             alike.setdefault(
                 weights.at if is_tracing else batching_key(rests[weights.place]), []
@@ -630,8 +626,6 @@ def experts_products(
         ]
         for product_field in ("time", "computing", "moving")
     )
-    flops, bytes_moved = (
-        [group_work(single_product.flops, groups) for single_product in single_products],
-        [group_bytes(single_product.bytes, groups) for single_product in single_products],
-    )
+    flops = [group_work(single_product.flops, groups) for single_product in single_products]
+    bytes_moved = [group_bytes(single_product.bytes, groups) for single_product in single_products]
     return Product(time, computing, moving, flops, bytes_moved)

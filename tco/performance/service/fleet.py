@@ -317,10 +317,8 @@ class Search:
         self.answer = float(fitting_requests.answer.mean())
         # of the prompts' tokens, where a cache forgets nothing
         fresh = self.fresh = 1 - float(fitting_requests.known.sum() / fitting_requests.prompt.sum())
-        self.decoders, self.readers = (
-            _decoders_of(machine, model, request),
-            _readers_of(machine, model, request, fresh),
-        )
+        self.decoders = _decoders_of(machine, model, request)
+        self.readers = _readers_of(machine, model, request, fresh)
         self.prompt = float(fitting_requests.prompt.mean())
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 

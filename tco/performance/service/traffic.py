@@ -193,10 +193,8 @@ class Traffic(NamedTuple):
         ends it with a chance of one over its turns.
         """
         draws = np.random.default_rng([seed, 20260])
-        cv, engine_rate = (
-            max(self.gaps(engines, router), 1e-3),
-            self.values["requests_per_s"] / engines,
-        )
+        cv = max(self.gaps(engines, router), 1e-3)
+        engine_rate = self.values["requests_per_s"] / engines
         gaps = draws.gamma(1 / cv**2, cv**2 / engine_rate, count)
         part = (
             np.searchsorted(

@@ -48,11 +48,9 @@ WAITS = {
 
 def _serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, RankGroup]:
     """Return the group of every axis of a plan."""
-    lies, tensor, context = (
-        layout_of(plan, links),
-        float(plan.tensor_parallel),
-        float(plan.context_parallel),
-    )
+    lies = layout_of(plan, links)
+    tensor = float(plan.tensor_parallel)
+    context = float(plan.context_parallel)
     # in decode the chips that split a sequence join its all-reduce
     joint = tensor * (context if isinstance(plan, DecodePlan) else 1.0)
     near = rank_group(links, joint)

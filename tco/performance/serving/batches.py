@@ -144,10 +144,8 @@ def _likely_plans(
 ) -> tuple[AnyArray, FloatArray, FloatArray, _Bracket] | None:
     """Return the rows of plans that could be best, their batches, powers and brackets."""
     sizes = np.broadcast_to(plan.sequences, meets.shape)
-    time, memory = (
-        np.broadcast_to(passed.per_token, meets.shape),
-        np.broadcast_to(passed.memory, meets.shape),
-    )
+    time = np.broadcast_to(passed.per_token, meets.shape)
+    memory = np.broadcast_to(passed.memory, meets.shape)
     largest = meets.shape[1] - 1
     last = largest - np.argmax(meets[:, ::-1], axis=1)
     chips = np.broadcast_to(attention_chips(plan), (len(meets), 1))[:, 0]
@@ -204,10 +202,8 @@ def _narrow_brackets(
     """
     low, high, quick, slow, _, chips = bracket
     best, most = best_batches
-    sizes, times = (
-        np.column_stack((low[going], tried, high[going])),
-        np.column_stack((quick[going], token_times, slow[going])),
-    )
+    sizes = np.column_stack((low[going], tried, high[going]))
+    times = np.column_stack((quick[going], token_times, slow[going]))
     batch_rates = np.where(times <= allowed, sizes / times, 0.0) / chips[going, None]
     row_indices, top = np.arange(len(going)), batch_rates.argmax(axis=1)
     better = batch_rates[row_indices, top] > most[going]
@@ -247,15 +243,11 @@ def _best_batch_before_step(
         )
         batch_rates = np.where(times <= allowed, tried / times, 0.0) / chips
         top = batch_rates.argmax(axis=1)
-        top_batch, after = (
-            tried[plan_indices, top],
-            tried[plan_indices, np.minimum(top + 1, tried.shape[1] - 1)],
-        )
+        top_batch = tried[plan_indices, top]
+        after = tried[plan_indices, np.minimum(top + 1, tried.shape[1] - 1)]
         better = batch_rates[plan_indices, top] > most
-        best, most = (
-            np.where(better, top_batch, best),
-            np.where(better, batch_rates[plan_indices, top], most),
-        )
+        best = np.where(better, top_batch, best)
+        most = np.where(better, batch_rates[plan_indices, top], most)
         tried = top_batch[:, None] + BETWEEN * (after - top_batch)[:, None]
     return best, most
 

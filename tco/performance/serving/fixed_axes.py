@@ -46,10 +46,10 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no
     plan raise `DataError`.
     """
-    links, axis_values = (
-        machine.links,
-        {axis_key: _parse_plan_axis(axis_key, axis_text) for axis_key, axis_text in plan.items()},
-    )
+    links = machine.links
+    axis_values = {
+        axis_key: _parse_plan_axis(axis_key, axis_text) for axis_key, axis_text in plan.items()
+    }
     for prefix in ("", PREFIX):
         if axis_values.get(f"{prefix}tp") == 1 and not axis_values.get(f"{prefix}ep"):
             _check_device(machine, model, axis_values.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")

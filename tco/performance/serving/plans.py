@@ -386,10 +386,10 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
     """
     if len(depths) == 1:
         return decode_plan_from_axes(axes, sequences, depths[0])
-    repeated_axes, row_count = (
-        (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes),
-        len(axes.chips),
+    repeated_axes = (
+        np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes
     )
+    row_count = len(axes.chips)
     repeated_sequences = (
         np.concatenate([sequences] * len(depths))
         if np.ndim(sequences) and len(sequences) > 1
@@ -532,10 +532,8 @@ def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:
         larger than `links.world`.
 
     """
-    stage, cut = (
-        (plan.chips / plan.pipeline_parallel).ravel(),
-        np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel()),
-    )
+    stage = (plan.chips / plan.pipeline_parallel).ravel()
+    cut = np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel())
     return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
 
 

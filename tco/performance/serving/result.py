@@ -139,11 +139,9 @@ def _under_stated_load(
         else stated_axes
     )
     decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
-    before, engines, readers = (
-        as_prefill_plan(decode),
-        None if axes is None else axes.engines,
-        None if axes is None else axes.readers,
-    )
+    before = as_prefill_plan(decode)
+    engines = None if axes is None else axes.engines
+    readers = None if axes is None else axes.readers
     if axes is not None and readers is not None:
         ready = choose_prefill(
             machine, model, request, _longest_reading(input_values, 0.0), axes.prefill
@@ -212,10 +210,8 @@ def evaluate_serving_plan(
             needed=loaded.needed,
         )
     else:
-        decode, prefill = (
-            passes.decode_pass(machine, model, plan.decode, request),
-            passes.prefill_pool(machine, model, plan.prefill, request),
-        )
+        decode = passes.decode_pass(machine, model, plan.decode, request)
+        prefill = passes.prefill_pool(machine, model, plan.prefill, request)
         serving_result = _pooled(machine, plan, request, decode, prefill, {})
     serving_result.notes = notes
     return serving_result

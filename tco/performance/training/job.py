@@ -460,10 +460,8 @@ def notes_on_batch(input_values: Values) -> list[str]:
         input_values["workload.sequence_length"],
         input_values[CRITICAL],
     )
-    steps, tokens = (
-        untraced_value(steps_over_least(*batch)),
-        untraced_value(tokens_over_least(*batch)),
-    )
+    steps = untraced_value(steps_over_least(*batch))
+    tokens = untraced_value(tokens_over_least(*batch))
     if np.ndim(steps):
         return []  # many draws at once
     return [

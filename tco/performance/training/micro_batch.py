@@ -698,11 +698,9 @@ def _expert_exchanges(
     """Add dispatch and combine of experts, inside a domain and across domains."""
     if np.all(np.asarray(shape.expert) == 1):
         return
-    links, width, runs = (
-        layer_pass.machine.links,
-        f.latent or job.model.hidden,
-        (2 * layers, 2 * layers),
-    )
+    links = layer_pass.machine.links
+    width = f.latent or job.model.hidden
+    runs = (2 * layers, 2 * layers)
     rank_share = per_rank(work.tokens, shape.tensor)
     tokens = Tokens(rank_share, message_bytes(1, width, job.wide_size), f.active)
     size = message_bytes(rank_share, width, job.wide_size)

@@ -287,11 +287,9 @@ def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> J
     if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
-    parts, block, routed = (
-        hidden_state_part_count(job.model.blocks),
-        job.value("host_block_time"),
-        job.value("host_expert_block_time"),
-    )
+    parts = hidden_state_part_count(job.model.blocks)
+    block = job.value("host_block_time")
+    routed = job.value("host_expert_block_time")
     separate_experts = (
         sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert
         if job.software.separate_experts

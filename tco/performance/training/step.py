@@ -239,10 +239,8 @@ def _beside_pipeline(
     def gather_traffic(gather_times: list[Quantity]) -> Quantity:
         return hidden_traffic(total("gathers", gather_times), pipe.micro_batches, times)
 
-    gathers, shared = (
-        gather_traffic([exchange.time for exchange in gather_exchanges]),
-        np.minimum(sum(g.ranks - 1 for g in groups), 1),
-    )
+    gathers = gather_traffic([exchange.time for exchange in gather_exchanges])
+    shared = np.minimum(sum(g.ranks - 1 for g in groups), 1)
     in_use, waits = [gathers], []
     for tier in TIERS:
         tier_traffic = gather_traffic([exchange.holds[tier] for exchange in gather_exchanges])
@@ -419,10 +417,8 @@ def _buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> Json
 def _memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> JsonObject:
     """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
     # both ends of the model on every chip
-    zero, copies = (
-        plan.zero,
-        2 if plan.schedule == "dual-pipe" else 1,
-    )
+    zero = plan.zero
+    copies = 2 if plan.schedule == "dual-pipe" else 1
     # one micro-batch leaves nothing to sum
     summed = job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]
     sizes = {

@@ -29,10 +29,8 @@ from tco.sweeps.study import read_study, shipped_studies
 
 def _headline_first(material: Material, scenario_results: Sequence[Result]) -> list[str]:
     """Return the verdict, what is said of the speed the baseline is asked for first."""
-    lines, regimes = (
-        verdict_words(material.confidence, scenario_results),
-        material.confidence.regimes,
-    )
+    lines = verdict_words(material.confidence, scenario_results)
+    regimes = material.confidence.regimes
     if len(lines) < len(regimes):  # of one scenario there is but one thing to say
         return lines
     baseline_speed = speed_of(
