@@ -17,7 +17,6 @@ from tco.core.errors import DataError, nearest
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 HEADER_LINES = 20  # rows of a file among which its header is looked for
-SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # by which Excel states the delimiter
 COMMA_NUMBER = re.compile(r"[-+$€£¥ ]*\d[\d. '\u00a0\u202f]*,\d+\s*%?")
 THOUSANDS = re.compile(r"[-+$ ]*[1-9]\d{0,2}"), re.compile(r"\d{3}(\.\d+)?")
 NumberedRow = tuple[int, list[str]]

@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,11 +36,9 @@ from tco.core.units import Pure, Second
 
 Shape = JsonMapping
 NAMED = ("operation", "kernel", "format", "chip")
-LEVEL, BENDS = (
-    "level",
-    tuple(
-        f"{of}_{piece_number}" for of in ("time", "first", "second") for piece_number in (1, 2, 3)
-    ),
+LEVEL = "level"
+BENDS = tuple(
+    f"{of}_{piece_number}" for of in ("time", "first", "second") for piece_number in (1, 2, 3)
 )
 COLUMNS = (*NAMED, "rows", LEVEL, *BENDS, "spread", "as_of", "source")
 ANY = "any"  # a chip that no table of the kernel is of
@@ -54,40 +53,37 @@ class CorrectionDimension(NamedTuple):
     places: Places
 
 
+RANKS = CorrectionDimension(itemgetter("ranks"), (2, 4, 8, 72))
 SIDES: dict[str, tuple[CorrectionDimension, CorrectionDimension]] = {  # by operation
     "gemm": (
-        CorrectionDimension(lambda shape: shape["m"], (1, 16, 256, 4096)),
-        CorrectionDimension(lambda shape: shape["k"], (64, 512, 4096, 16384)),
+        CorrectionDimension(itemgetter("m"), (1, 16, 256, 4096)),
+        CorrectionDimension(itemgetter("k"), (64, 512, 4096, 16384)),
     ),
     "experts": (
         CorrectionDimension(
             lambda shape: shape["tokens"] * shape["topk"] / shape["experts"], (0.06, 1, 16, 256)
         ),
-        CorrectionDimension(lambda shape: shape["width"], (64, 256, 1024, 4096)),
+        CorrectionDimension(itemgetter("width"), (64, 256, 1024, 4096)),
     ),
     "prefill": (
-        CorrectionDimension(lambda shape: shape["seq_q"], (16, 256, 2048, 16384)),
-        CorrectionDimension(lambda shape: shape["head_dim"], (64, 128, 256, 512)),
+        CorrectionDimension(itemgetter("seq_q"), (16, 256, 2048, 16384)),
+        CorrectionDimension(itemgetter("head_dim"), (64, 128, 256, 512)),
     ),
     "decode": (
-        CorrectionDimension(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
+        CorrectionDimension(itemgetter("seq_kv"), (4, 64, 1024, 16384)),
         CorrectionDimension(lambda shape: shape["heads"] / shape["kv_heads"], (1, 4, 16, 64)),
     ),
     "latent": (
-        CorrectionDimension(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
-        CorrectionDimension(lambda shape: shape["heads"], (1, 8, 32, 128)),
+        CorrectionDimension(itemgetter("seq_kv"), (4, 64, 1024, 16384)),
+        CorrectionDimension(itemgetter("heads"), (1, 8, 32, 128)),
     ),
     "all-reduce": (
-        CorrectionDimension(lambda shape: shape["size"], (1e3, 1e5, 1e7, 1e9)),
-        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+        CorrectionDimension(itemgetter("size"), (1e3, 1e5, 1e7, 1e9)),
+        RANKS,
     ),
-    "dispatch": (
-        CorrectionDimension(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
-        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
-    ),
-    "combine": (
-        CorrectionDimension(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
-        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    **dict.fromkeys(
+        ("dispatch", "combine"),
+        (CorrectionDimension(itemgetter("tokens"), (16, 128, 1024, 16384)), RANKS),
     ),
 }
 

@@ -22,26 +22,25 @@ from tco.scenario.result import Result
 SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
 INK, PAPER, LINE, GREY = "#1F2A44", "#FFFFFF", "#C9CED8", "#6B7280"
 INPUT, OWN, FIXED = "#FFF9DB", "#FFD9B3", "#EEF0F4"
+HEAD: JsonObject = {
+    "bold": True,
+    "font_color": PAPER,
+    "bg_color": INK,
+    "text_wrap": True,
+    "valign": "vcenter",
+}
+EDITABLE: JsonObject = {
+    "font_color": "#0000C0",
+    "border": 1,
+    "border_color": LINE,
+    "locked": False,
+}
 LOOKS: dict[str, JsonObject] = {
     "title": {"bold": True, "font_size": 16, "font_color": INK},
     "subtitle": {"font_color": GREY, "italic": True},
     "section": {"bold": True, "font_size": 12, "font_color": INK, "bottom": 2, "bottom_color": INK},
-    "head": {
-        "bold": True,
-        "font_color": PAPER,
-        "bg_color": INK,
-        "text_wrap": True,
-        "valign": "vcenter",
-        "align": "right",
-    },
-    "head-text": {
-        "bold": True,
-        "font_color": PAPER,
-        "bg_color": INK,
-        "text_wrap": True,
-        "valign": "vcenter",
-        "align": "left",
-    },
+    "head": {**HEAD, "align": "right"},
+    "head-text": {**HEAD, "align": "left"},
     "text": {},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "strong": {"bold": True},
@@ -49,21 +48,8 @@ LOOKS: dict[str, JsonObject] = {
     "number": {},
     "weak-number": {"font_color": GREY},
     "total": {"bold": True, "top": 1},
-    "input": {
-        "font_color": "#0000C0",
-        "bg_color": INPUT,
-        "border": 1,
-        "border_color": LINE,
-        "locked": False,
-    },
-    "own": {
-        "font_color": "#0000C0",
-        "bg_color": OWN,
-        "bold": True,
-        "border": 1,
-        "border_color": LINE,
-        "locked": False,
-    },
+    "input": {**EDITABLE, "bg_color": INPUT},
+    "own": {**EDITABLE, "bg_color": OWN, "bold": True},
     "fixed": {"bg_color": FIXED},
     "fixed-text": {"bg_color": FIXED, "align": "right", "valign": "top", "text_wrap": True},
 }
