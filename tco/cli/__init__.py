@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 import warnings
 from collections.abc import Iterable
@@ -50,6 +52,11 @@ FAULT = 70  # the exit code of a defect of the program
 # objects between two searches for cycles, of which an answer makes few: to search more often takes
 # a twentieth of its time
 GARBAGE = 100_000
+# numpy multiplies no large matrix here, and to start the threads of OpenBLAS takes six times as
+# long as to start Python
+THREADS, TIMING = "OPENBLAS_NUM_THREADS", "measure"  # the command that times a machine takes all
+# else the last search walks all that was imported, a tenth of a light command
+atexit.register(gc.freeze)
 
 
 class Commands(Listing):
@@ -74,6 +81,8 @@ class Commands(Listing):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by name; an unknown one makes all names known, for the nearest."""
+        if cmd_name != TIMING:
+            os.environ.setdefault(THREADS, "1")
         if cmd_name not in self.commands:
             self.load([MODULES[cmd_name]] if cmd_name in MODULES else MODULES.values())
         return super().get_command(ctx, cmd_name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,19 @@ def test_light_commands_stay_light(words):
         for above in needless
         if f"{name}.".startswith(f"{above}.")
     }
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts the threads of Linux")
+def test_a_command_starts_no_threads_of_numpy():
+    code = (
+        "import os; from tco.cli import app; app(['price', 'gb200-nvl72'], "
+        "standalone_mode=False); import numpy; print(len(os.listdir('/proc/self/task')))"
+    )
+    environment = {name: text for name, text in os.environ.items() if "NUM_THREADS" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.split()[-1] == "1"
 
 
 def test_importing_the_package_is_light():
