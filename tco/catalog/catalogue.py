@@ -342,6 +342,12 @@ class Catalogue:
         A site in the country has these values unless it states its own. Raises `DataError` for an
         unknown country.
         """
+        inputs: dict[str, Input] = self.once(
+            ("country", country, date), lambda: self._country_inputs(country, date)
+        )
+        return inputs
+
+    def _country_inputs(self, country: str, date: str) -> dict[str, Input]:
         site_rows = self.rows("site")
         country_rows = {
             f"site.{attribute_name}": attribute_rows

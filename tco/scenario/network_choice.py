@@ -51,6 +51,7 @@ from tco.system.scale_out_network import (
 )
 
 if TYPE_CHECKING:
+    from tco.catalog import Catalogue
     from tco.scenario.resolved import ResolvedScenario
 
 Key = TypeVar("Key")
@@ -121,20 +122,17 @@ def _cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
     input_values = inputs.values()
     longest = float(np.max(input_values.number(CABLE_LENGTH)))  # of many values asked together
 
-    def networks() -> dict[ClosParts, tuple[float, float]]:
-        priced = {}
-        for parts in _clos_candidates(inputs, input_values, longest):
+    def networks() -> tuple[ClosParts, dict[ClosParts, tuple[float, float]]]:
+        pairs, priced = _clos_candidates(inputs, input_values, longest), {}
+        for parts in pairs if len(pairs) > 1 else ():
             network = _reachable_network(inputs, input_values, parts)
             if network is not None:
                 priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
-        return priced
+        return pairs[0], priced
 
     def cheapest() -> ClosParts:
-        pairs = _clos_candidates(inputs, input_values, longest)
-        if len(pairs) == 1:
-            return pairs[0]
-        priced = stage("networks", inputs, input_values, networks, texts)
-        return _cheapest_network(inputs, input_values, priced) or pairs[0]
+        first, priced = stage("networks", inputs, input_values, networks, texts)
+        return _cheapest_network(inputs, input_values, priced) or first
 
     texts = inputs.text(SWITCH), inputs.text(OPTIC)
     try:
@@ -181,9 +179,17 @@ def _parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
 
     Where none is for sale yet, all are returned; a text that names one part gives that part.
     """
-    catalogue, last_day = inputs.catalogue, period(inputs.date).last
-    part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
     part_text = inputs.choosable.get(path, "") or inputs.text(path)
+    parts: list[str] = inputs.catalogue.once(
+        ("parts for sale", path, part_text, inputs.date),
+        lambda: _listed_for_sale(inputs.catalogue, path, part_text, inputs.date),
+    )
+    return parts
+
+
+def _listed_for_sale(catalogue: Catalogue, path: str, part_text: str, date: str) -> list[str]:
+    last_day = period(date).last
+    part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
     listed = [
         part_named(part_name.strip(), catalogue.parts)
         for part_name in part_text.removeprefix(CHEAPEST).split(",")

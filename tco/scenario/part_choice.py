@@ -16,6 +16,7 @@ from tco.core.errors import DataError
 from tco.core.trace import paused
 from tco.core.types import AnyArray, FloatArray
 from tco.scenario.memo import stage
+from tco.scenario.network_choice import clos_parts
 from tco.scenario.pricing import owned
 from tco.system.bill import Offer, offers
 
@@ -76,6 +77,7 @@ def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArra
     trial = inputs.trial_of(load_system(inputs.catalogue, inputs.system.id, variants, parts))
     input_values = trial.values()
     with paused():
+        clos_parts(trial)  # before any stage: each rests on which they are
         cost = stage("owned", trial, input_values, lambda: owned(trial, input_values))[3]
     inputs.judged |= set(input_values.inputs)
     if cost is None:

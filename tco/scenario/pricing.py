@@ -34,6 +34,7 @@ from tco.cost.ownership import (
     rebate_of,
     refuse_misfit,
 )
+from tco.scenario.memo import stage
 from tco.scenario.network_choice import design_network, refuse_less_than_a_world
 from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar
 from tco.scenario.workload import workload_kind
@@ -222,7 +223,9 @@ def scenario_cost(
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
-    failing_parts, left = _failures_of(inputs, input_values)
+    failing_parts, left = stage(
+        "failures", inputs, input_values, lambda: _failures_of(inputs, input_values)
+    )
     if inputs.perspective.rents:
         from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
 
@@ -250,11 +253,11 @@ def owned(
     """
     bill, network = None, None
     try:
-        bill = bill_of_materials(
-            inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
-        )
+        bill = stage("bill", inputs, input_values, lambda: _bill_of(inputs, input_values))
         refuse_less_than_a_world(inputs, input_values)
-        network = design_network(inputs, input_values)
+        network = stage(
+            "network", inputs, input_values, lambda: design_network(inputs, input_values)
+        )
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
         refuse_strangers(inputs, input_values, bill, network)
         rebates = rebates_on_bill(inputs, input_values, bill)
@@ -267,6 +270,12 @@ def owned(
         )
     except UnavailableError as error:
         return bill, network, [], None, error.with_traceback(None)
+
+
+def _bill_of(inputs: ResolvedScenario, input_values: Values) -> Bill:
+    return bill_of_materials(
+        inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
+    )
 
 
 def _waited(

@@ -153,16 +153,16 @@ def walks(monkeypatch):
     ("name", "of_switches", "of_switches_again"),
     [
         (SCENARIOS[0], 0, 0),
-        (SCENARIOS[1], 9 - 2, 6 - 1),  # what a used hour costs with each of three switches
+        (SCENARIOS[1], 18 - 2, 6 - 1),  # what a used hour costs with each of three switches
     ],
 )
 def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(
     name, of_switches, of_switches_again, walks
 ):
     usual = evaluate(name, catalogue=CATALOGUE)
-    # what wires allow, which switch is the cheapest by networks of each, what racks cost, what
-    # joins the chips, what they do
-    walk_count = 6 + of_switches
+    # what wires allow, which switch is the cheapest by networks of each, what racks cost by bill,
+    # network and failures, what joins the chips, what they do
+    walk_count = 9 + of_switches
     assert len(walks) == walk_count
     dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
     walk_count += 2 + of_switches_again  # wires and networks are those they were
@@ -201,8 +201,8 @@ def test_what_is_kept_has_an_end(walks):
         workload=False,
         catalogue=CATALOGUE,
     )
-    # the switch and the cost of each price, wires and networks once
-    assert len(walks) == 2 * 3 * memo.LAST + 2
+    # the switch and the cost of each price; wires, networks, bill and failures once
+    assert len(walks) == 2 * 3 * memo.LAST + 5
 
 
 def test_values_that_are_kept_back_are_walked_apart(walks):
@@ -249,7 +249,7 @@ def test_arrays_and_traces_are_always_walked(walks):
         catalogue=CATALOGUE,
     )
     assert array_result.metrics["tco_usd_per_chip_hour"].shape == (2,)
-    assert len(walks) == 6
+    assert len(walks) == 9
     traced = evaluate("gb200-nvl72", structure=held_structure, catalogue=CATALOGUE, trace=True)
     assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
 
