@@ -253,7 +253,7 @@ def owned(
     """
     bill, network = None, None
     try:
-        bill = stage("bill", inputs, input_values, lambda: _bill_of(inputs, input_values))
+        bill = stage("bill", inputs, input_values, lambda: _bill_of_racks(inputs, input_values))
         refuse_less_than_a_world(inputs, input_values)
         network = stage(
             "network", inputs, input_values, lambda: design_network(inputs, input_values)
@@ -272,7 +272,7 @@ def owned(
         return bill, network, [], None, error.with_traceback(None)
 
 
-def _bill_of(inputs: ResolvedScenario, input_values: Values) -> Bill:
+def _bill_of_racks(inputs: ResolvedScenario, input_values: Values) -> Bill:
     return bill_of_materials(
         inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
     )
