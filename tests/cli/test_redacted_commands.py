@@ -256,7 +256,7 @@ def test_every_question_of_the_claims_is_asked_of_the_shorter_ledger(catalogue):
     )
     assert asked_of_few == asked_of_all
     assert len(asked_of_all) > 15
-    assert TOKEN_CLAIMS <= shorter_ledger(catalogue).keys()
+    assert shorter_ledger(catalogue).keys() >= TOKEN_CLAIMS
 
 
 @pytest.mark.parametrize("words", quick_or_thorough(CASES))

@@ -501,12 +501,9 @@ def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
     studied_inputs = {
         input_path: inputs[input_path] for input_path in (path, "performance.owner.software_reach")
     }
-    row = next(
-        evidence_row
-        for evidence_row in evidence_of(CATALOGUE, studied_inputs)
-        if evidence_row.kind == "inference"
-    )
-    assert {evidence_row.path for evidence_row in evidence_of(CATALOGUE, studied_inputs)} == {path}
+    evidence_rows = evidence_of(CATALOGUE, studied_inputs)
+    row = next(evidence_row for evidence_row in evidence_rows if evidence_row.kind == "inference")
+    assert {evidence_row.path for evidence_row in evidence_rows} == {path}
     low = inputs[path].low
     scored = {}
     for end, more in {"error": (), "error_low": ("--set", f"{path}={low!r} s")}.items():
