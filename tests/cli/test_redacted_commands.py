@@ -236,9 +236,7 @@ def quick_or_thorough(names):
 
 
 def shorter_ledger(catalogue):
-    """Return the claims without most on prices and rates of tokens, which take nine tenths of the
-    time: each question is still asked.
-    """
+    """Return the claims without most of those on tokens, which take nine tenths of the time."""
     ledger = read_ledger(catalogue)
     dear_ids = [
         claim.id
