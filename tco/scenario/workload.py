@@ -192,6 +192,10 @@ def machine_of(
         deployed = efficiency_of(
             input_values, production.name, engine, family, system.chip, system.id, reach.gap
         )
+    own_kernels = (engine, "elementwise_traffic") in catalogue.calibration_rows
+    fused_by = engine if own_kernels else LAYER
+    if deployer is not None and deployer.name == FLEET:
+        fused_by = FLEET
     serving_machine = machine(
         system.chip,
         links,
@@ -202,7 +206,7 @@ def machine_of(
         engine,
         unexplained_time,
         reach,
-        FLEET if deployer is not None and deployer.name == FLEET else LAYER,
+        fused_by,
     )
     drafting = engine in served_by(catalogue, practice).get("drafting", ())
     return serving_machine._replace(deployed=deployed, deployer=deployer, drafting=drafting)

@@ -5,6 +5,9 @@ An offline run has all requests at once. A server or interactive run is read as 
 load its log shows: requests in flight are requests per second times the mean time of one (Little's
 law). A run without a log is left out: its limits bind the 99th percentile of a random stream, and
 logged means lie anywhere from 0.1 to 0.9 of them, so that a load read from limits would be a guess.
+
+Whatever engine a submission is built on, it is no release of that engine: it runs kernels that its
+vendor fused and tuned for the model. All of them run the engine `mlperf`.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from tco.validation.measured import mapped
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import named_model, read_pattern_table
 
+SUBMISSION = "mlperf"  # engine of vendors' own submissions
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
 DEGREE = re.compile(r"\b(tp|pp|ep|dep)([1-9]\d*)\b")
 GROUPED = re.compile(r"\battention-dp")
@@ -67,6 +71,20 @@ def _serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
         "spec_decoding": np.where(drafts > 0, "mtp", measurements["spec_decoding"]),
         "draft_tokens": np.where(drafts > 0, drafts, np.nan),
     }
+
+
+def submitted_formats(measurements: MeasuredRows, formats: AnyArray) -> AnyArray:
+    """Return formats in which four bits of a submission are in the blocks that its chip takes.
+
+    A submitter quantises the weights itself: to MXFP4 for chips whose matrix units take no NVFP4.
+    """
+    takes_nvfp4 = mapped(
+        measurements.parts,
+        lambda part: part == "" or measurements.values.exists(f"parts.{part}.takes_nvfp4"),
+        bool,
+    )
+    in_other_blocks = is_audited(measurements) & ~takes_nvfp4
+    return np.where(in_other_blocks[:, None] & (formats == "nvfp4"), "mxfp4", formats)
 
 
 def all_at_once(measurements: MeasuredRows) -> AnyArray:
@@ -190,3 +208,4 @@ def _repeated_runs(measurements: MeasuredRows) -> AnyArray:
         runs.assign(name=model_names).groupby(list(runs), dropna=False)["name"].transform("first")
     )
     return np.asarray(first.to_numpy(object) != model_names)
+

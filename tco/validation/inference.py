@@ -34,11 +34,13 @@ from tco.scenario.resolve import system_inputs
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.workload import machine_of
 from tco.validation.audited import (
+    SUBMISSION,
     all_at_once,
     as_serving_rows,
     is_audited,
     refused_runs,
     same_lengths,
+    submitted_formats,
 )
 from tco.validation.command_lines import command_line, plan_axes_text
 from tco.validation.measured import mapped
@@ -154,6 +156,7 @@ class ServingRows:
         self.engine, self.date = (
             mapped(software, lambda cells: parse_framework(catalogue, *cells)).reshape(-1, 2).T
         )
+        self.engine = np.where(is_audited(measurements), SUBMISSION, self.engine)
         self.apart = measurements.meanings("answer", "disaggregated") == "yes"
         prompt, answer = measurements["isl_tokens"], measurements["osl_tokens"]
         drawn = self.drawn(prompt, answer)
@@ -169,10 +172,11 @@ class ServingRows:
         self.offline = np.isinf(stated) | (np.isnan(stated) & without_users)
         self.at_once = all_at_once(measurements)
         self.concurrency = np.where(self.offline, 0.0, stated)
-        self.formats = mapped(
+        formats = mapped(
             zip(self.models, measurements["precision"], strict=True),
             lambda cells: checkpoint_formats(catalogue, cells[0], cells[1], self.sparse(cells[0])),
         ).reshape(-1, 3)
+        self.formats = submitted_formats(measurements, formats)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
         self.drafts = measurements["draft_tokens"]
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
@@ -365,7 +369,7 @@ class ServingRows:
     def texts(self, kind: JsonObject) -> dict[str, str]:
         """Return the inputs of a group that are texts."""
         eight = self.measurements.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
-        narrow = kind["experts"] in ("fp8", "nvfp4") or (
+        narrow = kind["experts"] in ("fp8", "nvfp4", "mxfp4") or (
             kind["experts"] == "w4a8" and self.computes_experts_natively(kind)
         )
         cache = "fp8" if eight and narrow else "bf16"  # as published recipes have it

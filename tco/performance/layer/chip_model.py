@@ -265,7 +265,7 @@ def machine(
         unexplained: Share of a pass beyond all known terms, or None.
         reach: Maturity of the software at a date.
         fused_by: Owner of the traffic of elementwise kernels and of the passes over experts'
-            tokens: public engines, or a fleet.
+            tokens: public engines, an engine with rows of its own, or a fleet.
 
     Raises:
         DataError: A number format is unknown, or the chip has no peak for the format.
