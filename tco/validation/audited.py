@@ -208,4 +208,3 @@ def _repeated_runs(measurements: MeasuredRows) -> AnyArray:
         runs.assign(name=model_names).groupby(list(runs), dropna=False)["name"].transform("first")
     )
     return np.asarray(first.to_numpy(object) != model_names)
-

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tco.catalog.accuracy import accuracy_rows
+from tco.scenario.evaluate import evaluate
 from tco.validation.audited import (
     OPEN,
     TWICE,
@@ -201,6 +203,56 @@ def test_weights_of_the_first_round_are_those_that_ran(shipped):
     }
     assert ("NVIDIA H100-SXM-80GB", "TensorRT-LLM", "fp8") in formats
     assert ("NVIDIA B200-SXM-180GB", "TensorRT-LLM", "nvfp4") in formats
+
+
+def test_four_bits_of_a_submission_are_in_the_blocks_its_chip_takes(shipped):
+    # AMD's notes on its v6.0 submission: weights in OCP MXFP4; NVIDIA's harness: FP4 is NVFP4
+    precisions = {
+        (row["accelerator"], settings_of(row)["workload.precision"])
+        for row in shipped["rows"]
+        if row["command"] and row["precision"] == "fp4" and row["model"].startswith("llama2")
+    }
+    assert ("AMD Instinct MI355X 288GB HBM3e", "mxfp4") in precisions
+    assert ("NVIDIA B200-SXM-180GB", "nvfp4") in precisions
+
+
+def test_rows_that_state_a_division_alone_run_the_engine_of_submissions(shipped):
+    published = document("validate", "trainium_inference", "--rows")
+    engines = [
+        {
+            settings_of(row)["workload.engine"] == "mlperf"
+            for row in answer["rows"]
+            if row["command"]
+        }
+        for answer in (shipped, published)
+    ]
+    assert engines == [{True}, {False}]
+
+
+def test_submissions_are_met_left_out_without_a_bias(shipped):
+    left_out = [
+        float(row["median_ape"])
+        for row in accuracy_rows(CATALOGUE, "kinds")
+        if row["kind"] == "mlperf_inference"
+    ]
+    assert len(left_out) == 4
+    assert max(left_out) <= 0.18
+    assert abs(shipped["bias"]) <= 0.05
+
+
+@pytest.mark.parametrize("traffic", [0.5, 2.0])
+def test_own_traffic_of_an_engine_moves_that_engine_alone(traffic):
+    setting = {"performance.mlperf.elementwise_traffic": str(traffic)}
+    question = {"workload.concurrency": "256", "workload.model": "llama-3.1-8b"}
+
+    def rate(engine, settings):
+        inputs = question | {"workload.engine": engine} | settings
+        return evaluate("h200-hgx8", inputs, catalogue=CATALOGUE).metrics[
+            "output_tokens_per_s_per_chip"
+        ]
+
+    assert rate("trtllm", setting) == rate("trtllm", {})
+    assert (rate("mlperf", setting) > rate("mlperf", {})) == (traffic < 1)
 
 
 # chips whose envelopes are made, and how many runs stand on them at least; all in thorough runs
