@@ -36,7 +36,7 @@ class Comparison(study.ScenarioComparison):
     asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
 
     def plot(self, kind: str = "frontier", width: int = 760) -> SvgFigure:
-        """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, `cost`, what a
+        """Return a figure of `tco plot`: `frontier`, cost against tokens/s per user, `cost`, what a
         chip-hour costs by what is paid for, or `fabric`.
 
         Of a single scenario it may be `tornado`, `range`, `roofline`, `operators`, `bom` or
@@ -67,7 +67,7 @@ class Comparison(study.ScenarioComparison):
         """Run a command on these scenarios."""
         if not self.asked:
             raise UsageError(
-                f"tco {words[0]} makes its scenarios anew, and this comparison is of results: "
+                f"tco {words[0]} evaluates its scenarios again, and this comparison is of results: "
                 "compare them by name"
             )
         _commanded(*words, *self.asked)

@@ -45,14 +45,19 @@ class Standing(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The standing in a table cell."""
+        """The count of published runs of the chip, and their error, in a table cell."""
         if self.median is not None:
-            return f"{self.validated_rows} rows, {self.median * 100:.0f} %"
+            return f"{self.validated_rows} runs, {self.median * 100:.0f} % error"
         if self.anchors:
-            return f"{self.anchored_rows} rows of {self.anchors[0]}" + (
-                f" +{len(self.anchors) - 1}" if self.anchors[1:] else ""
-            )
-        return self.unmeasured
+            return f"none ({self.anchored_rows} of {self.anchors[0]})"
+        return "none" if self.unmeasured == "prior" else self.unmeasured
+
+    @property
+    def evidence(self) -> str:
+        """The published runs of the chip, or of the chip that stands in for it."""
+        if self.anchors and self.median is None:
+            return f"{self.anchored_rows} runs of {self.anchors[0]}"
+        return self.short
 
 
 STATED = Standing(
@@ -147,9 +152,7 @@ def _chip_standing(
     }
     measured_chip = measured.get(chip)
     if measured_chip is None and catalogue.is_own(chip):
-        standing_text = (
-            f"not checked (prior): {chip} is a sketch of one's own, of which nothing is measured"
-        )
+        standing_text = f"not checked: {chip} is a sketch of your own, without measured runs"
         return Standing(0, None, None, standing_text, unmeasured="a sketch")
     own_rows = int(measured_chip["n"]) if measured_chip else 0
     related_kinds = (
@@ -203,9 +206,8 @@ def order_of(catalogue: Catalogue, kind: str) -> str:
         if order_row["kind"] == kind:
             share, error = float(order_row["right"]) * 100, float(order_row["ratio_error"]) * 100
             return (
-                "Between measured systems at one interactivity, each predicted without rows of "
-                "its chip, "
-                f"the order was right in {share:.0f} % of {int(order_row['pairs']):,} pairs, "
-                f"the ratio off by {error:.0f} % at the median."
+                "Measured systems were ranked at one speed per user without the runs of their own "
+                f"chip. The order was right in {share:.0f} % of {int(order_row['pairs']):,} pairs; "
+                f"the median error of their ratio is {error:.0f} %."
             )
     return ""

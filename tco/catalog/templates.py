@@ -135,7 +135,7 @@ def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Fi
             families_text = (
                 read_text(own_families)
                 if is_there(own_families)
-                else "# The family whose practice each chip shares.\n"
+                else "# The family whose software each chip runs.\n"
             )
             return {FAMILIES: f'{families_text.rstrip()}\n{part} = "{family}"\n'}
     return {}

@@ -138,7 +138,7 @@ def compare(
         typer.Option(
             "--what-if",
             metavar="PATH=VALUE",
-            help="Replace an input as --set does, with plans and all choices held. Repeatable.",
+            help="Replace an input as --set does, with plans and all choices fixed. Repeatable.",
             **WHAT_IF,
         ),
     ] = None,
@@ -455,7 +455,7 @@ def fleet(
         list[str],
         typer.Argument(
             metavar="SCENARIO:POWER[:DATE]...",
-            help="What is bought, such as 'trn3-nl72x2:500 MW:2026-06'.",
+            help="System, power and date, such as 'trn3-nl72x2:500 MW:2026-06'.",
         ),
     ],
     power: Annotated[

@@ -274,7 +274,7 @@ def calibrate(
         calibrations[calibration.kind] = calibration
         for what, scores in calibration.accuracy.items():
             say(
-                f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 "
+                f"{kind} without {what}: median {scores['median_ape']:.3f}, P90 "
                 f"{scores['p90_ape']:.3f}"
             )
     fitted_rows = [

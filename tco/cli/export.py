@@ -197,7 +197,7 @@ def _refuse_foreign_folder(folder: Path, mark: str) -> None:
     if isdir(folder) and any(folder.iterdir()) and not (folder / mark).is_file():
         raise UsageError(
             f"{folder}/: holds other files, expected a new or empty folder, or one that holds "
-            f"{mark}, to write anew"
+            f"{mark}, to overwrite"
         )
     if not isdir(folder.absolute().parent):
         raise UsageError(f"{folder}/: cannot be written (No such file or directory)")

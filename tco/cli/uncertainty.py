@@ -84,7 +84,7 @@ def sensitivity(
         typer.Option(
             "--sobol",
             help="Add Sobol indices: shares of the variance with all inputs drawn together, the "
-            "plan held (--hold).",
+            "plan fixed (--hold).",
             **DRAWS,
         ),
     ] = False,

@@ -213,7 +213,7 @@ class Project:
             delay = (npv - later) / float(self.result.metrics["racks"] or 1)
         else:
             notes.append(
-                "nothing is let or sold, so nothing is gained: --set money.rent or "
+                "nothing is rented out or sold, so there is no income: --set money.rent or "
                 "money.token_price"
             )
         # both prices that pay it back are those at which income, linear in them, is as much

@@ -171,7 +171,7 @@ def _rewrite_ranking() -> None:
     lines = [",".join(RANKED)]
     for ranked_row in ranked_rows:
         median = f"{ranked_row.median_usd_per_million_output_tokens:.3g}"
-        lines.append(f'{ranked_row.result.system},{median},"{ranked_row.result.standing.short}"')
+        lines.append(f'{ranked_row.result.system},{median},"{ranked_row.result.standing.evidence}"')
     (data_directory() / RANKS).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

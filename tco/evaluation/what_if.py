@@ -192,7 +192,7 @@ def result_on_fixed_structure(
         needed, usable = _needed_and_usable_memory(inputs, input_values, changed)
         if needed > usable:
             reason = (
-                f"the plan that is held needs {needed / GB:.1f} GB a chip, {usable / GB:.1f} GB "
+                f"the fixed plan needs {needed / GB:.1f} GB per chip, {usable / GB:.1f} GB "
                 "are usable: --set chooses another"
             )
             return replace(
@@ -218,8 +218,8 @@ def result_on_fixed_structure(
     set_notes = tuple(f"{path} is set" for path in deciding)
     changed.notes = [note for note in changed.notes if not note.startswith(set_notes)]
     changed.notes += [
-        f"{path} moves nothing here: it decides the plan and the choices that are held; --set "
-        f"{path} chooses anew"
+        f"{path} moves nothing here: it decides the plan and the fixed choices; --set "
+        f"{path} chooses again"
         for path in deciding
     ]
     remaining = [path for path in what_if if path not in deciding]
@@ -248,7 +248,7 @@ def _needed_and_usable_memory(
 def _missed_targets(input_values: Values, scenario_result: Result) -> Iterator[str]:
     """Yield the targets that a fixed plan no longer meets."""
     for metric, path, sign, unit in (
-        ("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s a user"),
+        ("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s per user"),
         ("ttft_s", "workload.ttft", -1, "s"),
     ):
         metric_value = scenario_result.metrics[metric]
@@ -259,6 +259,6 @@ def _missed_targets(input_values: Values, scenario_result: Result) -> Iterator[s
             and sign * metric_value < sign * target * (1 - sign * 1e-6)
         ):
             yield (
-                f"the plan that is held gives {metric_value:.4g} {unit} where {path} asks for "
+                f"the fixed plan gives {metric_value:.4g} {unit} where {path} asks for "
                 f"{target:.4g}: --set chooses another"
             )

@@ -312,7 +312,7 @@ def software_maturity_text(scenario_results: Sequence[Result]) -> str:
         return "software differs"
     (software,) = software_maturities
     fallback_words = (
-        f"of {software}" if software[:1].isdigit() else f"all in the practice of {software}"
+        f"of {software}" if software[:1].isdigit() else f"of {software} for every system"
     )
     return f"software {SOFTWARE_WORDS.get(software, fallback_words)}"
 

@@ -75,19 +75,18 @@ USD = "usd_per_million_output_tokens"
 PURE = "1"  # the unit of a number without one
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
 LEGEND = (
-    "~ before a number, or before a row for all of its numbers: it is based on an estimate, an "
-    "assumption or a prior; "
-    "prior: no measurement of this kind is public of this chip or of those it shares its practice "
-    "with."
+    "Figures are of the base case; P10 to P90 and chances are of the draws. "
+    "~ before a number, or before a row for all of its numbers: it is based on our estimate. "
+    "estimate: no measurement of this kind is public for this chip or for its family."
 )
 # What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
 HALL: tuple[tuple[str, str, str, float], ...] = (
     ("racks", "racks", "", 1),
     ("chips", "chips", "", 1),
     ("it_power_w", "IT power used", "MW", 1e6),
-    ("capex_usd", "IT price", "million USD", 1e6),
+    ("capex_usd", "capex", "million USD", 1e6),
     ("output_tokens_per_s", "output tokens/s", "", 1),
-    ("margin_usd_per_mw_year", "margin a MW and year", "million USD", 1e6),
+    ("margin_usd_per_mw_year", "gross margin per MW and year", "million USD", 1e6),
 )
 Hall = Mapping[str, float | None] | None
 Row = tuple[str, ...]
@@ -396,10 +395,10 @@ def _base_case_words(case: BaseCase) -> str:
     )
     inputs = f" ({named})" if named else ""
     return (
-        f"Base case of {case.scenario}, every input at its value: {base} USD/M tokens. The middle "
-        f"of its draws is {median}: {case.medians:.2f} times as much by inputs whose value is not "
-        f"their median{inputs}, {case.spread:.2f} times by inputs that move together, steps of "
-        "plans and missed targets."
+        f"{case.scenario}: {base} USD per million output tokens in the base case, {median} in the "
+        f"median of the draws. Inputs whose value is not their median multiply it by "
+        f"{case.medians:.2f}{inputs}. Inputs that move together, steps of plans and missed "
+        f"targets multiply it by {case.spread:.2f}."
     )
 
 
@@ -567,7 +566,7 @@ def _tabulate_premises(scenario_results: Sequence[Result]) -> list[Row]:
         *([("own values", *map(str, own_values))] if any(own_values) else []),
         *map(tuple, formats_rows(scenario_results)),
         (
-            "performance validated on",
+            "published runs",
             *(scenario_result.standing.short for scenario_result in scenario_results),
         ),
     ]
@@ -587,7 +586,7 @@ def _delivery_rows(scenario_results: Sequence[Result]) -> list[Row]:
     ]
     if any(costs):
         cells = [significant(cost or None, DIGITS) or "-" for cost in costs]
-        delivery_rows.append(_marked_row("waiting for it, USD a chip", cells))
+        delivery_rows.append(_marked_row("cost of waiting, USD per chip", cells))
     return delivery_rows
 
 

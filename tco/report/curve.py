@@ -40,7 +40,7 @@ from tco.report.verdict import (
 from tco.scenario.result import Result
 
 WIDTH = 80  # of the first table, in a pipe too
-DIGITS = 2
+TOO_SLOW = 0.2  # share of draws that miss a speed, above which a cost there is no price
 LINES = 30  # of the first table, and of what stands around it
 HEAD = 2  # lines of a table above its rows
 NAMED = 2  # inputs that are said to turn the order
@@ -143,48 +143,49 @@ def bound_mark(scenario_result: Result) -> str:
     return "<" if scenario_result.rent is not None and scenario_result.rent[0] == BOUND else ""
 
 
-def _number_cell(cell_value: float | None, digits: int = DIGITS) -> str:
-    return significant(cell_value, digits) or "-"
+def cost_text(cost: float | None) -> str:
+    """Print a cost in dollars with three significant digits, and two decimals at least."""
+    if cost is None:
+        return "none"
+    return f"{cost:.2f}" if 0.1 <= cost < 100 else significant(cost, 3)
 
 
-def cost_rows(
-    scenario_results: Sequence[Result], confidence: Confidence, digits: int = DIGITS
-) -> list[tuple[str, ...]]:
+def is_too_slow(point: AtSpeed) -> bool:
+    """Say whether so many draws miss a speed that a cost at it is no price."""
+    return point.meets is not None and point.meets < 1 - TOO_SLOW
+
+
+def point_cost_text(point: AtSpeed | None, is_drawn: bool) -> str:
+    """Print the median cost of a rack at a speed, or the base case without draws."""
+    if point is None:
+        return "-"
+    if is_drawn and point.meets is not None:
+        if is_too_slow(point):
+            return "too slow"
+        return cost_text(point.median_usd_per_million_output_tokens)
+    return cost_text(point.usd_per_million_output_tokens)
+
+
+def cost_rows(scenario_results: Sequence[Result], confidence: Confidence) -> list[tuple[str, ...]]:
     """Return table rows of cost per million output tokens at each speed.
 
-    A cost is the median of the draws, or the base case without draws. An asterisk marks the picks.
+    A cost is the median of the draws, or the base case without draws. An asterisk marks a pick.
     """
     target_speeds = {speed_of(scenario_result) for scenario_result in scenario_results}
     picks = {speed: regime.picks for regime in confidence.regimes for speed in regime.speeds}
-    costs = {
-        (point.tokens_per_s_per_user, point.scenario): _displayed_cost(point, bool(confidence.sure))
-        for point in confidence.curve
-    }
+    points = {(point.tokens_per_s_per_user, point.scenario): point for point in confidence.curve}
     speed_rows: list[tuple[str, ...]] = []
-    for speed in sorted({speed for speed, _ in costs}):
+    for speed in sorted({speed for speed, _ in points}):
         cells = []
         for scenario_result in scenario_results:
-            cost = costs.get((speed, scenario_result.scenario))
-            star = "*" if scenario_result.scenario in picks.get(speed, ()) else ""
-            mark = "" if cost is None else star + bound_mark(scenario_result)
-            cells.append(mark + _cost_cell(cost, digits))
-        first = "" if speed_rows else " tokens/s"
-        speed_rows.append((f"at {speed:g}{' asked' if speed in target_speeds else first}", *cells))
+            point = points.get((speed, scenario_result.scenario))
+            cost = point_cost_text(point, bool(confidence.sure))
+            star = " *" if scenario_result.scenario in picks.get(speed, ()) else ""
+            mark = bound_mark(scenario_result) if cost[:1].isdigit() else ""
+            cells.append(mark + cost + star)
+        target = " (target)" if speed in target_speeds else ""
+        speed_rows.append((f"at {speed:g} tokens/s{target}", *cells))
     return speed_rows
-
-
-def _cost_cell(cost: float | None, digits: int) -> str:
-    if cost is None:
-        return "none"
-    is_short = digits == DIGITS and 1 <= cost < 100
-    return f"{cost:.1f}" if is_short else _number_cell(cost, digits)
-
-
-def _displayed_cost(point: AtSpeed, drawn: bool) -> float | None:
-    """Return the displayed cost: the median, without draws the base case."""
-    if drawn and point.meets is not None:
-        return point.median_usd_per_million_output_tokens
-    return point.usd_per_million_output_tokens
 
 
 def sure_rows(
@@ -254,15 +255,15 @@ MEASURED = {
 }
 NOTICE = Record(
     Member("path", label="input", show=lambda notice: short_name(notice.path)),
-    Member("kind", str | None, label="rows of", show=lambda notice: notice.kind or "none"),
+    Member("kind", str | None, label="runs of", show=lambda notice: notice.kind or "none"),
     Member(
         "rows",
         int,
-        label="rows that notice",
+        label="runs that depend on it",
         show=lambda notice: f"{notice.rows:,}" if notice.rows else "none",
     ),
     Member("error_low", float | None, "errors.0", "error at P5", "{:.4f}"),
-    Member("error", float | None, "errors.1", "at its value", "{:.4f}"),
+    Member("error", float | None, "errors.1", "base case", "{:.4f}"),
     Member("error_high", float | None, "errors.2", "at P95", "{:.4f}"),
 )
 
@@ -272,7 +273,7 @@ def why_table(regime: Regime) -> Table:
 
     Lines below the table name the measurements that would narrow the range of the regime most.
     """
-    columns = ("what moves it, from its P5 to its P95", "tokens per dollar", "turns the order")
+    columns = ("what moves it, from its P5 to its P95", "performance per TCO", "changes the order")
     driver_rows = [
         (
             short_name(driver.path),

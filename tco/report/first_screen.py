@@ -11,7 +11,7 @@ from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.side_by_side import rated_by
 from tco.report.assumptions import premises_without_halls, workload_title, workloads
-from tco.report.curve import bound_mark
+from tco.report.curve import bound_mark, cost_text, is_too_slow, point_cost_text
 from tco.report.ranges import (
     RATIO,
     TRAINING_COST,
@@ -35,7 +35,6 @@ from tco.scenario.result import OWN_COST, Result
 
 WIDTH = 80  # of every line, in a pipe too
 LINES = 30
-TOO_SLOW = 0.2  # share of draws that miss a speed, above which a cost there is no price
 LEAST_CHANGE = 0.05  # per cent of a cost, below which a setting changes nothing to be shown
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
 
@@ -257,18 +256,6 @@ def _base_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str, 
     return mark + cost_text(point.usd_per_million_output_tokens), second
 
 
-def cost_text(cost: float | None) -> str:
-    """Print a cost in dollars with three significant digits, and two decimals at least."""
-    if cost is None:
-        return "none"
-    return f"{cost:.2f}" if 0.1 <= cost < 100 else significant(cost, 3)
-
-
-def is_too_slow(point: AtSpeed) -> bool:
-    """Say whether so many draws miss a speed that a cost at it is no price."""
-    return point.meets is not None and point.meets < 1 - TOO_SLOW
-
-
 def too_slow_words(confidence: Confidence) -> list[str]:
     """Return a sentence on racks that miss speeds, with the share of draws that miss."""
     groups: dict[str, list[str]] = {}
@@ -316,7 +303,7 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
             )
         )
     columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
-    return [Table((*columns, "performance per cost"), work_rows)]
+    return [Table((*columns, "performance per TCO"), work_rows)]
 
 
 def _scaled_text(cost_value: float | None, size: float) -> str:
@@ -339,11 +326,11 @@ def _rack_table(
             scenario_result.scenario,
             mark + cost_text(scenario_result.metrics["tco_usd_per_chip_hour"]),
             _basis_text(scenario_result),
-            runs_text(scenario_result),
+            scenario_result.standing.short,
             scenario_result.available.volume if scenario_result.available else "-",
         ]
         if speed is not None:
-            cost = _point_cell(points.get(scenario_result.scenario), bool(confidence.sure))
+            cost = point_cost_text(points.get(scenario_result.scenario), bool(confidence.sure))
             rack_row.insert(1, mark + cost if cost[:1].isdigit() else cost)
         rack_rows.append(rack_row)
     if speed is not None:
@@ -351,16 +338,6 @@ def _rack_table(
         columns.insert(1, f"{statistic} at {speed:g}")
         return Table(columns, rack_rows, align="lrrlll")
     return Table(columns, rack_rows, align="lrlll")
-
-
-def _point_cell(point: AtSpeed | None, is_drawn: bool) -> str:
-    if point is None:
-        return "-"
-    if is_drawn and point.meets is not None:
-        if is_too_slow(point):
-            return "too slow"
-        return cost_text(point.median_usd_per_million_output_tokens)
-    return cost_text(point.usd_per_million_output_tokens)
 
 
 def _basis_text(scenario_result: Result) -> str:
@@ -372,16 +349,6 @@ def _basis_text(scenario_result: Result) -> str:
     if scenario_result.rent is None:
         return "vendor"
     return RENTS[scenario_result.rent[0]]
-
-
-def runs_text(scenario_result: Result) -> str:
-    """Return the count of published runs of a rack's chip, and their error."""
-    standing = scenario_result.standing
-    if standing.median is not None:
-        return f"{standing.validated_rows} runs, {standing.median * 100:.0f} % error"
-    if standing.anchors:
-        return f"none ({standing.anchored_rows} of {standing.anchors[0]})"
-    return "none" if standing.unmeasured == "prior" else standing.unmeasured
 
 
 # ---------------------------------------------------------------- choices and settings
@@ -403,7 +370,9 @@ def _choice_table(confidence: Confidence) -> Table:
 def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Result]) -> Table:
     """Tabulate the base case of each scenario without the settings and with them."""
     is_training = rated_by(scenario_results) == TRAINING_COST
-    size, unit = (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M tokens")
+    size, unit = (
+        (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M output tokens")
+    )
     change_rows = []
     for change in changes:
         ratio = "-"
@@ -424,6 +393,6 @@ def _cheaper_words(elsewhere: Sequence[Elsewhere]) -> list[str]:
     """Return the cheapest system that is not compared, where one is cheaper than all shown."""
     return [
         f"Not shown and cheaper: {system.system} ~{cost_text(system.cost)} "
-        f"({system.rests_on.partition(' +')[0].replace(' rows', ' runs')}; tco compare --all)."
+        f"({system.rests_on}; tco compare --all)."
         for system in elsewhere[:1]
     ]

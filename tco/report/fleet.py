@@ -19,7 +19,7 @@ COLUMNS = {
     "capex_usd": ("capex, million USD", 1e6),
     "cost_usd_per_year": ("cost per year, million USD", 1e6),
     "output_tokens_per_s": ("million tokens/s", 1e6),
-    "waiting_usd": ("waiting, million USD", 1e6),
+    "waiting_usd": ("cost of waiting, million USD", 1e6),
 }
 
 

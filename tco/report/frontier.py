@@ -288,7 +288,7 @@ def frontier_table(frontier: Frontier) -> Table:
         "and its share of it.",
     ]
     if frontier.bands:
-        plan = "of the point held" if frontier.hold else "re-optimised in each"
+        plan = "of the base case fixed" if frontier.hold else "re-optimised in each"
         below.append(
             f"P10 to P90 of USD/M out: every input drawn within its low and high, the plan {plan}, "
             "the batch solved for the point's tokens/s per user. "
@@ -424,8 +424,8 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
     below = [
         f"{len(free)} of {len(designs)} designs (a system on one of its plans): "
         f"{', '.join(counts)}.",
-        "No other design is as good in cost and in output tokens/s per chip, per user and per MW "
-        "of site, and better in one of them.",
+        "Four axes: cost, and output tokens/s per chip, per user and per MW of site. No other "
+        "design is as good in all four and better in one.",
         "* the cheapest at the workload's own speed. plan: chips/tensor parallel/batch of a decode "
         "instance. Per user, chip and MW: output tokens/s. All are estimates of the base case.",
     ]

@@ -106,7 +106,7 @@ def _bill_table(rack: SystemBill) -> Table:
     above = f"{system.owner_pays} | prices of {rack.date} | {system.variant_text}".rstrip(" |")
     below = [
         f"{significant(float(bill.price) / system.chips, 5)} USD and "
-        f"{significant(float(bill.power) / system.chips)} W a chip "
+        f"{significant(float(bill.power) / system.chips)} W per chip "
         f"({system.chips:g} chips, {system.racks:g} racks). {ESTIMATE_NOTE}"
     ]
     for rebate in rack.rebates:
@@ -117,7 +117,7 @@ def _bill_table(rack: SystemBill) -> Table:
             f"{significant(spend)}. {rebate.note}"
         )
     sums = [significant(bill.price, 5), significant(bill.power, 5)]
-    last = ["WHOLE WORLD", "", "", *sums, "", ""]
+    last = ["WHOLE SCALE-UP DOMAIN", "", "", *sums, "", ""]
     return BILL.table(bill.lines, system.name, [above], below, [last])
 
 
@@ -270,7 +270,7 @@ def network_answer(
         chips = design["chips"]
         below = (
             f"{significant(float(network.price) / chips)} USD and "
-            f"{significant(float(network.power) / chips)} W a chip. ~ based on an estimate."
+            f"{significant(float(network.power) / chips)} W per chip. ~ based on an estimate."
         )
         sums = [significant(network.price, 5), significant(network.power, 5)]
         last = ["WHOLE NETWORK", "", "", *sums, ""]

@@ -45,7 +45,7 @@ CUTS = {
 }
 HOPS = (
     "chips: that exchange with each other. domains: of one fabric, that they lie in. hops: "
-    "devices on the way, on average. GB: what a chip hands over in a step, over all layers. "
+    "devices on the way, on average. GB: what a chip sends in a step, over all layers. "
     "waiting: of the ms, until the last chip is ready; `tco collective` has all start together."
 )
 LIMITS = (
@@ -104,24 +104,24 @@ def _pool_tables(scenario_result: Result) -> list[Table]:
         return [Table(columns, pool_rows)]
     pool_rows[0] += [f"{engines.prefill_engines}", f"{engines.prefill_chips}"]
     pool_rows[1] += [f"{engines.decode_engines}", f"{engines.decode_chips}"]
-    columns += [f"in one domain of {engines.chips}", "chips per instance there"]
+    columns += [f"in one scale-up domain of {engines.chips}", "chips per instance there"]
     own_rate = engines.output_tokens_per_s_per_chip
     below = [
-        f"One domain by itself reaches {fixed_digits(own_rate)} output tokens/s per chip, "
+        f"One scale-up domain by itself reaches {fixed_digits(own_rate)} output tokens/s per chip, "
         f"{own_rate / rate * 100:.0f} % of a fleet's rate."
     ]
     return [Table(columns, pool_rows, below=below)]
 
 
 def _cut_tables(scenario_result: Result) -> list[Table]:
-    """Tabulate the decode rate by what crosses the racks of a domain."""
+    """Tabulate the decode rate by what crosses the racks of a scale-up domain."""
     if not scenario_result.serving or not scenario_result.serving.cuts:
         return []
     cut_rows = [
         [CUTS[cut_name], fixed_digits(rate) if rate else "none fits"]
         for cut_name, rate in scenario_result.serving.cuts.items()
     ]
-    columns = ["what crosses the racks of a domain", "output tokens/s per decoding chip"]
+    columns = ["what crosses the racks of a scale-up domain", "output tokens/s per decoding chip"]
     return [Table(columns, cut_rows)]
 
 

@@ -73,7 +73,7 @@ def range_rows(sureness: Sequence[Sureness]) -> list[tuple[str, ...]]:
         if any(cell != "-" for cell in cells):
             table_rows.append((label, *cells))
     if any(sure.probability_error is not None for sure in sureness):
-        table_rows.append(("P(better than baseline)", *map(_chance_with_error, sureness)))
+        table_rows.append(("chance to beat the baseline", *map(_chance_with_error, sureness)))
     ties = [sure.ties for sure in sureness]
     if any(ties):
         table_rows.append(("ties: both miss the target", *map(rounded_percent, ties)))
@@ -113,12 +113,12 @@ def range_lines(scenario_names: Sequence[str], sureness: Sequence[Sureness]) -> 
 def _driver_words(driver: Driver) -> str:
     swing = "decides who meets the target" if driver.swing is None else f"{driver.swing:+.2f}"
     if driver.flips_at is None:
-        flip = "no flip in range"
+        flip = "no change of the order in its range"
     else:
         turning_point = turn_words(
             driver.flips_at, driver.value, driver.unit, driver.catalogue_value
         )
-        flip = f"flips {turning_point}"
+        flip = f"the order changes {turning_point}"
     return f"{short_name(driver.path)} ({swing}, {flip})"
 
 
@@ -127,11 +127,11 @@ def drawn_words(sureness: Sequence[Sureness]) -> list[str]:
     drawn = next((sure for sure in sureness if sure.draws), None)
     if drawn is None:
         return []
-    plan = "the plan of the point held" if drawn.hold else "the plan re-optimised in each"
+    plan = "the plan of the base case fixed" if drawn.hold else "the plan re-optimised in each"
     return [
-        f"Ranges: {drawn.draws} draws of every input within its low and high, {plan}; a missed "
-        "target counts as zero, as a win where only the baseline misses; where both do it is a "
-        "tie, and no win. ±: of sampling."
+        f"Ranges: {drawn.draws} draws of every input within its low and high, {plan}. "
+        "A scenario that misses its target loses; where both miss it, the draw is a tie. "
+        "±: sampling error."
     ]
 
 

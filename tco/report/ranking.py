@@ -26,12 +26,12 @@ RANKING = Document(
 ROW = Record(COMPARISON_ROW.read_via("result"), Ranked)
 # what a line shows beside the cost: metric -> heading
 BESIDE = {
-    "tco_usd_per_chip_hour": "USD a chip-hour",
-    "output_tokens_per_s_per_chip": "tokens/s a chip",
+    "tco_usd_per_chip_hour": "USD per chip-hour",
+    "output_tokens_per_s_per_chip": "tokens/s per chip",
 }
 COST = {
-    "usd_per_million_output_tokens": ("USD a million", 1.0),
-    "train_usd_per_trillion_tokens": ("million USD a trillion", 1e6),
+    "usd_per_million_output_tokens": ("USD per million", 1.0),
+    "train_usd_per_trillion_tokens": ("million USD per trillion", 1e6),
 }
 DIGITS = 3
 
@@ -62,18 +62,18 @@ def ranking_table(ranking: Ranking) -> Table:
     scenario_results = [ranked_row.result for ranked_row in ranking.rows]
     title = f"{len(table_rows)} systems by cost: {workload_title(scenario_results)}"
     below = [
-        "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank "
-        "is: tco compare SYSTEM SYSTEM."
+        "Median: of the draws. Published runs: of this chip, or in brackets of its stand-ins. "
+        "How sure a rank is: tco compare SYSTEM SYSTEM."
     ]
     columns = (
         "",
         "system",
-        f"{heading}, middle",
-        "at its values",
+        f"{heading}, median",
+        "base case",
         *BESIDE.values(),
         "hall",
         "chip out",
-        "measured",
+        "published runs",
     )
     return Table(
         columns,

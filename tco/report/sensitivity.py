@@ -110,8 +110,8 @@ def _flipping_pairs(study: Sensitivity) -> list[FlippingPair] | None:
 
 
 def plan_treatment(study: Sensitivity) -> str:
-    """Return the treatment of plans: `held` or `re-optimised`."""
-    return "held" if study.hold else "re-optimised"
+    """Return the treatment of plans: `fixed` or `re-optimised`."""
+    return "fixed" if study.hold else "re-optimised"
 
 
 def _missed_notes(study: Sensitivity) -> list[str]:

@@ -257,7 +257,7 @@ def trace_text(
     if requests.left_out:
         requests_word = "request" if requests.left_out == 1 else "requests"
         lines.append(
-            f"Left out: {requests.left_out:,} {requests_word} without a prompt or an answer."
+            f"{requests.left_out:,} {requests_word} without a prompt or an answer not counted."
         )
     if requests.unread:
         lines.append(f"Columns that are not read: {', '.join(requests.unread)}.")

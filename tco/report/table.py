@@ -13,7 +13,6 @@ from tco.core.streams import printable_line
 
 # what a `~` before a number says
 ESTIMATE_NOTE = "~ based on an estimate or an assumption."
-PRIOR_NOTE = "~ based on an estimate, an assumption or a prior."
 # units of numbers that need none beside them
 PLAIN_NUMBERS = ("ratio", "count")
 # units of which numbers are large -> what stands after a prefix

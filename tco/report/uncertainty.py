@@ -67,7 +67,7 @@ def notes(uncertainty: Uncertainty) -> list[str]:
         return _draw_notes(uncertainty)
     return [
         *missing_notes(uncertainty.asked.result),
-        "no baseline is named: --baseline gives P(better than baseline)",
+        "no baseline is named: --baseline gives the chance to beat it",
         *_draw_notes(uncertainty),
     ]
 

@@ -374,8 +374,8 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
         "summary": summary,
     }
     below = [
-        "Parameters of practice from refits without the chip, within their ranges, and how far "
-        f"single rows of other chips lie off; {draws} draws.",
+        f"{draws} draws of two causes: the software parameters of refits without the chip, and "
+        "the errors of single runs on other chips.",
         f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no "
         "causes of their own.",
     ]

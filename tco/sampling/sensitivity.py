@@ -223,7 +223,7 @@ def sensitivity(
     if sobol is not None and not hold:
         raise UsageError(
             "Sobol indices are those of one plan, and a sample of them chooses none: ask for them "
-            "with the plan held (--hold)"
+            "with the plan fixed (--hold)"
         )
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     if hold:

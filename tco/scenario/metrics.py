@@ -51,8 +51,8 @@ class Metric(NamedTuple):
 METRICS: dict[str, Metric] = {
     "chips": Metric("chip", "chips in one scale-up domain"),
     "racks": Metric("rack", "racks of one scale-up domain"),
-    "capex_usd": Metric("USD", "IT price of one scale-up domain, rebates apart"),
-    "capex_usd_per_chip": Metric("USD/chip", "IT price per chip, rebates apart"),
+    "capex_usd": Metric("USD", "capex of one scale-up domain before rebates"),
+    "capex_usd_per_chip": Metric("USD/chip", "capex per chip before rebates"),
     "rebate_usd_per_chip": Metric("USD/chip", "supplier rebates per chip"),
     "network_usd_per_chip": Metric(
         "USD/chip",
@@ -66,13 +66,12 @@ METRICS: dict[str, Metric] = {
     ),
     "usd_per_facility_w": Metric(
         "USD/W",
-        "what is bought for a watt of the grid at the worst hour: racks, network and hall, less "
-        "rebates",
+        "capex per watt of the grid at the worst hour: racks, network and hall, less rebates",
     ),
     "energy_usd_per_chip_hour": Metric("USD/chip/h", "energy per chip-hour"),
     "tco_gross_usd_per_chip_hour": Metric("USD/chip/h", "cost per chip-hour before rebates"),
     "tco_usd_per_chip_hour": Metric("USD/chip/h", "cost per installed chip and calendar hour"),
-    "tco_usd_per_used_chip_hour": Metric("USD/chip/h", "cost per utilised chip-hour"),
+    "tco_usd_per_used_chip_hour": Metric("USD/chip/h", "cost per used chip-hour"),
     "peak_bf16_flop_per_s": Metric("FLOP/s", "dense BF16 peak per chip"),
     "peak_fp8_flop_per_s": Metric("FLOP/s", "dense FP8 peak per chip"),
     "peak_fp4_flop_per_s": Metric("FLOP/s", "dense FP4 peak per chip"),
@@ -91,13 +90,13 @@ METRICS: dict[str, Metric] = {
     "tpot_s": Metric("s", "time per output token"),
     "step_s": Metric("s", "time of a training step"),
     "mfu": Metric("", "model FLOPs utilisation"),
-    "train_tokens_per_s": Metric("token/s", "tokens a second of the training job"),
+    "train_tokens_per_s": Metric("token/s", "tokens per second of the training job"),
     "exposed_communication": Metric("", "share of a training step that waits for links"),
     "pipeline_bubble": Metric("", "pipeline bubble, share of a training step"),
     "host_floor": Metric("", "share of a training step that waits for the host's launches"),
-    "usd_per_million_output_tokens": Metric("USD/Mtoken", "whole cost per million output tokens"),
+    "usd_per_million_output_tokens": Metric("USD/Mtoken", "cost per million output tokens"),
     "usd_per_million_input_tokens": Metric("USD/Mtoken", "prefill's cost per million input tokens"),
-    "usd_per_million_tokens": Metric("USD/Mtoken", "whole cost per million tokens, in and out"),
+    "usd_per_million_tokens": Metric("USD/Mtoken", "cost per million tokens, in and out"),
     "rate_card_input_usd_per_million": Metric(
         "USD/Mtoken", "price of a million input tokens that no cache holds, of a rate card at cost"
     ),
@@ -122,11 +121,12 @@ METRICS: dict[str, Metric] = {
     "goodput": Metric("", "share of the hours paid for that failures leave to make progress"),
     "waiting_usd_per_chip": Metric(
         "USD/chip",
-        "what waiting for it costs from the date on: an empty hall, rented chips meanwhile, margin "
-        "lost",
+        "cost of waiting for it from the date on: empty hall, rented chips, lost margin",
     ),
-    "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
-    "perf_per_tco_gross_vs_baseline": Metric("", "the same before rebates"),
+    "perf_per_tco_vs_baseline": Metric("", "performance per TCO over the baseline's"),
+    "perf_per_tco_gross_vs_baseline": Metric(
+        "", "performance per TCO over the baseline's, before rebates"
+    ),
 }
 
 NEAR_METRICS = 6  # that the error on an unknown name lists

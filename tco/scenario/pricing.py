@@ -368,8 +368,9 @@ def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) ->
     kind = RENTS[rent_input.path.rpartition(".")[2]]
     notes = (
         [
-            f"{rent_input.path} is {rent_input.value:g} USD a chip-hour{span}, {kind}, of "
-            f"{rent_input.as_of} by {rent_input.publisher}"
+            f"{rent_input.path} is {rent_input.value:g} USD per chip-hour{span}, {kind}, of "
+            f"{rent_input.as_of} by "
+            f"{rent_input.publisher}"
         ]
         if rent_input.as_of
         else []
@@ -404,7 +405,7 @@ def notes_of_network(inputs: ResolvedScenario, cost: Cost, plan: Any) -> list[st
         for variant_key, variant_value in inputs.system.variant.items()
         if variant_key == "nic"
     )
-    bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
+    bought = f"{cost.network_per_chip:,.0f} USD per chip ({share:.0%})"
     return [
         "serving keeps inside one scale-up domain and uses none of the scale-out network, "
         f"{bought}{chosen}"
@@ -514,7 +515,7 @@ def refuse_strangers(
                 scenario_cost(inputs, input_values, bill, network, []).per_chip_hour
             )
             figure = (
-                f"the gross cost of {gross:.4g} USD a chip-hour"
+                f"the gross cost of {gross:.4g} USD per chip-hour"
                 if not inputs.shape
                 else "the gross cost"
             )

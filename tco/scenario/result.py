@@ -460,7 +460,7 @@ def why_absent(scenario_result: Result, metric: str) -> str:
             ),
             "a chip alone has no cost",
         )
-    about = "performance per cost" if metric in RATIOS else metric
+    about = "performance per TCO" if metric in RATIOS else metric
     # such as no finite number
     note_text = next(
         (
@@ -470,9 +470,7 @@ def why_absent(scenario_result: Result, metric: str) -> str:
         ),
         "",
     )
-    usual = (
-        "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
-    )
+    usual = "it needs the cost of a baseline, and there is none here: `tco compare` names one"
     return note_text or (
         usual
         if metric in RATIOS

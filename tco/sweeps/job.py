@@ -259,7 +259,7 @@ def _scenario_of(scenario_name: str, study: Study, data_folder: Path | None) -> 
     """Return a scenario that a study names; a file may lie beside the study's."""
     if scenario_name.endswith(SAVED):
         raise DataError(
-            f"{study.where}: {scenario_name}: a saved result cannot be asked anew; name its "
+            f"{study.where}: {scenario_name}: a saved result cannot be evaluated again; name its "
             "scenario"
         )
     neighbour_path = Path(study.where).parent / scenario_name

@@ -110,14 +110,15 @@ def _faults_of(
         if rates[row_index] > most:
             yield (
                 row_index,
-                f"{rates[row_index]:,.6g} tokens/s a chip, in and out, are above the roofline: its "
-                f"peak does {most:,.6g}",
+                f"{rates[row_index]:,.6g} tokens/s per chip, in and out, are above the roofline: "
+                f"its peak does {most:,.6g}",
             )
         elif speeds[row_index] > quickest:
             yield (
                 row_index,
-                f"{speeds[row_index]:,.6g} tokens/s a user are above the roofline: weights are "
-                f"read at {quickest:,.6g}",
+                f"{speeds[row_index]:,.6g} tokens/s per user are above the roofline: weights are "
+                "read at "
+                f"{quickest:,.6g}",
             )
         elif not 1 / FARTHEST < ratio < FARTHEST:
             measured = f"{prediction.target_name[row_index]} {prediction.target[row_index]:,.6g}"
@@ -130,7 +131,7 @@ def _faults_of(
 
 
 def _bounds_of(points: inference.ServingRows, row_index: int) -> tuple[float, float]:
-    """Return the most tokens a second that the peak of a row's chip lets it compute, and that its
+    """Return the most tokens per second that the peak of a row's chip lets it compute, and that its
     bandwidth lets a user get.
 
     R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n

@@ -377,7 +377,8 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     for row_index in np.flatnonzero((skip == "") & ~fits):
         skip[row_index] = (
             "unsupported: no plan fits, the leanest needs "
-            f"{quickest_plans.need[row_index] / 1e9:.0f} GB a chip"
+            f"{quickest_plans.need[row_index] / 1e9:.0f} GB "
+            "per chip"
         )
     predicted = np.full((*measurements.sets, count), np.nan)
     command, answer_keys, unstated = (np.full(count, "", dtype=object) for _ in range(3))

@@ -80,9 +80,9 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
         for label in order
     ]
     assert row_positions == sorted(row_positions)
-    (anchored,) = (line for line in lines if line.startswith("performance validated on"))
-    assert "8 rows, 54 %" in anchored
-    assert "159 rows, 6 %" in anchored
+    (anchored,) = (line for line in lines if line.startswith("published runs"))
+    assert "8 runs, 54 % error" in anchored
+    assert "159 runs, 6 % error" in anchored
     assert any(
         line.startswith("Performance: software between what is public and the best")
         for line in lines

@@ -60,7 +60,7 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
         result("gb200-nvl72").metrics["tco_usd_per_chip_hour"]
     )
     assert any(
-        "the plan that is held needs " in note and " GB are usable" in note for note in row["notes"]
+        "the fixed plan needs " in note and " GB are usable" in note for note in row["notes"]
     )
     assert (
         unmoved_row["metrics"]["usd_per_million_output_tokens"]
@@ -71,7 +71,7 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
         "compare", training, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range"
     )["rows"]
     assert row["metrics"]["step_s"] is None
-    assert any("the plan that is held needs " in note for note in row["notes"])
+    assert any("the fixed plan needs " in note for note in row["notes"])
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,11 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
     [
         (
             "workload.interactivity=30 token/s",
-            "workload.interactivity moves nothing here: it decides the plan and the choices that "
-            "are held",
+            "workload.interactivity moves nothing here: it decides the plan and the fixed choices",
         ),
         (
             "parts.gb200-gpu.hbm_bandwidth=4 TB/s",
-            "tokens/s a user where workload.interactivity asks for 50: --set chooses another",
+            "tokens/s per user where workload.interactivity asks for 50: --set chooses another",
         ),
         ("workload.ttft=0.1 s", "s where workload.ttft asks for 0.1: --set chooses another"),
         ("parts.trn3.tdp=1 kW", "parts.trn3.tdp is set, but nothing in this scenario rests on it"),

@@ -1,25 +1,37 @@
-"""The words of the help and of refusals: sentences of at most 25 words, and no retired terms."""
+"""The words of help, messages, tables, page and plots: short sentences, no retired terms."""
 
 from __future__ import annotations
 
 import ast
+import csv
 import re
 from pathlib import Path
 
 import pytest
 
+from tco.core.files import data_directory
+from tco.scenario.metrics import METRICS
 from tests.cli.test_help import ALL, ROOT
 
 LONGEST = 25  # words of a sentence
 PROGRAM = Path(__file__).parents[2] / "tco"
 # Terms that the glossary retires and that mean nothing else in this program.
 RETIRED = re.compile(
-    r"\b(interactivity|(keeps?|kept|choices keep) of the best|drafts differ|what flips|are let|"
-    r"let for|left out(?=:)|so many|whole world|(held|hold all designs) against|practice|"
-    r"tokens/s a user|(USD|dollars) a (token|million|chip)|in their place)\b",
+    r"(?<![.\w])(interactivity|(keeps?|kept|choices keep) of the best|drafts differ|flips?|are let|"
+    r"let for|is let|left out(?=:)|so many|whole world|(held|hold all designs) against|"
+    r"practice|(tokens(/s| a second)|USD|dollars|GB|W|requests?) an? "
+    r"(user|token|million|chip|chip-hour|month|second|MW|rack)|in their place|anew|"
+    r"(plans?|structure|choices|point)( that is| that are| are| is|) held|an? prior|"
+    r"at (its|their) values|P\(better|IT price|"
+    r"what is bought|performance per cost|tokens per dollar|utilised chip-hours?|"
+    r"rows that notice|in the middle of the draws|the middle of its draws)\b",
     re.IGNORECASE,
 )
-REFUSALS = ("UsageError", "DataError", "UnavailableError", "KeptBackError", "tell")
+# An input by its key, which belongs into a command or an error, not above a column.
+DOTTED_PATH = re.compile(r"\b(parts|terms|site|workload|cluster|performance|failures)\.[a-z{_*]")
+PAGE = PROGRAM / "report/page"
+LABELS, ATTRIBUTES = (data_directory() / name for name in ("words/labels.csv", "attributes.csv"))
+HEADING = ("label", "title", "above", "below", "columns")
 
 
 def sentences(text):
@@ -59,23 +71,82 @@ def literal_text(node):
     return None
 
 
-def refusals():
-    """Yield the source line and the text of each refusal and note of the program."""
+def literal_texts(node):
+    """Yield the line and text of each literal below a node that is no docstring or pattern."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, (ast.Expr, ast.JoinedStr)) and isinstance(child, ast.Constant):
+            continue
+        if getattr(getattr(node, "func", 0), "attr", "") == "compile":
+            continue
+        text = literal_text(child)
+        if text is not None and " " in text.strip():
+            yield child.lineno, text
+        yield from literal_texts(child)
+
+
+def program_texts():
+    """Yield the place and the text of each literal of several words of the program."""
     for path in sorted(PROGRAM.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for line, text in literal_texts(tree):
+            yield f"{path.relative_to(PROGRAM)}:{line}", text
+
+
+def test_texts_of_the_program_use_short_sentences_and_terms_of_the_glossary():
+    texts = list(program_texts())
+    assert len(texts) > 2500
+    assert [(place, fault) for place, text in texts for fault in faults(text)] == []
+
+
+def headings():
+    """Yield each title, label and heading that a call of the report gives as a literal."""
+    for path in sorted((PROGRAM / "report").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            if getattr(node.func, "id", "") in REFUSALS and (text := literal_text(node.args[0])):
-                yield f"{path.relative_to(PROGRAM)}:{node.lineno}", text
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "id", "")
+                given = [keyword.value for keyword in node.keywords if keyword.arg in HEADING]
+                given += node.args if name in ("Table", "Section", "Drawing", "Sheet") else []
+                for argument in given:
+                    parts = getattr(argument, "elts", [argument])
+                    for text in filter(None, map(literal_text, parts)):
+                        yield f"{path.relative_to(PROGRAM)}:{node.lineno}", text
 
 
-def test_messages_use_short_sentences_and_terms_of_the_glossary():
-    messages = list(refusals())
-    assert len(messages) > 400
-    assert [(source_line, fault) for source_line, text in messages for fault in faults(text)] == []
+def label_texts():
+    """Yield the labels of inputs and the descriptions of attributes and metrics."""
+    for path, column in ((LABELS, "name"), (ATTRIBUTES, "description")):
+        with path.open(encoding="utf-8") as file:
+            for label_row in csv.DictReader(file):
+                yield path.name, label_row[column]
+    for metric_name, metric in METRICS.items():
+        yield metric_name, metric.label
+
+
+def page_texts():
+    """Yield what the templates and the script of the page show."""
+    for name in ("page.html", "whatif.html"):
+        template = (PAGE / name).read_text(encoding="utf-8")
+        shown = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", "", template, flags=re.DOTALL)
+        yield from ((name, text) for text in re.split(r"<[^>]*>", shown) if " " in text.strip())
+    script = re.sub(r"//.*", "", (PAGE / "whatif.js").read_text(encoding="utf-8"))
+    for text in re.findall(r'"([^"\n]*)"|`([^`\n]*)`', script):
+        yield "whatif.js", re.sub(r"\$\{[^}]*\}", "NUMBER", "".join(text))
+
+
+@pytest.mark.parametrize(
+    ("texts", "least"), [(headings, 200), (label_texts, 500), (page_texts, 200)]
+)
+def test_headings_labels_and_the_page_use_terms_of_the_glossary_and_no_paths(texts, least):
+    placed_texts = list(texts())
+    assert len(placed_texts) > least
+    found = [(place, fault) for place, text in placed_texts for fault in faults(text)]
+    assert found + [placed for placed in placed_texts if DOTTED_PATH.search(placed[1])] == []
 
 
 def test_faults_are_found():
     assert faults("word " * 26) != []
     assert faults("What interactivity costs.") == ["interactivity"]
     assert faults("Price a rack. Then compare it.") == []
+    assert faults("USD a million, the plan held") == ["USD a million", "plan held"]
+    assert faults("workload.interactivity is 50, USD per million, the plan is fixed") == []
+    assert DOTTED_PATH.search("what terms.rate does")

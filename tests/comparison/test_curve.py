@@ -359,7 +359,7 @@ def test_other_work_and_other_owners_are_in_no_order(names, reason):
     baseline_ratio, second_ratio = (row["metrics"][RATIO] for row in compare_document["rows"])
     assert (baseline_ratio, second_ratio) == (1, None)
     assert (
-        f"performance per cost says nothing here: {reason}" in compare_document["rows"][1]["notes"]
+        f"performance per TCO says nothing here: {reason}" in compare_document["rows"][1]["notes"]
     )
     assert all(
         curve_point[RATIO] is None for (name, _), curve_point in curve.items() if name == names[1]

@@ -346,7 +346,7 @@ def test_values_without_an_answer_are_counted_with_the_reason():
     missing = [value for value, metric in solution.points if metric is None]
     assert missing
     assert f"no answer at {len(missing)} of the {len(solution.points)} values" in solution.notes[0]
-    assert "tokens/s a user" in solution.notes[0]
+    assert "tokens/s per user" in solution.notes[0]
     assert solution.breaks
 
 

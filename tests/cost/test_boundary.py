@@ -172,7 +172,7 @@ def test_a_network_that_serving_does_not_use_is_named(catalogue):
     )
     (note,) = (note for note in dear.notes if "scale-out network" in note)
     assert note.endswith("here with nic=3x")
-    assert f"{dear.metrics['network_usd_per_chip']:,.0f} USD a chip" in note
+    assert f"{dear.metrics['network_usd_per_chip']:,.0f} USD per chip" in note
     assert not any("scale-out network" in note for note in result("gb200-nvl72").notes)
 
 

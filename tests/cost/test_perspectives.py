@@ -224,7 +224,7 @@ def test_a_rebate_its_owner_does_not_hold_is_refused_with_the_gross_cost(catalog
         evaluate(scenario, catalogue=catalogue)
     assert "amd-openai is held by OpenAI, the owner here is Amazon" in str(caught.value)
     assert (
-        f"leave it out for the gross cost of {gross:.4g} USD a chip-hour, or set terms.owner=OpenAI"
+        f"leave it out for the gross cost of {gross:.4g} USD per chip-hour, or set terms.owner=OpenAI"
         in str(caught.value)
     )
     assert (
@@ -296,7 +296,7 @@ def test_two_perspectives_in_one_table_say_so_before_it(tmp_path):
         in " ".join(done.stdout.split())
     )
     assert (
-        "rented: performance per cost says nothing here: its terms.perspective is renter"
+        "rented: performance per TCO says nothing here: its terms.perspective is renter"
         in done.stderr
     )
     assert done.stdout.startswith("different perspectives: gb200-nvl72 hyperscaler, rented renter")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
-from tco.report.first_screen import advice_lines, cost_text, is_too_slow, too_slow_words
+from tco.report.curve import cost_text, is_too_slow
+from tco.report.first_screen import advice_lines, too_slow_words
 
 
 class NamedResult:

@@ -600,7 +600,7 @@ def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, v
         ((TRN3, TOKEN), {"baseline": GB200}, DataError, "is compared with no baseline"),
         ((TRN3, RATIO), {"baseline": "gb200"}, DataError, "unknown scenario 'gb200'"),
         ((GB200, HOUR), {"sobol": 1000, "hold": True}, UsageError, "expected a power of two"),
-        ((GB200, HOUR), {"sobol": 64}, UsageError, "with the plan held"),
+        ((GB200, HOUR), {"sobol": 64}, UsageError, "with the plan fixed"),
     ],
 )
 def test_a_question_that_has_no_answer(arguments, keywords, error, fragment):

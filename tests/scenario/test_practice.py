@@ -107,7 +107,7 @@ def test_the_command_swaps_and_says_so():
     assert comparison_document["inputs"]["practice"] == "nvidia"
     assert comparison_document["inputs"]["formats"]["precision"] == "fp8"
     assert (
-        "practice of nvidia"
+        "software of nvidia"
         in tco("compare", "gb200-nvl72", "--practice", "nvidia", "--no-range").stdout
     )
     wrong = tco("compare", "gb200-nvl72", "--practice", "nvida")
@@ -237,9 +237,9 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
     assert "stand in" in chip_standing.text
     assert (chip_standing.validated_rows, chip_standing.short) == (
         0,
-        f"{chip_standing.anchored_rows} rows of mi355x +1",
+        f"none ({chip_standing.anchored_rows} of mi355x)",
     )
-    assert re.fullmatch(r"\d+ rows of mi355x \+1", evaluate("mi325x-8").standing.short)
+    assert re.fullmatch(r"none \(\d+ of mi355x\)", evaluate("mi325x-8").standing.short)
 
 
 def test_a_chip_with_few_rows_says_both_and_what_they_say():
@@ -265,7 +265,7 @@ def test_a_chip_with_rows_says_how_far_off_they_are():
         0,
         float(row["median_ape"]),
     )
-    assert chip_standing.short == f"{row['n']} rows, {float(row['median_ape']) * 100:.0f} %"
+    assert chip_standing.short == f"{row['n']} runs, {float(row['median_ape']) * 100:.0f} % error"
 
 
 def test_values_of_a_swapped_practice_are_those_of_the_catalogue():

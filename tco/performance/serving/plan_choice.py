@@ -156,7 +156,7 @@ def choose_decode(
     sequences: Any = None,
 ) -> PlanChoice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less
-    than `interactivity` tokens/s a user.
+    than `interactivity` tokens/s per user.
     """
     depths = depths_of(machine, model, request, machine.values)
     plan = decoding_at(
@@ -409,7 +409,7 @@ def _why_none_under_load(
     if not somewhere(fits & quick):
         best = float(np.max(np.where(fits, loaded_plans.rates["tokens_per_s_per_user"], 0)))
         return (
-            f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are "
+            f"{load} in flight get at most {best:.1f} tokens/s per user, {interactivity:g} are "
             "asked for"
         )
     return f"no engine gives the first token within {limit:g} s at {load} in flight"
@@ -425,7 +425,7 @@ def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
     """
     need, have = float(np.min(memory)), untraced_value(machine.memory)
     return (
-        f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, "
+        f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB per chip, "
         f"{have / 1e9:.1f} GB are usable"
     )
 
@@ -448,7 +448,7 @@ def _too_slow(
         for axis_name, axis_value in decode_plan_document(nearest, machine.links).items()
     )
     speeds = (
-        f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, "
+        f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s per user, "
         f"{interactivity:g} are asked for"
     )
     return f"{speeds}; the nearest is {axes}, with {rate:.3g} tokens/s a decoding chip"

@@ -345,7 +345,8 @@ def _no_training_plan_reason(
     parts = ", ".join(f"{memory_part} {size / 1e9:.1f} GB" for size, memory_part in most)
     return (
         f"no plan fits: the leanest of {search_result.plans:,} needs "
-        f"{search_result.need / 1e9:.1f} GB a chip ({parts}), "
+        f"{search_result.need / 1e9:.1f} GB per chip "
+        f"({parts}), "
         f"{have / 1e9:.1f} GB are usable, {(search_result.need - have) / 1e9:.1f} GB are short"
     )
 

@@ -28,7 +28,7 @@ from tco.report.figures.style import (
     colours_of,
     ink_on,
 )
-from tco.report.table import ESTIMATE_NOTE, PRIOR_NOTE, significant
+from tco.report.table import ESTIMATE_NOTE, significant
 from tco.scenario.result import Result
 
 ROW = 58.0  # pixels of a bar with its name above
@@ -187,7 +187,7 @@ def money_figure(scenario_result: Result, money: Money, width: float = WIDE) -> 
 def _payment_summary(scenario_result: Result, money: Money) -> list[str]:
     """Return sentences on break-even prices and payback time."""
     sentences = [
-        "An hour that is let breaks even at "
+        "A used chip-hour breaks even at "
         f"{marked(scenario_result, HOUR, significant(money.break_even_usd_per_used_chip_hour, 3))} "
         "USD"
     ]
@@ -200,5 +200,5 @@ def _payment_summary(scenario_result: Result, money: Money) -> list[str]:
     if money.payback_month is not None:
         sentences.append(f"everything is paid back in month {money.payback_month}")
     if not any(payment.line == INCOME for payment in money.payments):
-        sentences.append("nothing is let or sold here")
-    return ["; ".join(sentences) + ".", PRIOR_NOTE]
+        sentences.append("no rent or token price is set: the only income is the value left")
+    return ["; ".join(sentences) + ".", ESTIMATE_NOTE]

@@ -32,7 +32,7 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
     """
     figures = "; ".join(
         f"{accuracy_row['kind']} {accuracy_row['part']} "
-        f"{float(accuracy_row['median_ape']) * 100:.0f} % of {accuracy_row['n']} rows"
+        f"{float(accuracy_row['median_ape']) * 100:.0f} % of {accuracy_row['n']} runs"
         for accuracy_row in accuracy_rows
     )
     drawing = Drawing(
@@ -42,7 +42,7 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
         "Absolute error of published measurements, each predicted from its own stated "
         "configuration; the line ends at the 90th percentile",
     )
-    drawing.legend({"median": MEDIAN, "median, leave-one-chip-out": LEFT_OUT}, "oD")
+    drawing.legend({"median": MEDIAN, "median, chip unseen in the fit": LEFT_OUT}, "oD")
     kinds: dict[str, list[Mapping[str, str]]] = {}
     for accuracy_row in accuracy_rows:
         kinds.setdefault(measurement_kind_label(accuracy_row["kind"]), []).append(accuracy_row)
@@ -64,7 +64,7 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
         for level, accuracy_row in enumerate(chips):
             _draw_errors(axes, level, accuracy_row)
     drawing.paragraphs(
-        "Beside a chip: its rows. As of "
+        "Beside a chip: the number of its published runs. As of "
         f"{max(accuracy_row['date'] for accuracy_row in accuracy_rows)}. A chip that is not "
         "here has no published measurement of that kind."
     )
@@ -77,11 +77,11 @@ def _draw_errors(axes: Axes, level: int, accuracy_row: Mapping[str, str]) -> Non
         float(accuracy_row[error_column] or "nan") * 100
         for error_column in ("median_ape", "p90_ape", "left_out")
     )
-    words = f"{accuracy_row['part']}: {int(accuracy_row['n']):,} rows, median error {median:.1f} %"
+    words = f"{accuracy_row['part']}: {int(accuracy_row['n']):,} runs, median error {median:.1f} %"
     axes.plot([0, ninth], [level, level], color=MUTED, linewidth=1)
     if accuracy_row["left_out"]:
         mark = axes.plot(left_out, level, "D", color=LEFT_OUT, markersize=5)
-        tip(mark, f"{words}, {left_out:.1f} % leave-one-chip-out")
+        tip(mark, f"{words}, {left_out:.1f} % with the chip unseen in the fit")
     tip(axes.plot(median, level, "o", color=MEDIAN), words)
 
 
@@ -90,7 +90,8 @@ def _chip_label(accuracy_row: Mapping[str, str]) -> str:
 
 
 def measurement_kind_label(kind: str) -> str:
-    """Return a kind of measurements in words, that of a family with those of all."""
-    return WORDS.get(
-        next((kind_name for kind_name in WORDS if kind.endswith(kind_name)), kind), kind
-    )
+    """Return a kind of measurements in words, with the family of those that are of one."""
+    general = next((kind_name for kind_name in WORDS if kind.endswith(kind_name)), kind)
+    family = kind.removesuffix(general).replace("_", " ").strip()
+    general_words = WORDS.get(general, general)
+    return f"{general_words}: {family}" if family else general_words

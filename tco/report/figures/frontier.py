@@ -32,8 +32,8 @@ from tco.scenario.metrics import METRICS
 SPEED = "tokens_per_s_per_user"
 COST = "usd_per_million_output_tokens"
 AGAINST = {  # what may stand against interactivity, with what the axis says
-    COST: "USD for a million output tokens",
-    "output_tokens_per_s_per_chip": "output tokens/s a chip",
+    COST: "USD per million output tokens",
+    "output_tokens_per_s_per_chip": "output tokens/s per chip",
     "tokens_per_s_per_facility_mw": "output tokens/s a site MW",
 }
 RANGE_STEP = 13.0  # pixels from one range to the next
@@ -55,7 +55,7 @@ class CostCurve(NamedTuple):
         """Return the figures of the workload's plan, or that no plan reaches its speed."""
         chosen = self.frontier.chosen
         if chosen is None:
-            return f"{self.name} has no plan at the workload's interactivity"
+            return f"{self.name} has no plan at the workload's target speed"
         cost, speed = (significant(getattr(chosen, metric), 3) for metric in (against, SPEED))
         return f"{self.name} {cost} at {speed}"
 
@@ -63,7 +63,7 @@ class CostCurve(NamedTuple):
         """Return a text with the plan and the figures of a point."""
         return (
             f"{self.name}: {significant(getattr(point, against), 3)} {METRICS[against].unit} at "
-            f"{significant(getattr(point, SPEED), 3)} tokens/s a user; {point.chips} chips, "
+            f"{significant(getattr(point, SPEED), 3)} tokens/s per user; {point.chips} chips, "
             f"tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
         )
 
@@ -101,8 +101,8 @@ def frontier_figure(
     scenario_results = [curve.frontier.decode.result for curve in drawn or curves]
     figures = "; ".join(curve.chosen_words(against) for curve in curves)
     drawing = Drawing(
-        "What interactivity costs",
-        f"{METRICS[against].label} against tokens/s for each user: {figures}.",
+        "What speed costs (base case)",
+        f"{METRICS[against].label} against tokens/s per user: {figures}.",
         width,
         workload_line(scenario_results),
         "Each point is a plan that no other of its system beats; the large mark is the cheapest "
@@ -128,7 +128,7 @@ def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) ->
     if ranged:
         drawing.text(drawing.width - MARGIN, drawing.bottom + 19, SPAN, color=MUTED, ha="right")
     axes = drawing.axes(
-        min(drawing.width * 0.75, 380), 54, 14 + strip, "tokens/s for each user", AGAINST[against]
+        min(drawing.width * 0.75, 380), 54, 14 + strip, "tokens/s per user", AGAINST[against]
     )
     points = [
         [(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points]

@@ -52,7 +52,7 @@ def fabric_figure(
     figures = "; ".join(
         f"{scope_label}: injection {significant(injection, 3)} GB/s, all-to-all "
         f"{significant(all_to_all, 3)} GB/s, hops {significant(mean, 3)} on average, "
-        f"{significant(worst, 3)} at worst"
+        f"{significant(worst, 3)} at most"
         for scope_label, (_, injection, mean, worst, _, all_to_all) in scope_rows
     )
     drawing = Drawing(
@@ -85,7 +85,7 @@ def fabric_figure(
         write_beside(left, injection, row_index, words, 4)
         right.plot([mean, worst], [row_index, row_index], color=MUTED, linewidth=1)
         for label, scope_value, marker, colour in (
-            ("at worst", worst, "D", INK),
+            ("at most", worst, "D", INK),
             ("on average", mean, "o", HOPS),
         ):
             mark = right.plot(scope_value, row_index, marker, color=colour, clip_on=False)

@@ -55,7 +55,7 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
     )
     label = METRICS[field.metric].label
     drawing = Drawing(
-        "Who wins where",
+        "Which is best where",
         f"Share of the map in which each is best by {label}: "
         f"{figures or 'none has a value anywhere'}.",
         width,

@@ -58,13 +58,13 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
         f"{tornado_end_label(swing.at_high, swing.meets_high)}"
         for swing in swings
     )
-    now = f"{metric.label}: {marked(side.result, sensitivity.metric, significant(centre))}"
+    now = f"{metric.label}: {marked(side.result, sensitivity.metric, significant(centre, 3))}"
     now = f"{now} {metric.unit}".rstrip()
     drawing = Drawing(
         f"What drives {side.result.title}",
         f"{now} at the centre; from low to high of each input: {figures}.",
         width,
-        f"{now} with every input at its value",
+        f"{now} in the base case",
         "Each input alone at its P5 and P95, the plan "
         f"{plan_treatment(sensitivity)}; ~ an estimate",
     )

@@ -17,19 +17,19 @@ from tco.core.formula import Formula
 from tco.core.trace import walk
 from tco.evaluation.side_by_side import speed_of
 from tco.report.assumptions import formats_rows, premise_lines, workload_title
+from tco.report.first_screen import advice_lines
 from tco.report.page import sections as made
 from tco.report.page.page import ReportPage, Section
 from tco.report.page.whatif import what_if_of
 from tco.report.ranking import ranking_table
-from tco.report.table import PRIOR_NOTE, Table
-from tco.report.verdict import verdict_words
+from tco.report.table import ESTIMATE_NOTE, Table
 from tco.scenario.result import Result
 from tco.sweeps.study import read_study, shipped_studies
 
 
 def _headline_first(material: Material, scenario_results: Sequence[Result]) -> list[str]:
-    """Return the verdict, what is said of the speed the baseline is asked for first."""
-    lines = verdict_words(material.confidence, scenario_results)
+    """Return the advice by speed, that of the baseline's target speed first."""
+    lines = advice_lines(material.confidence, scenario_results)
     regimes = material.confidence.regimes
     if len(lines) < len(regimes):  # of one scenario there is but one thing to say
         return lines
@@ -71,7 +71,7 @@ def report_page(
     ]
     if formats_rows(scenario_results):
         premises.append("Number formats differ between the scenarios.")
-    premises.append(PRIOR_NOTE)
+    premises.append(ESTIMATE_NOTE)
     notes = [
         f"{scenario_result.scenario}: {note}"
         for scenario_result in scenario_results
@@ -150,9 +150,9 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
     pages = {
         RANKING: bare._replace(sections=_ranking_sections(material, ranking)),
         REPORT: report._replace(links=bare.links),
-        SHARED["Regimes"]: page("Who is best where", regimes),
+        SHARED["Regimes"]: page("Which rack is cheapest where", regimes),
         SHARED["Accuracy"]: page("How accurate it is", accuracy),
-        SHARED["Studies"]: page("What was asked, and what came out", list(studies()), premises=[]),
+        SHARED["Studies"]: page("Questions and their answers", list(studies()), premises=[]),
         SHARED["Method"]: page("How a figure is made", list(method(scenario_results)), premises=[]),
     }
     for scenario_result in scenario_results:
@@ -168,7 +168,7 @@ def _ranking_sections(material: Material, ranking: Ranking) -> list[Section]:
         (scenario_result.scenario, scenario_result.title, scenario_result.standing.text)
         for scenario_result in material.results
     ]
-    scenarios = Table(("page", "system", "how sure its speed is"), ranking_rows, align="lll")
+    scenarios = Table(("page", "system", "published runs"), ranking_rows, align="lll")
     ranked = table._replace(title="", above=())
     return [
         *made.frontier_sections(material),

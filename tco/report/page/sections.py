@@ -14,7 +14,7 @@ from tco.comparison.report_data import Material, variant_of
 from tco.core.provenance import Input
 from tco.report.comparison import comparison_table
 from tco.report.cost import cost_table
-from tco.report.curve import cost_rows, sure_rows
+from tco.report.curve import cost_rows, cost_text, sure_rows
 from tco.report.figures.cost import by_asset, cost_figure
 from tco.report.figures.drawing import Drawing
 from tco.report.figures.errors import errors_figure, measurement_kind_label
@@ -24,17 +24,16 @@ from tco.report.figures.maps import map_figure
 from tco.report.figures.performance import dots_of, roofline_figure, roofs_of
 from tco.report.figures.style import NARROW, WIDE, with_page_colours
 from tco.report.figures.uncertainty import tornado_figure
+from tco.report.first_screen import advice_lines
 from tco.report.frontier import frontier_table
 from tco.report.hardware import fabric_table
 from tco.report.page.page import Picture, Section
 from tco.report.performance import OPERATOR, operators_of
 from tco.report.ranges import drawn_words, range_rows
-from tco.report.sensitivity import sensitivity_table
-from tco.report.table import Table, significant
-from tco.report.verdict import verdict_words
+from tco.report.sensitivity import plan_treatment, sensitivity_table
+from tco.report.table import Table, fixed_digits, input_unit, significant
 
 LARGEST = 12  # lines of a bill that are shown
-COST_DIGITS = 3  # of a cost of the curve
 HALF = 540  # pixels of a figure that stands beside another
 
 
@@ -84,17 +83,21 @@ def _curve_table(material: Material) -> Table:
     """Return the table of cost by speed and comparison with the baseline."""
     scenario_results = material.results
     scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
-    costs = cost_rows(scenario_results, material.confidence, COST_DIGITS)
+    costs = cost_rows(scenario_results, material.confidence)
     below = [
         *(
-            ["* the pick at this speed, or all of a tie; none: no plan is as quick."]
+            [
+                "Costs are medians of the draws. * the pick at this speed, or every rack of a tie. "
+                "none: no plan reaches the speed. regret: share of spend lost against the "
+                "cheapest rack of the draw."
+            ]
             if len(scenario_names) > 1
             else []
         ),
         *drawn_words(material.sure),
     ]
     return Table(
-        ("USD a million output tokens", *scenario_names),
+        ("USD per million output tokens", *scenario_names),
         [*costs, *sure_rows(scenario_names, material.confidence)],
         "",
         (),
@@ -104,7 +107,7 @@ def _curve_table(material: Material) -> Table:
 
 def regimes(material: Material) -> Iterator[Section]:
     """Yield the verdict by regime, and the curve it rests on."""
-    words = verdict_words(material.confidence, material.results)
+    words = advice_lines(material.confidence, material.results)
     yield Section(
         "regimes",
         "By speed",
@@ -114,9 +117,7 @@ def regimes(material: Material) -> Iterator[Section]:
 
 
 def _points_table(material: Material) -> Table:
-    """Return every point of the curve: with every input at its value, and in the middle of the
-    draws.
-    """
+    """Return every point of the curve: its base case, and the median of its draws."""
     point_rows = []
     for curve_point in material.confidence.curve:
         costs = (
@@ -127,14 +128,14 @@ def _points_table(material: Material) -> Table:
             (
                 curve_point.scenario,
                 f"{curve_point.tokens_per_s_per_user:g}",
-                *(significant(cost, COST_DIGITS) or "none" for cost in costs),
+                *map(cost_text, costs),
             )
         )
     columns = (
         "scenario",
-        "tokens/s a user",
-        "USD a million output tokens, every input at its value",
-        "in the middle of the draws",
+        "tokens/s per user",
+        "base case, USD per million output tokens",
+        "median of the draws",
     )
     return Table(columns, point_rows, "Every point of the curve", align="lrrr")
 
@@ -153,27 +154,27 @@ def order_change_section(material: Material) -> Iterator[Section]:
                 if driver.catalogue_value and driver.catalogue_value[0]
                 else (driver.value, driver.unit)
             )
+            unit = input_unit(driver.path, unit)
             scale = shown_value / driver.value if driver.value else 1.0
             flip = (
                 "-"
                 if driver.flips_at is None
-                else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
+                else f"~{fixed_digits(driver.flips_at * scale, 3)} {unit}".rstrip()
             )
             driver_rows.append(
                 (
                     scenario_result.scenario,
                     short_name(driver.path),
-                    f"{significant(shown_value, 3)} {unit}".rstrip(),
+                    f"{fixed_digits(shown_value, 3)} {unit}".rstrip(),
                     f"{driver.swing:+.2f}",
                     flip,
                 )
             )
     if driver_rows:
-        columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
+        columns = ("scenario", "input", "base case", "moves the ratio by", "order changes at")
         words = [
-            f"The three inputs that move each ratio to {material.baseline} most, each alone from "
-            "its P5 to its P95, and the value at which the order turns; "
-            "a dash where it does not turn within that range.",
+            f"The three inputs that most move the performance per TCO over {material.baseline}.",
+            "Each input moves alone from its P5 to its P95. A dash: the order stays within it.",
         ]
         below = [
             scenario_result.order
@@ -202,7 +203,9 @@ def _cost_section(material: Material) -> Iterator[Section]:
         (
             asset,
             *(
-                f"~{significant(asset_cost)}" if (asset_cost := asset_costs.get(asset)) else "-"
+                f"~{cost_text(float(asset_cost))}"
+                if (asset_cost := asset_costs.get(asset))
+                else "-"
                 for asset_costs in sums
             ),
         )
@@ -210,19 +213,19 @@ def _cost_section(material: Material) -> Iterator[Section]:
     ]
     asset_rows.append(
         (
-            "cost a chip-hour, net",
+            "cost per chip-hour, net",
             *(
-                f"~{significant(scenario_result.metrics['tco_usd_per_chip_hour'])}"
+                f"~{cost_text(scenario_result.metrics['tco_usd_per_chip_hour'])}"
                 for scenario_result in scenario_results
             ),
         )
     )
     stack = Table(
-        ("USD a chip-hour", *(scenario_result.scenario for scenario_result in scenario_results)),
+        ("USD per chip-hour", *(scenario_result.scenario for scenario_result in scenario_results)),
         asset_rows,
-        "The stack in numbers",
+        "Cost per chip-hour by class",
     )
-    words = ["What an installed chip costs each hour, all year, by what is paid for."]
+    words = ["The cost of an installed chip in each hour of the year, in the base case."]
     folded = [
         stack,
         *(cost_table(scenario_result)._replace(above=()) for scenario_result in scenario_results),
@@ -248,7 +251,7 @@ def _roofline_section(material: Material) -> Iterator[Section]:
         if operators
     ]
     if tables:
-        words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
+        words = ["Every operator of the best plan: its time and the bound that limits it."]
         roofed = [
             partial(roofline_figure, scenario_result)
             for scenario_result in material.results
@@ -294,8 +297,8 @@ def _tornado_sections(material: Material) -> Iterator[Section]:
     tables = [sensitivity_table(tornado) for tornado in material.tornados]
     if tables:
         words = [
-            "Every input alone at its P5 and at its P95, the plan held: those that move the answer "
-            "most."
+            "Each input moves alone to its P5 and to its P95; all others stay in the base case.",
+            f"The plan is {plan_treatment(material.tornados[0])} at each end.",
         ]
         figures = _paired_pictures(
             [partial(tornado_figure, tornado) for tornado in material.tornados]
@@ -335,17 +338,17 @@ def winners(material: Material) -> Iterator[Section]:
             Table(
                 heads,
                 cells,
-                f"{scenario_name}: USD a million output tokens; across: {short_name(field.x.path)}",
+                f"{scenario_name}: USD per million output tokens in the base case; across: {short_name(field.x.path)}",
                 align="r",
             )
         )
     words = [
-        "The two inputs that decide the closest contest, moved together within their ranges, the "
-        "plan re-optimised in every cell."
+        "The two inputs that decide between the closest racks move together within their ranges. "
+        "The plan is re-optimised in every cell; all other inputs stay in the base case."
     ]
     yield Section(
         "map",
-        "Who wins where",
+        "Which rack is cheapest where",
         words,
         [both(partial(map_figure, field))],
         folded=tables,
@@ -357,9 +360,7 @@ def _fabric_sections(material: Material) -> Iterator[Section]:
     """Yield hops and bandwidth of each scale-up fabric."""
     tables = [fabric_table(fabric.system, fabric.scopes) for fabric in material.fabrics]
     if tables:
-        words = [
-            "How far two chips of one scale-up domain lie apart, and what passes between them."
-        ]
+        words = ["Hops between two chips of one scale-up domain, and the bandwidth between them."]
         figures = [
             both(
                 partial(
@@ -421,7 +422,7 @@ def bill(material: Material) -> Iterator[Section]:
             )
         )
     if tables:
-        words = ["Every part of one whole scale-up domain, as large as its price."]
+        words = ["Every part of one scale-up domain; its area is its price."]
         yield Section(
             "bom", "What it is made of", words, _paired_pictures(drawn), folded=tables, paper=False
         )
@@ -456,9 +457,9 @@ def sources(material: Material) -> Iterator[Section]:
         )
     columns = (
         "scenario",
-        "of the bill later than its date",
-        "older than it may be",
-        "hardware sourced",
+        "prices later than the date",
+        "prices older than their limit",
+        "hardware price: sourced",
         "estimated",
         "assumed",
     )
@@ -534,11 +535,11 @@ def validation(material: Material) -> Iterator[Section]:
         (
             "chip",
             "measured",
-            "rows",
+            "published runs",
             "median error",
             "P90 error",
-            "leave-one-chip-out",
-            "anchors this report",
+            "chip unseen in the fit",
+            "evidence of this report",
         ),
         error_rows,
         "Errors by chip",

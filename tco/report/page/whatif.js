@@ -52,9 +52,9 @@ function told() { // of each scenario, its metrics and their ratios to those of 
 const BASE = told();
 let NOW = BASE;
 const WHY = {
-  speed: (most, asked) => `no plan is as quick as ${significant(asked)} tokens/s a user, the quickest gives ${significant(most)}`,
+  speed: (most, asked) => `no plan is as quick as ${significant(asked)} tokens/s per user, the quickest gives ${significant(most)}`,
   wait: (least, allowed) => `a prompt takes at least ${significant(least)} s, ${significant(allowed)} s are allowed`,
-  memory: (least, usable) => `the leanest plan needs ${significant(least / 1e9, 3)} GB a chip, ${significant(usable / 1e9, 3)} GB are usable`,
+  memory: (least, usable) => `the leanest plan needs ${significant(least / 1e9, 3)} GB per chip, ${significant(usable / 1e9, 3)} GB are usable`,
   power: (draws, takes) => `a rack draws ${significant(draws / 1e3)} kW, its position takes ${significant(takes / 1e3)} kW`,
   none: words => words,
 };
@@ -89,9 +89,9 @@ function say() {
   if (!now.length || !DATA.rank.fair) return ""; // costs of several workloads are not held against each other
   const names = now.map(at => DATA.scenarios[at]).join(", ");
   const cost = `${significant(NOW[now[0]][DATA.rank.metric] / DATA.rank.size, 3)} ${DATA.rank.unit}`;
-  if (now.length === 1) return `${DATA.rank.words} about ${cost}.`;
+  if (now.length === 1) return `${DATA.rank.words} about ${cost} in the base case.`;
   const same = now.length === before.length && now.every((at, place) => at === before[place]);
-  const lead = `${DATA.rank.words} least on ${DATA.scenarios[now[0]]}, about ${cost}.`;
+  const lead = `${DATA.rank.words} least on ${DATA.scenarios[now[0]]}, about ${cost} in the base case.`;
   if (!moved.size && !who) return lead;
   return same ? `${lead} The order is as in the report.` : `${lead} The order is now ${names}.`;
 }
@@ -230,7 +230,7 @@ function open(path) {
   hint.textContent = [
     known && control.high > control.low ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
     control.from,
-    !readers.length ? "nothing shown rests on it with who pays now" : readers.length < DATA.scenarios.length ? `read by ${readers.join(", ")}` : "",
+    !readers.length ? "moves no figure shown with this buyer" : readers.length < DATA.scenarios.length ? `read by ${readers.join(", ")}` : "",
     new Set(cells.flat()).size > 1 ? "differs between scenarios: moving it makes them alike" : "",
     control.own ? "your own value" : "",
   ].filter(Boolean).join(" · ");

@@ -95,9 +95,9 @@ HELD_BY = {  # sheet -> what it holds
     "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange "
     "your own. Formulas use the name of its base value.",
     "BOM": "The parts of one scale-up domain: quantity, unit price, price, power.",
-    "Cost": "Every step from parts to dollars a chip-hour. One row is one equation; a column is a "
+    "Cost": "Every step from parts to dollars per chip-hour. A row is an equation, a column a "
     "scenario.",
-    "Performance": "Every step from operators to tokens a second, on the plan that is held.",
+    "Performance": "Every step from operators to tokens per second, on the fixed plan.",
     "Structure": "What is decided before anything is computed: plan, choices, counts. "
     "Locked, since changing it needs the program, which searches again.",
     "Sources": "Where the numbers come from.",

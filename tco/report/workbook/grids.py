@@ -18,9 +18,9 @@ from tco.scenario.structure import plain_plan
 TOP = 2  # rows above the head
 VALUES = 3  # first column of values, after place, name and unit
 TITLES = {
-    "Cost": "Parts, networks, rebates, site, upkeep and finance, down to dollars a chip-hour.",
+    "Cost": "Parts, networks, rebates, site, upkeep and finance, down to dollars per chip-hour.",
     "Performance": "Operators, collectives and phases on the plan of the Structure sheet, down to "
-    "tokens a second.",
+    "tokens per second.",
 }
 # by the first word of an id; what is none of these is a cost
 SHEET_OF = {
@@ -134,8 +134,9 @@ def _write_grid(book: Workbook, sheet: str, top: int, grid_rows: Sequence[SheetR
 # was computed
 STRUCTURE_SHEET = "Structure"
 HELD = (
-    "Locked: what is decided here is held while inputs move. Another plan, system, model or "
-    "algorithm needs the program: run tco again (the command is on the sheet Read me)."
+    "Locked: what is decided here stays while inputs move. Another plan, system, model or "
+    "algorithm needs the program: run tco again "
+    "(the command is on the sheet Read me)."
 )
 # in which what is decided is told
 PARTS = (

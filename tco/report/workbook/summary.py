@@ -66,7 +66,7 @@ def write_summary_sheet(book: Workbook) -> None:
     last = VALUES + len(scenario_names) - 1
     baseline_note = (
         f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
-        "are held."
+        "are fixed."
     )
     above = [
         workload_title(scenario_results),

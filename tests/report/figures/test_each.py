@@ -481,7 +481,7 @@ def test_fabrics_show_injection_all_to_all_and_hops_of_every_scope():
     )
     hops = [
         one.middle[0]
-        for word in ("on average", "at worst")
+        for word in ("on average", "at most")
         for one in tipped(svg)
         if word in one.tip
     ]
