@@ -85,7 +85,7 @@ def literal_texts(node):
 
 
 def program_texts():
-    """Yield the place and the text of each literal of several words of the program."""
+    """Yield the source line and the text of each literal with a blank."""
     for path in sorted(PROGRAM.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for line, text in literal_texts(tree):
@@ -95,7 +95,7 @@ def program_texts():
 def test_texts_of_the_program_use_short_sentences_and_terms_of_the_glossary():
     texts = list(program_texts())
     assert len(texts) > 2500
-    assert [(place, fault) for place, text in texts for fault in faults(text)] == []
+    assert [(source, fault) for source, text in texts for fault in faults(text)] == []
 
 
 def headings():
@@ -104,9 +104,9 @@ def headings():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "id", "")
-                given = [keyword.value for keyword in node.keywords if keyword.arg in HEADING]
-                given += node.args if name in ("Table", "Section", "Drawing", "Sheet") else []
-                for argument in given:
+                arguments = [keyword.value for keyword in node.keywords if keyword.arg in HEADING]
+                arguments += node.args if name in ("Table", "Section", "Drawing", "Sheet") else []
+                for argument in arguments:
                     parts = getattr(argument, "elts", [argument])
                     for text in filter(None, map(literal_text, parts)):
                         yield f"{path.relative_to(PROGRAM)}:{node.lineno}", text
@@ -123,11 +123,13 @@ def label_texts():
 
 
 def page_texts():
-    """Yield what the templates and the script of the page show."""
+    """Yield the texts of the templates and the script of the page."""
     for name in ("page.html", "whatif.html"):
         template = (PAGE / name).read_text(encoding="utf-8")
-        shown = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", "", template, flags=re.DOTALL)
-        yield from ((name, text) for text in re.split(r"<[^>]*>", shown) if " " in text.strip())
+        visible_text = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", "", template, flags=re.DOTALL)
+        yield from (
+            (name, text) for text in re.split(r"<[^>]*>", visible_text) if " " in text.strip()
+        )
     script = re.sub(r"//.*", "", (PAGE / "whatif.js").read_text(encoding="utf-8"))
     for text in re.findall(r'"([^"\n]*)"|`([^`\n]*)`', script):
         yield "whatif.js", re.sub(r"\$\{[^}]*\}", "NUMBER", "".join(text))
@@ -137,10 +139,11 @@ def page_texts():
     ("texts", "least"), [(headings, 200), (label_texts, 500), (page_texts, 200)]
 )
 def test_headings_labels_and_the_page_use_terms_of_the_glossary_and_no_paths(texts, least):
-    placed_texts = list(texts())
-    assert len(placed_texts) > least
-    found = [(place, fault) for place, text in placed_texts for fault in faults(text)]
-    assert found + [placed for placed in placed_texts if DOTTED_PATH.search(placed[1])] == []
+    source_texts = list(texts())
+    assert len(source_texts) > least
+    retired = [(source, fault) for source, text in source_texts for fault in faults(text)]
+    dotted = [(source, text) for source, text in source_texts if DOTTED_PATH.search(text)]
+    assert retired + dotted == []
 
 
 def test_faults_are_found():

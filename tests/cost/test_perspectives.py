@@ -224,8 +224,8 @@ def test_a_rebate_its_owner_does_not_hold_is_refused_with_the_gross_cost(catalog
         evaluate(scenario, catalogue=catalogue)
     assert "amd-openai is held by OpenAI, the owner here is Amazon" in str(caught.value)
     assert (
-        f"leave it out for the gross cost of {gross:.4g} USD per chip-hour, or set terms.owner=OpenAI"
-        in str(caught.value)
+        f"leave it out for the gross cost of {gross:.4g} USD per chip-hour, or set "
+        "terms.owner=OpenAI" in str(caught.value)
     )
     assert (
         evaluate(scenario, {"terms.owner": "OpenAI"}, catalogue=catalogue).metrics[

@@ -338,7 +338,8 @@ def winners(material: Material) -> Iterator[Section]:
             Table(
                 heads,
                 cells,
-                f"{scenario_name}: USD per million output tokens in the base case; across: {short_name(field.x.path)}",
+                f"{scenario_name}: USD per million output tokens in the base case; across: "
+                f"{short_name(field.x.path)}",
                 align="r",
             )
         )
