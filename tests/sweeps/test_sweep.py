@@ -502,7 +502,7 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
         ({"report": []}, 3, "report is empty"),
         ({"scenarios": ["gb200-nvl72", "gb200-nvl72"]}, 3, "twice"),
         ({"scenarios": ["gb200-nvl7"]}, 3, "did you mean 'gb200-nvl72'"),
-        ({"scenarios": ["kept.json"]}, 3, "cannot be asked anew"),
+        ({"scenarios": ["kept.json"]}, 3, "cannot be evaluated again"),
         ({"report": ["tco_usd_per_chip_hours"]}, 3, "did you mean 'tco_usd_per_chip_hour'"),
         (
             {"grid": {"site.electricity_prise": ["0.1 USD/kWh"]}},
