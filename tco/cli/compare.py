@@ -335,7 +335,7 @@ def _changes_by_settings(
 
     Where settings leave the cost as it is, notes name the inputs that bind.
     """
-    from tco.evaluation.evaluation import evaluate_each
+    from tco.evaluation.evaluation import metrics_without_settings
     from tco.evaluation.side_by_side import rated_by
     from tco.evaluation.what_if import binding_notes
     from tco.report.first_screen import CostChange
@@ -343,13 +343,10 @@ def _changes_by_settings(
     metric = rated_by(scenario_results)
     if metric is None:
         return []
-    scenario_names = [evaluation.name for evaluation in evaluations]
-    unset = evaluate_each(scenario_names, request.data, {}, refuse=False)
+    unset = metrics_without_settings(evaluations, request.data, metric)
     changes = []
     for before, after, scenario_result in zip(unset, evaluations, scenario_results, strict=True):
-        change = CostChange(
-            scenario_result.scenario, before.result.metrics[metric], scenario_result.metrics[metric]
-        )
+        change = CostChange(scenario_result.scenario, before, scenario_result.metrics[metric])
         changes.append(change)
         if change.before and change.after and isclose(change.before, change.after):
             paths = [path for path in request.settings if path in scenario_result.inputs]

@@ -54,6 +54,11 @@ def cached_arrays(
     return arrays
 
 
+def text_array(text: str) -> AnyArray:
+    """Return the bytes of a text as an array."""
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
 def _pack(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
     stream = io.BytesIO()
     for array in arrays:

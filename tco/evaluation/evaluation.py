@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
@@ -17,7 +18,7 @@ from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
 from tco.core.progress import stepped
 from tco.core.provenance import ANCHOR, anchoring, refuse_own
-from tco.core.types import JsonObject, Settings
+from tco.core.types import AnyArray, JsonObject, Settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 
 if TYPE_CHECKING:
@@ -170,6 +171,43 @@ def _refuse_bare_chip(evaluation: Evaluation) -> None:
     scenario_result = evaluation.result
     if scenario_result.bill is None and is_bare_chip(evaluation.catalogue, scenario_result.system):
         raise without_bill(evaluation.catalogue, scenario_result.system)
+
+
+def metrics_without_settings(
+    evaluations: Sequence[Evaluation], data_folder: Path | None, metric: str
+) -> list[float | None]:
+    """Return a metric of base cases without the settings of the command line.
+
+    What rests on shipped scenarios and data alone is taken from the disk cache.
+
+    Args:
+        evaluations: Evaluations of scenarios with the settings.
+        data_folder: Folder of the option `--data`; None without.
+        metric: Name of the metric.
+
+    Returns:
+        Metric by scenario, in order; None where it has no value.
+
+    """
+    import numpy as np  # numbers of the cache; most commands start without it
+
+    from tco.core.array_cache import cached_arrays
+
+    def make_arrays() -> list[AnyArray]:
+        names = [evaluation.name for evaluation in evaluations]
+        unset = evaluate_each(names, data_folder, {}, refuse=False)
+        metric_values = [evaluation.result.metrics[metric] for evaluation in unset]
+        return [np.array(metric_values, dtype=float)]
+
+    unset_inputs = [
+        evaluation._replace(settings={}).function().inputs({}) for evaluation in evaluations
+    ]
+    if all(inputs.is_shipped for inputs in unset_inputs):
+        cache_key = repr((metric, [inputs.scenario for inputs in unset_inputs]))
+        (metric_array,) = cached_arrays([b"base cases", cache_key.encode()], make_arrays)
+    else:
+        (metric_array,) = make_arrays()
+    return [None if math.isnan(number) else number for number in metric_array.tolist()]
 
 
 def _evaluate_function(

@@ -310,6 +310,7 @@ class Dice:
         self.pairs = np.arange(start // 2 * 2, stop + stop % 2, 2, dtype=np.uint64) * GOLDEN
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, AnyArray] = {}
+        self.drawn: dict[Range, AnyArray] = {}
 
     def throw(self, stream_name: str) -> AnyArray:
         """Return the standard normal deviates of a name by Box and Muller, each followed by its
@@ -346,9 +347,18 @@ class Dice:
         """Return inputs where they are drawn, as an evaluation takes them."""
         keep_memory()
         return {
-            path: (input_range.quantile(self.correlated_deviates(input_range)), input_range.unit)
+            path: (self._values_of(input_range), input_range.unit)
             for path, input_range in ranges.items()
         }
+
+    def _values_of(self, input_range: Range) -> AnyArray:
+        """Return the values of an input in all draws, which scenarios and dates share."""
+        drawn = self.drawn.get(input_range)
+        if drawn is None:
+            drawn = input_range.quantile(self.correlated_deviates(input_range))
+            drawn.flags.writeable = False
+            self.drawn[input_range] = drawn
+        return drawn
 
 
 def splitmix64(integers: AnyArray) -> AnyArray:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.compile.execute import keep_memory
-from tco.core.array_cache import cached_arrays
+from tco.core.array_cache import cached_arrays, text_array
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.formula import finite
@@ -49,9 +49,7 @@ from tco.scenario.served_draws import (
     ServingQuestion,
     cached_arithmetics,
     metric_arithmetics,
-    names_a_file,
     serve_draws,
-    text_array,
 )
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, workload_kind
@@ -212,11 +210,7 @@ class Case:
     @property
     def is_shipped(self) -> bool:
         """Whether all that is no setting of one number is shipped with the program."""
-        catalogue, scenario = self.programs.catalogue, self.programs.scenario
-        if len(catalogue.folders) > 1 or catalogue.anchors or scenario.has_user_settings:
-            return False
-        texts = self.programs.inputs(None, {}).texts
-        return not names_a_file({**texts, **scenario.documents, "system": scenario.system})
+        return self.programs.inputs(None, {}).is_shipped
 
     def settings_key(self, centre: Result | None) -> str:
         """Return scenario, variant and settings, beside what is shipped.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
+from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
@@ -146,6 +147,15 @@ class ResolvedScenario:
         on, or those that cover its system.
         """
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether all that is no setting of one number is shipped with the program."""
+        catalogue, scenario = self.catalogue, self.scenario
+        if len(catalogue.folders) > 1 or catalogue.anchors or scenario.has_user_settings:
+            return False
+        texts = {**self.texts, **scenario.documents, "system": scenario.system}
+        return not any(isinstance(text, str) and exists(text) for text in texts.values())
 
     def values(self, read: Reader = as_number) -> Values:
         """Return the mapping of all inputs in one reading, that of numbers unless another is asked

@@ -8,7 +8,6 @@ arithmetic of the metrics beyond the workload is cached by structure, with input
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 
 from tco.compile.execute import kernel_outputs, taken
 from tco.compile.lower import BATCH_PATH, ArithmeticKernel
-from tco.core.array_cache import cached_arrays
+from tco.core.array_cache import cached_arrays, text_array
 from tco.core.types import AnyArray, FloatArray, JsonObject
 from tco.scenario.compiled import (
     METRIC,
@@ -250,18 +249,6 @@ def cached_arithmetics(
 
     (packed,) = cached_arrays(cache_key, make_arrays)
     return [MetricArithmetic.from_json(fields) for fields in json.loads(packed.tobytes())]
-
-
-def text_array(text: str) -> AnyArray:
-    """Return the bytes of a text as an array."""
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def names_a_file(texts: Mapping[str, Any]) -> bool:
-    """Say whether any text names a file or folder that exists."""
-    return any(
-        isinstance(input_text, str) and os.path.exists(input_text) for input_text in texts.values()
-    )
 
 
 # ---------------------------------------------------------------- plan and batch of draws

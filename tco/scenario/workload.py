@@ -7,6 +7,7 @@ The chips work within the limits of their system and its connections. The row of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from os.path import basename, dirname  # a path's own are slower than all else that is asked here
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,9 +57,11 @@ STORED = ("attention_format", "precision", "expert_format", "cache_format", "att
 def serving_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
     from tco.performance.serving.result import evaluate_serving
+    from tco.scenario.plan_cache import recalled_choices
 
+    machine, model = server_of(inputs, input_values, _has_fixed_axes(plan))
     return evaluate_serving(
-        *server_of(inputs, input_values, _has_fixed_axes(plan)), input_values, plan
+        machine, model, input_values, plan, partial(recalled_choices, inputs, input_values)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,12 +39,20 @@ if TYPE_CHECKING:
     from tco.performance.serving.closed_loop import Loaded
     from tco.performance.serving.fixed_axes import AxesGiven
 
+Choices = dict[str, PlanChoice]  # by phase
+Recall = Callable[[Callable[[], Choices]], Choices]  # choices of a search
+
+
+def _search_anew(search: Callable[[], Choices]) -> Choices:
+    return search()
+
 
 def evaluate_serving(
     machine: Machine,
     model: Architecture,
     input_values: Readable,
     plan: ServingPlan | Mapping[str, str] | None,
+    recall: Recall = _search_anew,
 ) -> ServingResult:
     """Evaluate a serving workload with a stated plan or the best plan.
 
@@ -54,6 +62,7 @@ def evaluate_serving(
         input_values: Inputs by path.
         plan: Plan of an earlier evaluation, or plan axes by key as a user gives them, which narrow
             the search; None searches all plans.
+        recall: Returns the choices of a search of all plans, made anew or remembered.
 
     Returns:
         The rates of the plan; a search that finds no plan returns the reason.
@@ -69,7 +78,7 @@ def evaluate_serving(
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(machine, model, plan)
-    serving_result = _search_serving_plans(machine, model, request, input_values, axes)
+    serving_result = _search_serving_plans(machine, model, request, input_values, axes, recall)
     if serving_result.plan is None and plan is not None:
         raise DataError(
             "--plan "
@@ -92,6 +101,7 @@ def _search_serving_plans(
     request: ServingRequest,
     input_values: Readable,
     axes: AxesGiven | None,
+    recall: Recall,
 ) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
     if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
@@ -100,17 +110,11 @@ def _search_serving_plans(
         return _loaded_result(machine, *chosen_in_class(machine, model, request, input_values))
     if request.offline or input_values.exists("workload.concurrency"):
         return _under_stated_load(machine, model, request, input_values, axes)
-    decode_axes, prefill_axes, sequences = (
-        (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
-    )
-    # of a batch that is given, whatever it gives is the answer
-    target = input_values["workload.interactivity"] if sequences is None else 0.0
-    decode = choose_decode(machine, model, request, target, decode_axes, sequences)
-    before = _longest_reading(input_values, 0.0 if decode.made is None else decode.made.time)
-    choices = {
-        "decode": decode,
-        "prefill": choose_prefill(machine, model, request, before, prefill_axes),
-    }
+
+    def search() -> Choices:
+        return _choose_pools(machine, model, request, input_values, axes)
+
+    choices = recall(search) if axes is None else search()
     failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
     if failed:
         return ServingResult(
@@ -120,6 +124,25 @@ def _search_serving_plans(
         )
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
     return _pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
+
+
+def _choose_pools(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    input_values: Readable,
+    axes: AxesGiven | None,
+) -> Choices:
+    """Return the choice of a plan for each phase, of all plans or of those of some axes."""
+    decode_axes, prefill_axes, sequences = (
+        (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
+    )
+    # of a batch that is given, whatever it gives is the answer
+    target = input_values["workload.interactivity"] if sequences is None else 0.0
+    decode = choose_decode(machine, model, request, target, decode_axes, sequences)
+    before = _longest_reading(input_values, 0.0 if decode.made is None else decode.made.time)
+    prefill = choose_prefill(machine, model, request, before, prefill_axes)
+    return {"decode": decode, "prefill": prefill}
 
 
 def _under_stated_load(
