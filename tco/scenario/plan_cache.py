@@ -78,14 +78,12 @@ class SearchReads(NamedTuple):
             else:
                 input_values.plain(path)
         for module_name, function_name, paths, arguments in self.decisions:
-            decide, rest = (
-                getattr(import_module(module_name), function_name),
-                literal_eval(arguments),
-            )
-            if decide is operator.gt and rest == (0,):
+            decide = getattr(import_module(module_name), function_name)
+            further = literal_eval(arguments)
+            if decide is operator.gt and further == (0,):
                 input_values.exists(paths[0])
             else:
-                input_values.decided(decide, *paths, rest=rest)
+                input_values.decided(decide, *paths, rest=further)
 
 
 def recalled_choices(
@@ -112,13 +110,16 @@ def recalled_choices(
         nonlocal choices
         walk = run_stage(inputs, input_values, search, ())
         choices = walk.made
-        return _packed(choices, SearchReads.of_walk(walk))
+        is_repeatable = all(map(_is_repeatable, walk.readings.decisions))
+        return _packed(choices, SearchReads.of_walk(walk) if is_repeatable else None)
 
     omitted = {path for path in inputs.given if _is_of_cost(inputs, path)}
     arrays = cached_arrays([_key_of(inputs, omitted)], make_arrays)
     if choices is not None:
         return choices
     header = json.loads(arrays[0].tobytes(), object_hook=_unmarked_number)
+    if header["reads"] is None:
+        return search()
     reads = SearchReads(**header["reads"])
     if any(map(reads.rests_on, omitted)):
         return search()
@@ -135,7 +136,7 @@ def _is_of_cost(inputs: ResolvedScenario, path: str) -> bool:
 
 
 def _key_of(inputs: ResolvedScenario, omitted: set[str]) -> bytes:
-    """Return all that a search rests on, beside the code, the data and settings of cost."""
+    """Return the key of a search, without the code, the data and settings of cost."""
     settings = [
         (path, setting) for path, setting in sorted(inputs.given.items()) if path not in omitted
     ]
@@ -153,9 +154,20 @@ def _key_of(inputs: ResolvedScenario, omitted: set[str]) -> bytes:
     return repr(fields).encode()
 
 
-def _packed(choices: Choices, reads: SearchReads) -> list[AnyArray]:
+def _is_repeatable(decision: tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]]) -> bool:
+    """Say whether a decision can be named: by a function of a module, and arguments of plain numbers."""
+    decide, _, arguments = decision
+    try:
+        named_function = getattr(import_module(decide.__module__), decide.__qualname__)
+        further = literal_eval(repr(arguments))
+    except (AttributeError, SyntaxError, ValueError):
+        return False
+    return named_function is decide and further == arguments
+
+
+def _packed(choices: Choices, reads: SearchReads | None) -> list[AnyArray]:
     """Return choices as arrays, after a header of their numbers and texts."""
-    header: JsonObject = {"reads": reads._asdict(), "choices": {}}
+    header: JsonObject = {"reads": reads and reads._asdict(), "choices": {}}
     arrays: list[AnyArray] = []
     for phase, choice in choices.items():
         axes = () if choice.axes is None else choice.axes
@@ -200,13 +212,13 @@ def _pass_fields(pass_result: PassResult | None) -> list[Any] | None:
 def _pass_of_fields(fields: list[Any] | None) -> PassResult | None:
     if fields is None:
         return None
-    time, memory, operators, per_token, per_prompt, alone = fields
+    time, memory, operators, per_token, per_prompt, single_prompt = fields
     restored = [_operator_of_fields(operator_fields) for operator_fields in operators]
-    return PassResult(time, memory, restored, per_token, per_prompt, _pass_of_fields(alone))
+    return PassResult(time, memory, restored, per_token, per_prompt, _pass_of_fields(single_prompt))
 
 
 def _operator_of_fields(fields: list[Any]) -> Operator:
-    return Operator(*(tuple(field) if isinstance(field, list) else field for field in fields))
+    return Operator._make(tuple(field) if isinstance(field, list) else field for field in fields)
 
 
 def _marked(field: Any) -> Any:

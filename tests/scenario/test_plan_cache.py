@@ -88,3 +88,16 @@ def test_no_plan_is_kept_while_values_are_withheld(searching):
         making.reset(token)
     assert len(log) == 2
     assert not (folder / "tco").exists()
+
+
+def test_decision_that_cannot_be_named_is_never_remembered(searching, monkeypatch):
+    answer, _, log = searching
+    search = result.choose_decode
+
+    def choose_decode(machine, *request):
+        machine.values.decided(lambda limit: limit > 0, "workload.draft_limit")
+        return search(machine, *request)
+
+    monkeypatch.setattr(result, "choose_decode", choose_decode)
+    assert answer({}).metrics == answer({}).metrics
+    assert len(log) == 2
