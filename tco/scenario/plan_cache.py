@@ -39,7 +39,7 @@ NUMPY = "float64"
 
 
 class SearchReads(NamedTuple):
-    """What a search read and decided."""
+    """Reads and decisions of a search."""
 
     inputs: list[str]  # paths, in the order of reading
     derived: dict[str, str]  # units by path
@@ -155,7 +155,7 @@ def _key_of(inputs: ResolvedScenario, omitted: set[str]) -> bytes:
 
 
 def _is_repeatable(decision: tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]]) -> bool:
-    """Say whether a decision can be named: by a function of a module, and arguments of plain numbers."""
+    """Say whether a decision has a function with a name, and arguments of plain numbers."""
     decide, _, arguments = decision
     try:
         named_function = getattr(import_module(decide.__module__), decide.__qualname__)
