@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.core.array_cache import cached_arrays, text_array
+from tco.core.errors import DataError
 from tco.core.formula import in_use
 from tco.core.provenance import making
 from tco.core.types import AnyArray, JsonObject
@@ -132,7 +133,12 @@ def recalled_choices(
 
 
 def _is_of_cost(inputs: ResolvedScenario, path: str) -> bool:
-    return path.partition(".")[0] in OF_COST or inputs.unit_of(path).startswith("USD")
+    if path.partition(".")[0] in OF_COST:
+        return True
+    try:
+        return inputs.unit_of(path).startswith("USD")
+    except DataError:  # a derived value has no unit before it is computed
+        return False
 
 
 def _key_of(inputs: ResolvedScenario, omitted: set[str]) -> bytes:
