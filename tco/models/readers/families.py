@@ -512,7 +512,10 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **latent_attention.READERS,
     **state_space.READERS,
     # dense, after Llama: a gate, norms of scales alone, grouped-query attention
-    **dict.fromkeys(("llama", "mistral", "phi3"), lambda c: even(c, _wide_window(c), dense(c))),
+    **dict.fromkeys(
+        ("llama", "mistral", "mistral3", "ministral3", "phi3"),
+        lambda c: even(c, _wide_window(c), dense(c)),
+    ),
     "baichuan": lambda c: even(c, multi_head(c), dense(c))._replace(
         context=c.integer(c.either("max_position_embeddings", "model_max_length"), 4096)
     ),
