@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.core.errors import DataError, nearest
-from tco.core.files import data_directory, is_there, read_csv, read_text
+from tco.core.files import LARGEST_FILE, data_directory, is_there, read_csv, read_text
 from tco.core.types import FloatArray
 
 NEEDED = ("arrived", "input_tokens", "output_tokens")
@@ -29,8 +29,25 @@ UNITS = {"ns": 1e17, "us": 1e14, "ms": 1e11, "s": 0.0}
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
 LATEST = 1e20  # number of a time
 MISSING = frozenset(("", "nan", "none", "null", "na", "n/a"))
+SAMPLED_SIZE = 2**20  # bytes, whose lines tell how many fit into the largest file
+LINE_SPREAD = 0.2  # by which later lines may be longer
 NO_PARENT = "-1"  # of the first request of a chat
 BLOCK_SIZES = (512, 16, 8, 32, 64, 128, 256, 1024, 2048, 4096)  # tokens, the usual ones first
+# kinds of columns of which a trace may have several, each under a name of its own
+OUTCOMES = ("outcome", "error")
+# words of an outcome, of which one of the first tells a failure whatever stands beside it
+FAILURE_WORDS = frozenset(
+    "error errored fail failed failure false no abort aborted cancel cancelled canceled timeout "
+    "timedout timed rejected dropped incomplete exception unfinished shed disconnected".split()
+)
+SUCCESS_WORDS = frozenset(
+    "ok success succeeded successful true yes complete completed finished done stop stopped "
+    "stopping length eos tool calls call function content filter end turn max tokens sequence "
+    "capped limit processed served".split()
+)
+# columns in which 0 and 1 are codes, of which nothing tells the meaning
+CODE_COLUMNS = ("status", "statuscode", "state", "finishreason", "stopreason", "responsecode")
+NO_ERROR_WORDS = frozenset(("false", "no", "ok", "success", "none", "0"))
 FITTING_SHARE = 0.9  # of the prompts, whose count of blocks tells the size of a block
 
 
@@ -44,7 +61,8 @@ class RequestTrace(NamedTuple):
     prefix: FloatArray | None  # tokens of the prompt that were read before
     # seconds since the prefix was last used, nan without one; None where nothing tells it
     since_use: FloatArray | None = None
-    left_out: int = 0  # failed requests: without a prompt or without an answer
+    # failed requests: without a prompt, without an answer, or failed by a column of outcomes
+    left_out: int = 0
     unread: tuple[str, ...] = ()  # columns that nothing is known of
 
 
@@ -68,11 +86,11 @@ def read_trace(path: Path) -> RequestTrace:
 
     Args:
         path: File with the arrival, the prompt and the answer of each request, in any spelling of
-            `data/words/trace_columns.csv`, and optionally its session and its prefix.
+            `data/words/trace_columns.csv`, and optionally its session, its prefix and its outcome.
 
     Returns:
         Arrays of shape (requests,); None for a column that the file lacks. Requests without a
-        prompt or an answer are left out.
+        prompt or an answer, and those that failed, are left out.
 
     Raises:
         DataError: The file is missing, lacks a column, has a value that is none, is not in the
@@ -84,6 +102,7 @@ def read_trace(path: Path) -> RequestTrace:
         raise DataError(
             f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}"
         )
+    _refuse_large(path)
     trace_text = read_text(path)
     is_json = trace_text.lstrip()[:1] in ("{", "[")
     header, trace_rows = (_json_rows if is_json else _csv_rows)(path, trace_text)
@@ -94,6 +113,22 @@ def read_trace(path: Path) -> RequestTrace:
 
 
 # ---------------------------------------------------------------- files
+def _refuse_large(path: Path) -> None:
+    """Refuse a file that is too large, with the command that shortens it."""
+    if not path.is_file() or path.stat().st_size <= LARGEST_FILE:
+        return
+    with path.open("rb") as stream:
+        block = stream.read(SAMPLED_SIZE)
+    lines = block.count(b"\n") * (LARGEST_FILE // SAMPLED_SIZE)
+    line_count = int(lines * (1 - LINE_SPREAD))
+    advice = (
+        f"its first lines are a trace as well: head -n {line_count} {path.name} > short{path.suffix}"
+        if line_count > FEWEST_REQUESTS
+        else "split it into files with a request on each line"
+    )
+    raise DataError(f"{path}: larger than {LARGEST_FILE // 2**20} MiB; {advice}")
+
+
 def _csv_rows(path: Path, trace_text: str) -> tuple[list[str], Iterator[TraceRow]]:
     import csv
 
@@ -125,13 +160,12 @@ def _csv_rows(path: Path, trace_text: str) -> tuple[list[str], Iterator[TraceRow
 
 
 def _json_rows(path: Path, trace_text: str) -> tuple[list[str], Iterator[TraceRow]]:
-    objects = _json_objects(path, trace_text)
-    first_line, first = next(objects, (1, {}))
-    header = list(first)
+    # a key such as that of an error may stand in few objects
+    names = {key: None for _, request in _json_objects(path, trace_text) for key in request}
+    header = list(names)
 
     def rows() -> Iterator[TraceRow]:
-        yield TraceRow(first_line, list(first.values()))
-        for line, request in objects:
+        for line, request in _json_objects(path, trace_text):
             yield TraceRow(line, [request.get(column_name) for column_name in header])
 
     return header, rows()
@@ -198,6 +232,8 @@ def _recognised_columns(
             strange.append(column_name)
             continue
         column = meanings[0]["column"]
+        if column in OUTCOMES:
+            column = f"{column} {column_name}"
         if column in columns and column != "unread":
             raise DataError(
                 f"{path}:1: columns {columns[column].header!r} and {column_name!r} both hold "
@@ -253,6 +289,7 @@ class _TraceReader:
     ) -> None:
         self.path, self.is_json = path, is_json
         self.columns, self.unread = columns, unread
+        self.outcomes = [name for name in columns if name.partition(" ")[0] in OUTCOMES]
         self.arrived, self.prompt, self.answer = array("d"), array("d"), array("d")
         self.session, self.prefix, self.since_use = array("d"), array("d"), array("d")
         self.blocks, self.shared_blocks = array("d"), array("d")  # counts of each request
@@ -265,6 +302,9 @@ class _TraceReader:
     def add(self, trace_row: TraceRow) -> None:
         """Read a request."""
         arrived = self._arrival(trace_row)
+        if any(self._has_failed(trace_row, column_name) for column_name in self.outcomes):
+            self.left_out += 1
+            return
         prompt, answer = (
             self._number(trace_row, column_name)
             for column_name in ("input_tokens", "output_tokens")
@@ -316,6 +356,28 @@ class _TraceReader:
     def _is_missing(self, trace_row: TraceRow, column_name: str) -> bool:
         cell = self._cell(trace_row, column_name)
         return cell is None or str(cell).strip().lower() in MISSING
+
+    def _has_failed(self, trace_row: TraceRow, column_name: str) -> bool:
+        """Say whether a request failed, by a word, a code or an error of a column."""
+        if self._is_missing(trace_row, column_name):
+            return False
+        cell = self._cell(trace_row, column_name)
+        code = _number_or_nan(cell)
+        outcome_text = str(cell).strip().lower()
+        if column_name.startswith("error"):
+            return outcome_text not in NO_ERROR_WORDS and code != 0
+        if code in (0, 1) and _plain(column_name.removeprefix("outcome ")) not in CODE_COLUMNS:
+            return code == 0
+        if 100 <= code < 600:  # of HTTP
+            return not 200 <= code < 300
+        words = frozenset(re.findall("[a-z]+", outcome_text))
+        if words & FAILURE_WORDS:
+            return True
+        if not words & SUCCESS_WORDS:
+            raise self._refused(
+                trace_row, column_name, "an outcome such as success, failed, 200 or 500"
+            )
+        return False
 
     def _number(self, trace_row: TraceRow, column_name: str, most: float = MOST_TOKENS) -> float:
         cell_number = _number_or_nan(self._cell(trace_row, column_name))

@@ -94,3 +94,53 @@ def test_ranks_of_equal_lengths_are_averaged(tmp_path):
     rows = "".join(f"{i},{1000 + (i == 7)},{i + 1}\n" for i in range(100))
     trace = trace_of(tmp_path, "arrived,input_tokens,output_tokens\n" + rows)
     assert abs(trace_statistics(trace)["correlation"]) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("header", "good", "bad"),
+    [
+        ("status", "ok", "failed"),
+        ("Status", "success", "error"),
+        ("status_code", "200", "503"),
+        ("http_status", "200.0", "429"),
+        ("success", "True", "False"),
+        ("success", "1", "0"),
+        ("finish_reason", "length", "abort"),
+        ("finish_reason", "stop", "error"),
+        ("request_status", "FINISHED_LENGTH_CAPPED", "FINISHED_ABORTED"),
+        ("state", "completed", "timed out"),
+        ("error", "", "connection reset"),
+        ("error_code", "0", "500"),
+        ("error_message", "None", "server overloaded"),
+        ("is_error", "false", "true"),
+        ("cancelled", "0", "1"),
+    ],
+)
+def test_requests_failed_by_their_outcome_are_left_out(tmp_path, header, good, bad):
+    rows = f"0,4,1,{good}\n1,,,{bad}\n2,4,1,{good}\n3,4,1,{bad}\n"
+    trace = trace_of(tmp_path, f"arrived,input_tokens,output_tokens,{header}\n{rows}")
+    assert trace.arrived.tolist() == [0, 2]
+    assert trace.left_out == 2
+
+
+def test_error_that_only_failed_requests_have_is_read(tmp_path):
+    request = '{"timestamp": %d, "input_length": 600, "output_length": 5%s}\n'
+    text = "".join(request % (1000 * i, ', "error": "timeout"' * (i == 1)) for i in range(3))
+    trace = trace_of(tmp_path, text)
+    assert trace.left_out == 1
+    assert trace.arrived.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(("header", "cell"), [("status", "7"), ("status", "0"), ("state", "zzz")])
+def test_unknown_outcome_is_refused(tmp_path, header, cell):
+    text = f"arrived,input_tokens,output_tokens,{header}\n0,4,1,{cell}\n1,4,1,{cell}\n"
+    with pytest.raises(DataError, match="an outcome such as success"):
+        trace_of(tmp_path, text)
+
+
+def test_large_trace_is_refused_with_the_command_that_shortens_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tco.comparison.trace_files.LARGEST_FILE", 2**21)
+    path = tmp_path / "long.csv"
+    path.write_bytes(b"arrived,input_tokens,output_tokens\n" + b"1000,10,1\n" * 300_000)
+    with pytest.raises(DataError, match=r"2 MiB; .*: head -n \d+ long.csv > short.csv"):
+        read_trace(path)
