@@ -218,6 +218,24 @@ def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     return notes
 
 
+def own_row_notes(catalogue: Catalogue) -> list[str]:
+    """Return a note on each row of own tables that is far outside its shipped range.
+
+    Args:
+        catalogue: Holds the rows.
+
+    """
+    inputs = {}
+    for path, user_row in own_rows(catalogue):
+        group, _, rest = path.partition(".")
+        attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+        if attribute is None:
+            continue
+        with suppress(DataError):  # the check names a row that cannot be read
+            inputs[path] = to_input(user_row, path, attribute)
+    return range_notes(catalogue, inputs)
+
+
 def _range_note(own_input: Input, low: float, high: float) -> list[str]:
     own_value = float(own_input.value)
     if low / FARTHEST <= own_value <= high * FARTHEST:

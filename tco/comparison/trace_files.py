@@ -35,15 +35,14 @@ NO_PARENT = "-1"  # of the first request of a chat
 BLOCK_SIZES = (512, 16, 8, 32, 64, 128, 256, 1024, 2048, 4096)  # tokens, the usual ones first
 # kinds of columns of which a trace may have several, each under a name of its own
 OUTCOMES = ("outcome", "error")
-# words of an outcome, of which one of the first tells a failure whatever stands beside it
-FAILURE_WORDS = frozenset(
-    "error errored fail failed failure false no abort aborted cancel cancelled canceled timeout "
-    "timedout timed rejected dropped incomplete exception unfinished shed disconnected".split()
+# words of an outcome; one that tells a failure counts whatever stands beside it
+FAILURE_WORD = re.compile(
+    "error(ed)?|fail(ed|ure)?|false|no|abort(ed)?|cancell?(ed)?|timeout|timedout|timed|rejected"
+    "|dropped|incomplete|exception|unfinished|disconnected"
 )
-SUCCESS_WORDS = frozenset(
-    "ok success succeeded successful true yes complete completed finished done stop stopped "
-    "stopping length eos tool calls call function content filter end turn max tokens sequence "
-    "capped limit processed served".split()
+SUCCESS_WORD = re.compile(
+    "ok|success(ful)?|succeeded|true|yes|completed?|finished|done|stop(ped)?|length|eos|tool|calls?"
+    "|function|content|end|max|limit|processed|served"
 )
 # columns in which 0 and 1 are codes, of which nothing tells the meaning
 CODE_COLUMNS = ("status", "statuscode", "state", "finishreason", "stopreason", "responsecode")
@@ -122,7 +121,7 @@ def _refuse_large(path: Path) -> None:
     lines = block.count(b"\n") * (LARGEST_FILE // SAMPLED_SIZE)
     line_count = int(lines * (1 - LINE_SPREAD))
     advice = (
-        f"its first lines are a trace as well: head -n {line_count} {path.name} > short{path.suffix}"
+        f"its first lines are a trace too: head -n {line_count} {path.name} > short{path.suffix}"
         if line_count > FEWEST_REQUESTS
         else "split it into files with a request on each line"
     )
@@ -370,10 +369,10 @@ class _TraceReader:
             return code == 0
         if 100 <= code < 600:  # of HTTP
             return not 200 <= code < 300
-        words = frozenset(re.findall("[a-z]+", outcome_text))
-        if words & FAILURE_WORDS:
+        words = re.findall("[a-z]+", outcome_text)
+        if any(map(FAILURE_WORD.fullmatch, words)):
             return True
-        if not words & SUCCESS_WORDS:
+        if not any(map(SUCCESS_WORD.fullmatch, words)):
             raise self._refused(
                 trace_row, column_name, "an outcome such as success, failed, 200 or 500"
             )

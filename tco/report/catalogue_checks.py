@@ -75,7 +75,8 @@ def check_result(
 def check_answer(entry_kind: str, catalogue: Catalogue, check_outcome: CheckResult) -> Answer:
     """Return the answer of a check.
 
-    The published figures stand below the findings, beside the computed values.
+    The published figures stand below the findings, beside the computed values. Notes name own
+    values of parts that are far outside their shipped range.
 
     Args:
         entry_kind: Name of the kind, a key of `CHECKS`.
@@ -94,7 +95,12 @@ def check_answer(entry_kind: str, catalogue: Catalogue, check_outcome: CheckResu
             *(_published_tables(check_outcome.published) if check_outcome.published else ()),
         ]
 
-    return CHECKS[entry_kind].answer(catalogue, check_outcome, tables, (finding_record, findings))
+    answer = CHECKS[entry_kind].answer(catalogue, check_outcome, tables, (finding_record, findings))
+    if entry_kind != "parts":
+        return answer
+    from tco.catalog.overlay import own_row_notes
+
+    return answer._replace(notes=own_row_notes(catalogue))
 
 
 def _published_tables(figures: Sequence[ReproducedFigure]) -> list[Table]:

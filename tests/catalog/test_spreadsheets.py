@@ -117,3 +117,15 @@ def test_electricity_in_cents_gets_a_note(folder, catalogue):
     folder.write("sites/us-hyperscale.toml", text)
     (own_note,) = note_of("--data", folder.folder)
     assert "us-hyperscale.toml:electricity_price" in own_note
+
+
+def test_check_of_parts_notes_a_price_a_thousandth_of_ours(folder):
+    path = folder.parts(ROW.replace("000,", ".000,"))
+    done = tco("parts", "check", "--data", folder.folder)
+    (note,) = [line for line in done.stderr.splitlines() if "shipped range" in line]
+    assert note.startswith(f"note: parts.gb200-gpu.price is 31 USD ({path}:2), 710 times below")
+
+
+def test_check_of_parts_in_range_has_no_note(folder):
+    folder.parts(ROW)
+    assert "shipped range" not in tco("parts", "check", "--data", folder.folder).stderr
