@@ -31,6 +31,7 @@ class ParsedConfig(NamedTuple):
     blocks: tuple[LayerBlock, ...]
     tied: bool = False
     others: int = 0
+    lookups: int = 0
     positions: int = 0
     # one of the layers that predict further tokens, where it is not like the last kind of layer
     prediction_block: LayerBlock | None = None

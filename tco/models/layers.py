@@ -45,6 +45,8 @@ class Attention(NamedTuple):
     # a value is the key before its rotation: one product makes both, the cache keeps both
     value_of_key: bool = False
     sinks: bool = False  # a learned logit a head, which takes part in no product
+    # keys and values are those of an earlier layer: none are made, none are kept
+    shares_cache: bool = False
 
     @property
     def cached(self) -> int:
@@ -85,6 +87,8 @@ class Attention(NamedTuple):
         """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the
         way up.
         """
+        if self.shares_cache:
+            return 0
         separate_values = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
         down = hidden * separate_values + (separate_values if self.in_bias else 0)
         if self.latent:
@@ -256,6 +260,8 @@ class LayerBlock(NamedTuple):
     feed_forward: FeedForward = NO_FEED_FORWARD
     mixer: StateMixer | None = None
     others: int = 0  # norms and other small weights of one layer
+    # width of an embedding that the layer has of its own: gated, and added to the hidden state
+    input_width: int = 0
 
     def parameters(self, hidden: int) -> int:
         """Weights of one layer, all experts counted."""
@@ -268,7 +274,9 @@ class LayerBlock(NamedTuple):
     def common(self, hidden: int) -> int:
         """Weights of one layer without its feed-forward part."""
         attention = self.attention.parameters(hidden) if self.attention.heads else 0
-        return attention + (self.mixer.parameters(hidden) if self.mixer else 0) + self.others
+        mixer = self.mixer.parameters(hidden) if self.mixer else 0
+        inputs: int = numbers_of(input_sides(hidden, self.input_width))
+        return attention + mixer + self.others + inputs
 
 
 def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
@@ -318,6 +326,7 @@ class Architecture(NamedTuple):
     note: str = ""
     positions: int = 0  # learned positions
     others: int = 0  # weights outside the layers: the last norm
+    lookups: int = 0  # weights of the embeddings of single layers, of which a token reads a row
     # layers that predict further tokens
     prediction_layers: int = 0
     # one of them, where it is not like the last kind of layer
@@ -382,8 +391,9 @@ class Architecture(NamedTuple):
 
     @property
     def embedding_parameters(self) -> int:
-        """Weights of input and output embeddings and of learned positions."""
-        return self.hidden * (self.vocabulary * (1 if self.tied else 2) + self.positions)
+        """Weights of input and output embeddings, of learned positions and of single layers."""
+        ends = self.vocabulary * (1 if self.tied else 2)
+        return self.hidden * (ends + self.positions) + self.lookups
 
     @property
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
@@ -418,7 +428,7 @@ class Architecture(NamedTuple):
         kinds = [
             (layers, a, max(a.compression, 1))
             for a, layers in self.attentions.items()
-            if a.compression or not a.window
+            if not a.shares_cache and (a.compression or not a.window)
         ]
         return sum(
             layers * (a.cached + a.index_dim) // compression for layers, a, compression in kinds
@@ -429,7 +439,11 @@ class Architecture(NamedTuple):
         """Numbers a sequence holds at most whatever its length: states of mixers, and entries
         inside windows.
         """
-        windows = sum(layers * a.window * a.cached for a, layers in self.attentions.items())
+        windows = sum(
+            layers * a.window * a.cached
+            for a, layers in self.attentions.items()
+            if not a.shares_cache
+        )
         return windows + sum(
             layers * mixer.fixed_numbers_per_sequence for mixer, layers in self.mixers.items()
         )
@@ -461,6 +475,19 @@ def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
 
     """
     return (hidden, (f.matrices - 1) * width), (width, hidden)
+
+
+def input_sides(hidden: int, width: int) -> tuple[Side, ...]:
+    """Return the sides of the products of a layer's own embedding.
+
+    Two lead out of the hidden state, for the embedding and for its gate, and one leads back.
+
+    Args:
+        hidden: Hidden size of the model.
+        width: Width of the embedding; zero where the layer has none.
+
+    """
+    return ((hidden, width), (hidden, width), (width, hidden)) if width else ()
 
 
 def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
@@ -513,7 +540,8 @@ def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
     """Return the width of a token's keys and values on one chip.
 
     Where the group has more ranks than key-value heads, several ranks hold the same head. The value
-    counts as zero where the key's product also makes the value.
+    counts as zero where the key's product also makes the value. Both count as zero where they are
+    those of an earlier layer.
 
     Args:
         a: The attention of a layer.
@@ -523,4 +551,6 @@ def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
         Numbers per token and layer.
 
     """
+    if a.shares_cache:
+        return 0.0
     return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + (0 if a.value_of_key else a.v_dim))

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+import tco
 from tco import DataError
 from tco.models.architecture import Architecture, architecture
+from tco.performance.serving.passes import cached_numbers
 from tests.registry import over
 
 # `weights` are those of the Transformers library's model of the same config, on its meta device
@@ -189,3 +191,60 @@ def test_layers_that_differ_by_block_are_counted_one_by_one():
     heads, groups, width = 32 * 128, 4 * 128, 7168  # 2/3 x 2.625 x 4,096
     layer = 4096 * (2 * heads + 2 * groups + 3 * width) + 2 * 4096
     assert model.parameters == layer + 4096 * (2 * 151936 + 1)
+
+
+# Gemma 4 E2B as its publisher states it: 2.3 B parameters effective, 5.1 B with the embeddings of
+# its layers and 0.45 B of towers for images and sound, which are left out
+GEMMA_E2B = {
+    "model_type": "gemma4_text",
+    "hidden_size": 1536,
+    "intermediate_size": 6144,
+    "num_hidden_layers": 35,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 1,
+    "head_dim": 256,
+    "global_head_dim": 512,
+    "sliding_window": 512,
+    "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7,
+    "hidden_size_per_layer_input": 256,
+    "vocab_size_per_layer_input": 262144,
+    "num_kv_shared_layers": 20,
+    "use_double_wide_mlp": True,
+    "vocab_size": 262144,
+    "max_position_embeddings": 131072,
+    "tie_word_embeddings": True,
+}
+
+
+def test_layer_embeddings_are_counted_and_not_active():
+    model = read(GEMMA_E2B)
+    assert model.parameters == pytest.approx(5.1e9 - 0.45e9, rel=0.01)
+    assert model.active_parameters == pytest.approx(2.3e9, rel=0.02)
+    assert model.lookups == 262144 * 35 * 256
+
+
+def test_layers_that_share_a_cache_keep_none():
+    """Of the first fifteen layers three see all tokens, twelve a window of 512."""
+    model = read(GEMMA_E2B)
+    assert model.cached == 3 * 2 * 512
+    assert model.fixed_numbers_per_sequence == 12 * 512 * 2 * 256
+    growing, fixed_numbers = cached_numbers(model, 1)
+    assert (growing, fixed_numbers) == (model.cached, model.fixed_numbers_per_sequence)
+
+
+def test_only_the_rows_of_layer_embeddings_are_read(tmp_path):
+    """A table of sixteen times as many rows takes memory, and no time of a step."""
+    speeds = []
+    for rows in (16384, 262144):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        config = GEMMA_E2B | {"vocab_size_per_layer_input": rows}
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        settings = {"workload.model": str(folder), "workload.concurrency": "8"}
+        speeds.append(tco.evaluate("h100-hgx8", settings).metrics["tokens_per_s_per_user"])
+    assert speeds[0] == pytest.approx(speeds[1], rel=1e-9)
+
+
+def test_alternating_updates_are_refused_with_the_reason():
+    with pytest.raises(DataError, match="AltUp"):
+        read(GEMMA_E2B, model_type="gemma3n_text")

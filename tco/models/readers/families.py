@@ -160,9 +160,9 @@ def _read_gemma3(c: Config) -> ParsedConfig:
 
 def _read_gemma4(c: Config) -> ParsedConfig:
     """Windows, and every sixth layer wider heads that see all and whose values are keys; in a
-    mixture a dense part beside the experts.
+    mixture a dense part beside the experts. Layers may have embeddings of their own, and the last
+    ones the keys and values of earlier layers.
     """
-    c.without("hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
     layers = c.layers()
     near = grouped_query(c, head_norm=True)
     width = c.integer("global_head_dim", 512)
@@ -190,8 +190,29 @@ def _read_gemma4(c: Config) -> ParsedConfig:
         )._replace(router_bias=True)
         norms = 8
     order = c.kinds("layer_types", layers, tuple(kinds))
-    return uneven(
-        c, ((kinds[kind], part) for kind in order), norms * c.integer("hidden_size"), tied=True
+    first_shared = layers - c.count("num_kv_shared_layers", layers - 1)
+    layer_parts = [(kinds[kind], part) for kind in order[:first_shared]]
+    wide = part._replace(width=2 * part.width) if c.flag("use_double_wide_mlp") else part
+    for kind in order[first_shared:]:
+        shared = kinds[kind]._replace(shares_cache=True, qk_norm=kinds[kind].qk_dim)
+        layer_parts.append((shared, wide))
+    parsed = uneven(c, layer_parts, norms * c.integer("hidden_size"), tied=True)
+    return _with_layer_embeddings(c, parsed)
+
+
+def _with_layer_embeddings(c: Config, parsed: ParsedConfig) -> ParsedConfig:
+    """Return the layers with an embedding of their own each, where the keys state one."""
+    width = c.count("hidden_size_per_layer_input", 10**6)
+    if not width:
+        c.unused("vocab_size_per_layer_input")
+        return parsed
+    norm = c.integer("hidden_size")
+    blocks = tuple(
+        block._replace(input_width=width, others=block.others + norm) for block in parsed.blocks
+    )
+    rows = c.integer("vocab_size_per_layer_input", c.integer("vocab_size"))
+    return parsed._replace(
+        blocks=blocks, lookups=rows * width * c.layers(), others=parsed.others + width
     )
 
 

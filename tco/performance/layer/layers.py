@@ -26,6 +26,7 @@ from tco.models.layers import (
     Attention,
     FeedForward,
     StateMixer,
+    input_sides,
     keys_and_values,
     projections,
     up_and_down,
@@ -505,6 +506,17 @@ def layers_of(layer_pass: Pass) -> None:
         recurrence(layer_pass, layers, mixer)
     for part, layers in model.feed_forwards.items():
         feed_forward(layer_pass, layers, part)
+    for block in model.blocks:
+        own_embedding(layer_pass, block)
+
+
+def own_embedding(layer_pass: Pass, block: LayerBlock) -> None:
+    """Add the rows that layers read of embeddings of their own, and their way into the state."""
+    if not block.input_width:
+        return
+    layer_pass.elementwise(2 * block.layers * block.input_width)
+    sides = input_sides(layer_pass.model.hidden, block.input_width)
+    layer_pass.products("layer embedding", block.layers, sides, layer_pass.shape.tokens, DENSE)
 
 
 def forward_pass(layer_pass: Pass, logits_tokens: Quantity) -> list[Operator]:

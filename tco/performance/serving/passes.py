@@ -245,6 +245,8 @@ def cached_numbers(
     growing: Quantity = 0
     fixed_numbers: Quantity = 0
     for attention, layers in model.attentions.items():
+        if attention.shares_cache:
+            continue
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
         split = context_parallel * (
             1 if attention.latent else minimum(tensor_parallel, attention.kv_heads)

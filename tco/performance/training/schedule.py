@@ -25,6 +25,7 @@ from tco.core.units import (
 from tco.fabric.collectives import fastest_algorithm_time, reach
 from tco.fabric.links import Links, RankGroup, strided
 from tco.models.architecture import Architecture
+from tco.models.layers import keys_and_values
 from tco.performance.chip.formats import element_size
 from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
 from tco.performance.layer.chip_model import Machine
@@ -239,7 +240,7 @@ def kept_activations(
         parts = hidden_state_part_count([block._replace(layers=1)])
         width = f.active * f.width + f.shared_width if f.experts else f.width
         saved = a.q_rank + a.cached if a.latent else 0
-        projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
+        projected = 0 if a.latent else a.heads * a.qk_dim + keys_and_values(a, 1)
         outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
         wide, inner = parts * hidden + saved, width
         # norms and activation functions: their results are products' inputs

@@ -159,7 +159,7 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     """Return the parameters of the fullest chip, and the groups that hold the same ones."""
     model, part = job.model, slots(plan, job.model) / job.model.layers
     embedding = model.embedding_parameters
-    one_end = model.hidden * model.vocabulary
+    one_end = model.hidden * model.vocabulary + model.lookups
     embeddings = select(plan.pipeline == 1, embedding, one_end)
     dense = (model.parameters - embedding - model.expert_parameters) * part + embeddings
     stride = data_stride(plan)
