@@ -31,8 +31,13 @@ COLLECTIVE = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
 DEVICE = re.compile(r"^#\s+Rank\s+\d+\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]+\]\s+(.+?)\s*$")
 RUN_LINE = re.compile(r"^#\s*nThreads?:?\s+(\d+)\s+nGpus:?\s+(\d+)", re.MULTILINE)
 HEADER_WORDS = ("size", "time", "busbw")
-# Names of operations whose programs are called otherwise.
-OPERATIONS = {"sendrecv": "send_recv"}
+# Names of operations that programs spell otherwise, in lower case.
+OPERATIONS = {
+    "sendrecv": "send_recv",
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+}
 # Bus over algorithm bandwidth of n ranks, by operation, where it tells the operation alone.
 BUS_FACTOR = 2.0
 ROUNDING = 0.02  # of ratios of printed bandwidths
@@ -253,7 +258,7 @@ def _collective_facts(outer: JsonObject, size_results: Sequence[JsonObject]) -> 
         match[1] if match else config.get("collective") or _told_operation(size_results, ranks)
     )
     if operation:
-        facts["operation"] = OPERATIONS.get(operation, operation)
+        facts["operation"] = operation
     return facts
 
 
@@ -298,6 +303,8 @@ def _measured_row(record: Mapping[str, str], columns: Mapping[str, Sequence[str]
         )
         for column, spellings in columns.items()
     }
+    if operation := measured_row.get("op"):
+        measured_row["op"] = OPERATIONS.get(operation.lower(), operation)
     if "date" in measured_row:
         measured_row["date"] = _written_date(measured_row["date"])
     if measured_row.get("concurrency") == "" and record.get("request_rate") == "inf":  # all at once

@@ -230,6 +230,33 @@ def test_json_of_collectives_is_read_as_their_text(tmp_path):
     assert (row.time_us, row.message_size_bytes) == (20.0, 1024)
 
 
+@pytest.mark.parametrize(("name", "op"), [("AllReduce", "all_reduce"), ("AllGather", "all_gather")])
+def test_json_of_rccl_is_read(tmp_path, name, op):
+    """As rccl-tests writes it with --output_format json: one object for each size and placement."""
+    record = {
+        "numCycle": 0,
+        "name": name,
+        "nodes": 1,
+        "ranks": 8,
+        "ranksPerNode": 8,
+        "gpusPerRank": 1,
+        "size": 1048576,
+        "type": "float",
+        "redop": "sum",
+        "inPlace": 0,
+        "time": 50.0,
+        "algBw": 20.97,
+        "busBw": 36.7,
+        "wrong": 0,
+    }
+    with pytest.raises(DataError, match=r"does not state the chip; add --chip"):
+        read(tmp_path, record)
+    kind, table = read(tmp_path, [record, record | {"inPlace": 1}], chip="MI300X")
+    row = table.iloc[1]
+    assert (kind, row.op, row.n_gpus, row.nodes) == ("collectives", op, 8, 1)
+    assert (row.time_us, row.busbw_gb_s, row.message_size_bytes) == (50.0, 36.7, 1048576)
+
+
 def test_the_same_file_is_scored_with_the_facts(tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps(VLLM | {"output_throughput": 2000.0}))
