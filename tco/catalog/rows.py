@@ -171,7 +171,7 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
     """
     cells, row_path = catalogue_row.cells, f"{catalogue_row.where}: {path}"
     written, *ends = (
-        _quantity(catalogue_row, column, row_path) for column in ("value", "low", "high")
+        stated_quantity(catalogue_row, column, row_path) for column in ("value", "low", "high")
     )
     if written is None:
         raise DataError(f"{row_path}: the value is missing; a missing value is never taken as zero")
@@ -215,10 +215,19 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
     return bounded(row_input, expected_attribute.minimum, expected_attribute.maximum)
 
 
-def _quantity(catalogue_row: CatalogueRow, column: str, row_path: str) -> tuple[float, str] | None:
-    """Return number and unit of a cell: a number, or what a spreadsheet shows, such as '$31,000'.
+def stated_quantity(
+    catalogue_row: CatalogueRow, column: str, row_path: str
+) -> tuple[float, str] | None:
+    """Return number and unit of a cell, such as '$31,000'; None of an empty one.
 
-    An empty cell is None.
+    Args:
+        catalogue_row: Row as it is written.
+        column: Column of the cell.
+        row_path: Path of the input, for errors.
+
+    Raises:
+        DataError: The cell is no finite number, or its unit is not one of the row's kind.
+
     """
     cell, row_unit = catalogue_row.cells.get(column, ""), str(catalogue_row.cells.get("unit", ""))
     if cell in ("", None):

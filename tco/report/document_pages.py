@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLING, in_each_hall
-from tco.catalog.rows import CatalogueRow, parse_finite_number
+from tco.catalog.rows import CatalogueRow, stated_quantity
 from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
 from tco.core.provenance import Input, making
@@ -223,13 +223,13 @@ def stated_cells(catalogue_row: CatalogueRow) -> JsonObject:
         DataError: A value, low or high is no finite number.
 
     """
-    numbers = {
-        column: None
-        if catalogue_row.cells.get(column) in (None, "")
-        else parse_finite_number(catalogue_row.cells[column], column, catalogue_row.where)
-        for column in NUMBERS
+    stated = {
+        column: stated_quantity(catalogue_row, column, catalogue_row.where) for column in NUMBERS
     }
-    return numbers | {column: str(catalogue_row.cells.get(column, "")) for column in TEXTS}
+    numbers = {column: quantity and quantity[0] for column, quantity in stated.items()}
+    texts = {column: str(catalogue_row.cells.get(column, "")) for column in TEXTS}
+    units = {quantity[1] for quantity in stated.values() if quantity} or {texts["unit"]}
+    return numbers | texts | {"unit": units.pop()}
 
 
 def written_cells(number: Input) -> JsonObject:

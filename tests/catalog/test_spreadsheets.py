@@ -129,3 +129,11 @@ def test_check_of_parts_notes_a_price_a_thousandth_of_ours(folder):
 def test_check_of_parts_in_range_has_no_note(folder):
     folder.parts(ROW)
     assert "shipped range" not in tco("parts", "check", "--data", folder.folder).stderr
+
+
+@pytest.mark.parametrize("cell", ['"$31,000"', "31 000", "31k", "31000 USD"])
+def test_a_number_of_a_spreadsheet_is_shown(folder, cell):
+    folder.parts(ROW.replace("31000", cell))
+    done = tco("parts", "show", "gb200-gpu", "--data", folder.folder)
+    assert done.exit_code == 0, done.stderr
+    assert "31,000   USD" in done.stdout
