@@ -44,31 +44,52 @@ app.add_typer(plot, name="plot")
 kind = partial(command, plot, usual=("data", "quiet", "redact"))
 
 
-def _known_ending(output: Path) -> Path:
-    if output.suffix.lower() not in (SVG, PNG):
+def _known_ending(output: Path | None) -> Path | None:
+    if output is not None and output.suffix.lower() not in (SVG, PNG):
         raise UsageError(
             f"--output {output}: unknown ending {output.suffix!r}, expected one of {SVG}, {PNG}"
         )
     return output
 
 
-Output = Annotated[
-    Path,
+FILE = typer.Option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    callback=_known_ending,
+    help="Where to: FILE.svg or FILE.png.",
+)
+PIXELS = typer.Option(
+    metavar="PIXELS",
+    min=320,
+    max=2000,
+    help="How wide it is laid out: 360 for a phone or a column of print.",
+)
+Output = Annotated[Path, FILE]
+Width = Annotated[int, PIXELS]
+OneInput = Annotated[
+    str,
+    typer.Option("--vary", metavar="PATH", help="The input to move, or terms.date.", **QUESTION),
+]
+From = Annotated[
+    str | None,
     typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        callback=_known_ending,
-        help="Where to: FILE.svg or FILE.png.",
+        "--from",
+        metavar="X",
+        help="Where it begins, such as '4,000 USD'; unless given a third of today's.",
+        **QUESTION,
     ),
 ]
-Width = Annotated[
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="Y", help="Where it ends; three times today's unless given.", **QUESTION
+    ),
+]
+LineSteps = Annotated[
     int,
     typer.Option(
-        metavar="PIXELS",
-        min=320,
-        max=2000,
-        help="How wide it is laid out: 360 for a phone or a column of print.",
+        metavar="N", min=2, max=201, help="How many values; today's is added.", **QUESTION
     ),
 ]
 
@@ -294,6 +315,53 @@ def drawn_map(
         steps,
     )
     _write_figure(request, output, map_figure(metric_map, width))
+
+
+@kind("set", "hold", "variant", usual=("data", "form", "quiet", "redact"))
+def line(
+    request: CommandRequest,
+    scenarios: Named,
+    vary: OneInput,
+    start: From = None,
+    end: To = None,
+    metric: Metric = METRIC,
+    steps: LineSteps = 25,
+    baseline: RatioTo = None,
+    output: Annotated[Path | None, FILE] = None,
+    width: Annotated[int | None, PIXELS] = None,
+) -> None:
+    """Draw a metric against one input, a line for each scenario.
+
+    The plan is chosen again at every value. Without --output the numbers are printed.
+    """
+    from tco.comparison.input_lines import lines_of
+
+    if output is None and width is not None:
+        raise UsageError("--width is of a figure; name its file, such as -o line.svg")
+    if output is not None and request.form != "table":
+        raise UsageError(
+            f"--format {request.form} prints the numbers, and --output draws them; leave one out"
+        )
+    input_lines = lines_of(
+        scenarios,
+        vary,
+        metric,
+        (start, end),
+        request.data,
+        request.settings,
+        request.variant,
+        baseline=baseline,
+        hold=request.hold,
+        steps=steps,
+    )
+    if output is None:
+        from tco.report.input_lines import lines_answer
+
+        request.emit(lines_answer(request.catalogue_of(scenarios[0]), input_lines))
+        return
+    from tco.report.figures.input_lines import lines_figure
+
+    _write_figure(request, output, lines_figure(input_lines, width or WIDE), input_lines.notes)
 
 
 @kind("set", "variant")

@@ -100,7 +100,7 @@ class Solution(Shown):
 
     def metric_at(self, input_value: float) -> float:
         """Return the metric at a value of the input."""
-        return _ratio_or_own(
+        return ratio_or_own(
             [
                 mover.metric_at(input_value)
                 for mover in (self.movers if self.target is not None else self.movers[:1])
@@ -185,20 +185,13 @@ def solve(
     """
     metric, words = target_of(until)
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
-    centre, target = _ratio_or_own([side.metric(read) for side in sides]), None
+    centre, target = ratio_or_own([side.metric(read) for side in sides]), None
     if is_number_text(words):
         target = level(words, centre, metric)
     else:  # equal to another scenario: a ratio is so where the costs behind it are
         metric, sides = read, [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
         centre = sides[0].metric(metric)
-    today, resting = (price_date(sides[0]), sides) if vary == DATE else varied_input(sides, vary)
-    today = today.in_unit_of(ends)
-    movers = [
-        _moved_side(side, today, read, hold)
-        if side in resting
-        else Mover(side, None, partial(_metric_at_rest, side, read))
-        for side in sides
-    ]
+    today, movers = moved_sides(sides, vary, ends, read, hold)
     searched = any(mover.searches_plan for mover in movers)
     solution = Solution(scenario, metric, words, today, movers, target, centre)
     fill(solution, today.grid(ends, SEARCHED if searched else POINTS))
@@ -282,12 +275,42 @@ def level(words: str, centre: float, metric: str) -> float:
     return target
 
 
-def _ratio_or_own(metric_values: Sequence[float]) -> float:
-    """Return the metric that was asked for: that of the scenario itself, or the ratio of the
-    baseline's to it.
+def ratio_or_own(metric_values: Sequence[float]) -> float:
+    """Return a scenario's own metric, or the ratio of the baseline's to it.
+
+    Args:
+        metric_values: Metric of the scenario, followed by the baseline's for a ratio.
+
     """
     own_metric, *baseline_metrics = metric_values
     return float(perf_per_tco(baseline_metrics[0], own_metric)) if baseline_metrics else own_metric
+
+
+def moved_sides(
+    sides: Sequence[Evaluation], vary: str, ends: Ends, metric: str, hold: bool
+) -> tuple[VariedInput, list[Mover]]:
+    """Return an input as of today, and the sides as it moves.
+
+    Args:
+        sides: Evaluated scenarios; those that do not rest on the input keep their metric.
+        vary: Path of the input, or `terms.date`.
+        ends: Texts of `--from` and `--to`, whose unit the input takes.
+        metric: Name of the metric.
+        hold: True holds the plans of today.
+
+    Raises:
+        DataError: The path is unknown or names a text.
+
+    """
+    today, resting = (price_date(sides[0]), sides) if vary == DATE else varied_input(sides, vary)
+    today = today.in_unit_of(ends)
+    movers = [
+        _moved_side(side, today, metric, hold)
+        if side in resting
+        else Mover(side, None, partial(_metric_at_rest, side, metric))
+        for side in sides
+    ]
+    return today, movers
 
 
 def _moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -> Mover:
@@ -344,8 +367,7 @@ def _no_crossing(solution: Solution, valid_values: Sequence[float]) -> str:
     """Return the explanation for a metric that never reaches its target."""
     levels = [solution.metric_at(valid_value) for valid_value in valid_values]
     low, high = (
-        _rounded_text(solution.today, end_value)
-        for end_value in (valid_values[0], valid_values[-1])
+        rounded_text(solution.today, end_value) for end_value in (valid_values[0], valid_values[-1])
     )
     metric = METRICS[solution.metric]
     where = (
@@ -358,7 +380,8 @@ def _no_crossing(solution: Solution, valid_values: Sequence[float]) -> str:
     return f"{where}, {side} that of {solution.words} everywhere"
 
 
-def _rounded_text(varied: VariedInput, input_value: float) -> str:
+def rounded_text(varied: VariedInput, input_value: float) -> str:
+    """Return a value of an input with three digits and its unit; a date in full."""
     if varied.stepwise:
         return varied.text(input_value)
     return f"{float(f'{input_value:.3g}'):,g} {varied.unit}".strip()

@@ -103,20 +103,24 @@ class VariedInput(NamedTuple):
             )
         return low, high
 
-    def grid(self, ends: Ends, count: int) -> list[float]:
+    def grid(
+        self, ends: Ends, count: int, width: float = WIDE, least_ratio: float = 1
+    ) -> list[float]:
         """Return the values at which a metric is evaluated, in ascending order.
 
         Args:
             ends: Texts of `--from` and `--to`, None where absent.
             count: Number of values without today's, which is among them between the ends.
+            width: Factor below and above today's value at which an absent end lies.
+            least_ratio: Ratio of the ends from which the values are spaced by ratios.
 
         Raises:
             DataError: An end is no value of the input.
             UsageError: The interval is reversed or empty.
 
         """
-        low, high = self.interval(ends, WIDE)
-        grid_values = set(log_or_linear_grid(low, high, count))
+        low, high = self.interval(ends, width)
+        grid_values = set(log_or_linear_grid(low, high, count, least_ratio))
         if self.value is not None and low < self.value < high:
             grid_values.add(self.value)
         return sorted(grid_values)
@@ -144,7 +148,9 @@ class Moment(VariedInput):
         today, later = (date.fromordinal(int(day)) for day in (self.value or 0, target_day))
         return _month_number(later) - _month_number(today)
 
-    def grid(self, ends: Ends, _: int) -> list[float]:
+    def grid(
+        self, ends: Ends, _count: int, _width: float = WIDE, _least_ratio: float = 1
+    ) -> list[float]:
         """Return the last days of the months between two dates, as ordinals in days.
 
         An end that is a single day is among the days, and so is today's date between the ends.
@@ -187,16 +193,18 @@ def _end_of_month(number: int) -> date:
     return period(f"{year:04}-{month + 1:02}").last
 
 
-def log_or_linear_grid(low: float, high: float, count: int) -> list[float]:
+def log_or_linear_grid(low: float, high: float, count: int, least_ratio: float = 1) -> list[float]:
     """Return ascending values from low to high, in equal ratios where low is above zero.
 
     Args:
         low: First value.
         high: Last value.
         count: Number of values, at least 2.
+        least_ratio: Ratio of high to low below which they are in equal differences.
 
     """
-    grid_values = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
+    by_ratios = low > 0 and high >= low * least_ratio
+    grid_values = np.geomspace(low, high, count) if by_ratios else np.linspace(low, high, count)
     return [low, *grid_values[1:-1].tolist(), high]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import struct
 from xml.etree import ElementTree as ET
 
@@ -18,6 +21,11 @@ KINDS = {
     "errors": (),
     "fabric": ("gb200-nvl72", "trn2-nl32x2-3d"),
     "frontier": ("gb200-nvl72",),
+    "line": (
+        "gb200-nvl72",
+        "trn3-nl72x2",
+        *("--vary", "terms.rate", "--from", "5 %", "--to", "15 %", "--steps", "3"),
+    ),
     "map": (
         "gb200-nvl72",
         "trn3-nl72x2",
@@ -38,6 +46,7 @@ KINDS = {
     "roofline": ("gb200-nvl72", "--plan", "tp=4,ep=1"),
     "tornado": ("gb200-nvl72", "--metric", "tco_usd_per_chip_hour"),
 }
+LINE = ("line", "gb200-nvl72", "-o", "figure.svg", "--vary")
 
 
 def test_every_kind_is_tried():
@@ -122,6 +131,21 @@ def test_a_picture_of_points_is_twice_as_wide_and_has_ink(tmp_path):
             "expected one for each of two inputs",
         ),
         (("range", "gb200-nvl72", "-o", "figure.svg", "--samples", "1"), 3, "expected 2 or more"),
+        ((*LINE, "terms.rat"), 3, "did you mean 'terms.rate'?"),
+        ((*LINE, "workload.model"), 3, "is a text, expected an input that is a number"),
+        ((*LINE, "terms.life", "--from", "3 kg"), 3, "expected 'year'"),
+        ((*LINE, "terms.life", "--from", "6 year", "--to", "6 year"), 2, "reversed or empty"),
+        (
+            (*LINE, "parts.trn3.price", "--from", "4000 USD", "--to", "9000 USD"),
+            3,
+            "`tco sensitivity gb200-nvl72 --metric usd_per_million_output_tokens` says what does",
+        ),
+        (
+            ("line", "gb200-nvl72", "--vary", "terms.life", "--width", "400"),
+            2,
+            "name its file, such as -o line.svg",
+        ),
+        ((*LINE, "terms.life", "--format", "csv"), 2, "leave one out"),
     ],
 )
 def test_a_mistake_is_told_and_leaves_no_file(words, code, message, tmp_path, monkeypatch):
@@ -130,6 +154,21 @@ def test_a_mistake_is_told_and_leaves_no_file(words, code, message, tmp_path, mo
     assert done.exit_code == code, done.stderr
     assert message in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_a_line_without_a_file_prints_the_numbers_of_the_figure():
+    words = ("plot", "line", *KINDS["line"])
+    document = json.loads(tco(*words, "--format", "json").stdout)
+    csv_rows = list(csv.DictReader(io.StringIO(tco(*words, "--format", "csv").stdout)))
+    assert document["values"] == [5, 9, 10, 15]  # today's stands between the others
+    assert [float(row["metric"]) for row in csv_rows] == [
+        pytest.approx(metric, 1e-9) for line in document["lines"] for metric in line["values"]
+    ]
+    assert [row["value"] for row in csv_rows if row["base_case"] == "1"] == ["9", "9"]
+    assert {row["unit"] for row in csv_rows} == {document["unit"]}
+    table = tco(*words).stdout
+    assert "base case" in table
+    assert all(f"{metric:.3g}" in table for metric in document["lines"][0]["values"])
 
 
 # ---------------------------------------------------------------- own values

@@ -72,6 +72,7 @@ CASES = {
     "plot errors": ("-o", "figure.svg"),
     "plot fabric": (A, "-o", "figure.svg"),
     "plot frontier": (A, "-o", "figure.svg"),
+    "plot line": (A, *VARY, "-o", "figure.svg"),
     "plot map": (A, B, *VARY, "--vary", "terms.rate", "-o", "figure.svg"),
     "plot money": (A, "-o", "figure.svg"),
     "plot operators": (A, "-o", "figure.svg"),

@@ -42,7 +42,7 @@ BAR = 0.66  # of a row, from its top to the middle of its bar
 Point = tuple[float, float]
 MARKERS = ("o", "s", "D", "^")
 # where a name may stand beside its point, the best first: across and up
-SIDES = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (-1, 1), (1, -1)])
+SIDES = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (-1, 1), (1, -1), (1, 1)])
 styled = rc_context(
     {
         "axes.axisbelow": True,

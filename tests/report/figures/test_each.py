@@ -18,12 +18,14 @@ import pytest
 from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import accuracy_rows
 from tco.catalog.labels import short_name
+from tco.comparison.input_lines import lines_of
 from tco.comparison.maps import Map, MapAxis
 from tco.evaluation import evaluation
 from tco.report.figures.cost import cost_figure, money_figure
 from tco.report.figures.errors import errors_figure
 from tco.report.figures.frontier import frontier_figure
 from tco.report.figures.hardware import bom_figure, fabric_figure
+from tco.report.figures.input_lines import lines_figure
 from tco.report.figures.maps import map_figure
 from tco.report.figures.performance import operators_figure, roofline_figure
 from tco.report.figures.style import GRID, INK, LIGHT, MUTED
@@ -65,6 +67,13 @@ def training():
 @cache
 def frontiers():
     return frontier(evaluation.HEADLINE)
+
+
+@cache
+def moved():
+    ends = ("20 token/s", "80 token/s")
+    names = ("trn3-nl32x2", "gb200-nvl72")
+    return lines_of(names, "workload.interactivity", "usd_per_million_output_tokens", ends, steps=4)
 
 
 @cache
@@ -137,6 +146,7 @@ FIGURES = {
         frontiers(), width=width, ranges=[{"p10": 0.4, "p90": 30.0}] * 4
     ),
     "map": lambda width: map_figure(field(), width),
+    "line": lambda width: lines_figure(moved(), width),
     "cost": lambda width: cost_figure(results(), width),
     "roofline": lambda width: roofline_figure(results()[0], width),
     "roofline of training": lambda width: roofline_figure(training(), width),
@@ -640,6 +650,18 @@ def test_a_long_name_is_shortened_in_the_legend_of_a_map():
     assert all(right <= NARROW for _, _, _, right, _ in boxes(svg))
     legend = [mark for mark in marks(svg, tag="use") if not mark.tip]
     assert [mark.colour for mark in legend] == [LIGHT[1], LIGHT[5]]  # both of Trainium
+
+
+def test_points_of_a_line_lie_at_the_scale_of_their_values():
+    dots = [mark for mark in tipped(svg_of("line")) if mark.tag == "use"]
+    points = moved().points
+    assert len(dots) == len(points) == 10  # four values and today's, of two systems
+    pixels = np.array([mark.middle for mark in dots])
+    coordinates = np.array([(point.value, point.metric) for point in points])
+    for values, shifts, direction in zip(coordinates.T, pixels.T, (1, -1), strict=True):
+        slope, base = np.polyfit(values, shifts, 1)
+        assert np.sign(slope) == direction
+        assert shifts == pytest.approx(base + slope * values, abs=0.5)
 
 
 def test_one_figure_to_the_byte(file_regression):

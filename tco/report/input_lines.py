@@ -1,0 +1,89 @@
+"""One input against a metric: the numbers of `tco plot line`, as tables, CSV and JSON."""
+
+from __future__ import annotations
+
+from tco.catalog import Catalogue
+from tco.catalog.labels import short_name
+from tco.comparison.input_lines import InputLines
+from tco.report.record import Answer, Document, Member, Record
+from tco.report.table import Table, fixed_digits, headed, significant
+from tco.scenario.metrics import METRICS
+
+LINE = Record(
+    Member("scenario", read="result.scenario"),
+    Member("system", read="result.system"),
+    Member("values", [float | None], lambda line: [point.metric for point in line.points]),
+)
+LINES = Document(
+    "plot-line",
+    "metric",
+    Member("metric_unit", read=lambda lines: METRICS[lines.metric].unit),
+    Member("input", read="path"),
+    Member("unit", read="today.unit"),
+    Member(
+        "today",
+        float | str | None,
+        lambda lines: None if lines.today.value is None else lines.today.plain(lines.today.value),
+    ),
+    Member("values", [float | str], lambda lines: list(map(lines.today.plain, lines.input_values))),
+    Member("lines", [LINE]),
+    Member("notes", [str]),
+)
+
+
+def lines_answer(catalogue: Catalogue, input_lines: InputLines) -> Answer:
+    """Answer with a metric of scenarios over one input.
+
+    Args:
+        catalogue: Catalogue that the metric rests on.
+        input_lines: Metric of each scenario at each value of the input.
+
+    Returns:
+        The numbers of the figure in all formats; CSV has a row for each scenario and value.
+
+    """
+    today = input_lines.today
+    row_record = Record(
+        "scenario",
+        Member("value", float | str, lambda point: today.plain(point.value)),
+        Member("unit", read=lambda _: today.unit),
+        Member("metric", float | None),
+        Member("base_case", bool),
+    )
+    contexts = {
+        line.result.scenario: line.result.context
+        | {"input": input_lines.path, "metric_name": input_lines.metric}
+        for line in input_lines.lines
+    }
+    return LINES.answer(
+        catalogue,
+        input_lines,
+        lambda: [_lines_table(input_lines)],
+        (row_record, input_lines.points),
+        input_lines.notes,
+        of=lambda point: contexts[point.scenario],
+    )
+
+
+def _lines_table(input_lines: InputLines) -> Table:
+    """Tabulate the values of the input, with a column for each scenario."""
+    today, metric = input_lines.today, METRICS[input_lines.metric]
+    value_rows = [
+        (
+            today.text(points[0].value) if today.stepwise else significant(points[0].value, 4),
+            *("-" if point.metric is None else fixed_digits(point.metric) for point in points),
+            "base case" if points[0].base_case else "",
+        )
+        for points in zip(*(line.points for line in input_lines.lines), strict=True)
+    ]
+    title = headed(f"{metric.label}, by {short_name(input_lines.path)}", metric.unit)
+    above = [lines_caption(input_lines)]
+    below = [] if all(not line.missing for line in input_lines.lines) else ["-: no answer there."]
+    columns = (input_lines.words, *(line.result.scenario for line in input_lines.lines), "")
+    return Table(columns, value_rows, title, above, below, "r" * (len(columns) - 1) + "l")
+
+
+def lines_caption(input_lines: InputLines) -> str:
+    """Return the sentence on what is held beside the input, and on the plan."""
+    plan = "is that of the base case" if input_lines.hold else "is chosen again at every value"
+    return f"All other inputs are those of the base case. The plan {plan}."
