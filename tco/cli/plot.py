@@ -76,7 +76,7 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="X",
-        help="Where it begins, such as '4,000 USD'; unless given a third of today's.",
+        help="Where it begins, such as '4,000 USD'; default: a third of the value of today.",
         **QUESTION,
     ),
 ]
