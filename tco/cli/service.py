@@ -17,65 +17,91 @@ from tco.core.streams import put
 TRAFFIC = COMMAND_GROUPS["traffic"]
 
 
+TrafficName = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Traffic by its name, or a file of it; `tco traffic list` shows them.",
+        **QUESTION,
+    ),
+]
+Promises = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; default: the traffic's own. "
+        "Repeatable.",
+        **QUESTION,
+    ),
+]
+Users = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="How many sessions are under way at once; the rate of requests follows from them.",
+        **QUESTION,
+    ),
+]
+MostRacks = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Refuse a load that asks for more racks to be bought.",
+        **QUESTION,
+    ),
+]
+Router = Annotated[
+    Literal["affinity", "random", "round-robin"],
+    typer.Option(
+        help="Which engine reads a prompt: that of its session, any, or the next.", **QUESTION
+    ),
+]
+CostSamples = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Draws of prices and software maturity for the cost's P10 to P90; none: no range.",
+        **DRAWS,
+    ),
+]
+
+
 @command(app, "set", "variant")
 def service(
-    given: CommandRequest,
+    request: CommandRequest,
     scenarios: Named,
-    traffic: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Traffic by its name, or a file of it; `tco traffic list` shows them.",
-            **QUESTION,
-        ),
-    ] = "chat",
-    promise: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; default: the traffic's own. "
-            "Repeatable.",
-            **QUESTION,
-        ),
-    ] = None,
-    racks: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Refuse a load that asks for more racks to be bought.",
-            **QUESTION,
-        ),
-    ] = None,
-    router: Annotated[
-        Literal["affinity", "random", "round-robin"],
-        typer.Option(
-            help="Which engine reads a prompt: that of its session, any, or the next.", **QUESTION
-        ),
-    ] = "affinity",
-    samples: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Draws of prices and software maturity for the cost's P10 to P90; none: no range.",
-            **DRAWS,
-        ),
-    ] = 0,
+    traffic: TrafficName = "chat",
+    users: Users = None,
+    promise: Promises = None,
+    racks: MostRacks = None,
+    router: Router = "affinity",
+    samples: CostSamples = 0,
     seed: Seed = 0,
 ) -> None:
     """Size the racks that keep promises under traffic, and price them.
 
     The answer has the fewest racks, and what tokens, requests and agents cost on them.
     """
-    from tco.comparison.service import services
+    from tco.comparison.service import ServiceRequest, services
     from tco.report.service import service_answer
 
-    how = {"racks": racks, "router": router, "samples": samples, "seed": seed}
-    sized_services, missed = services(
-        scenarios, traffic, promise or (), given.settings, given.variant, given.data, **how
+    demand = ServiceRequest(
+        traffic,
+        promise or (),
+        request.settings,
+        request.variant,
+        request.data,
+        racks,
+        users,
+        router,
+        samples,
+        seed,
     )
-    given.emit(service_answer(given.catalogue_of(scenarios[0]), sized_services, missed))
+    sized_services, missed = services(scenarios, demand)
+    request.emit(service_answer(request.catalogue_of(scenarios[0]), sized_services, missed))
 
 
 @command(TRAFFIC, name="new", usual=("data",))

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.core.errors import DataError, refuse_unknown
-from tco.core.inputs import Values
+from tco.catalog.rows import input_attributes
+from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.redaction_values import figures_apart
 from tco.core.types import AnyArray, JsonObject
 from tco.evaluation.evaluation import catalogue_for
@@ -51,6 +51,9 @@ from tco.scenario.result import Result, why_absent
 from tco.scenario.workload import scenario_model, server_of
 
 HOURS_A_MONTH = 730.5
+RATE = f"{GROUP}.requests_per_s"
+ROUNDS = 6  # in which the rate of users and their fleet settle
+SETTLED = 0.02  # relative change of the time between requests at which they have
 PERCENTILES = (50, 90, 99)
 BASIS = "facility power at the meter of the chips in use, as provisioned, at the site's mean PUE"
 LENGTHS = {"workload.input_tokens": "prompt", "workload.output_tokens": "answer"}
@@ -60,11 +63,7 @@ METRICS = (
     *("output_tokens_per_s_per_chip", "rejected_share", "attainment"),
     *(f"{metric_name}_p{percentile}_s" for metric_name in PROMISED for percentile in PERCENTILES),
     *("utilisation", "hit_rate", "agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
-    "joule_per_token",
-)
-GROWING_QUEUE = (
-    "the queue still grows at the end of the simulation: waits have no value; promise a ttft or "
-    "e2e to get more chips"
+    *("joule_per_token", "capex_usd"),
 )
 # metrics that rest on waits
 OF_WAITS = frozenset(
@@ -87,6 +86,7 @@ class Service(NamedTuple):
     metrics: dict[str, float]  # without waits where the queue still grows
     errors: dict[str, float]  # standard errors of what was simulated
     range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
+    users: int | None = None  # sessions under way that were asked for, from which the rate follows
     power_basis: str = BASIS
     # least cost of tokens of all systems over its own, of what is bought
     share_of_best: float = 1.0
@@ -135,159 +135,264 @@ def _inputs_for_traffic(
     ), length_settings
 
 
-def _size_serving_fleet(
-    scenario: str,
-    traffic: str,
-    promises: Sequence[str] = (),
-    set: Mapping[str, str] | None = None,  # noqa: A002
-    variant: Mapping[str, str] | None = None,
-    data: Path | None = None,
-    *,
-    racks: float | None = None,
-    router: str = ROUTERS[0],
-    samples: int = 0,
-    seed: int = 0,
-) -> Service:
-    """Return the least fleet of a system that keeps promises, and its cost.
+class ServiceRequest(NamedTuple):
+    """Traffic, promises and limits that each system is sized for."""
 
-    It has the fewest scale-up domains, and no more than `racks` racks. Promises are texts such as
-    `ttft p99 <= 2 s`; without any those of the traffic hold. With `samples` the cost has a range:
-    that of the same plan in steady state, prices and practice drawn together.
-    """
-    refuse_unknown("router", [router], ROUTERS, "--router")
-    catalogue = catalogue_for(scenario, data)
-    traffic_settings, rest = _split_by_group(set or {}, GROUP)
-    loaded_traffic = load_traffic(catalogue, traffic, traffic_settings)
-    required_promises = _required_promises(promises, loaded_traffic, traffic)
-    inputs, settings = _inputs_for_traffic(catalogue, scenario, rest, variant or {}, loaded_traffic)
+    traffic: str = "chat"  # id or file
+    promises: Sequence[str] = ()  # texts such as `ttft p99 <= 2 s`; those of the traffic for none
+    settings: Mapping[str, str] = {}
+    variant: Mapping[str, str] = {}
+    data: Path | None = None
+    racks: float | None = None  # most racks to buy
+    users: int | None = None  # sessions under way, in place of a rate of requests
+    router: str = ROUTERS[0]
+    samples: int = 0  # draws of the cost's range
+    seed: int = 0
+
+    @property
+    def traffic_settings(self) -> dict[str, str]:
+        """Settings of the traffic."""
+        return {
+            path: setting_text
+            for path, setting_text in self.settings.items()
+            if path.startswith(f"{GROUP}.")
+        }
+
+    @property
+    def own_settings(self) -> dict[str, str]:
+        """Settings of all that is not the traffic."""
+        return {
+            path: setting_text
+            for path, setting_text in self.settings.items()
+            if not path.startswith(f"{GROUP}.")
+        }
+
+
+class _ServedSystem(NamedTuple):
+    """A system with the traffic that it is to serve."""
+
+    result: Result  # its cost, without a workload
+    traffic: Traffic
+    promises: tuple[Promise, ...]
+    inputs: ResolvedScenario
+    settings: dict[str, str]  # with the mean lengths of the traffic
+    machine: Machine
+    model: Architecture
+    request: ServingRequest  # of mean lengths
+    pause: float  # seconds between two requests of a session at the workload's speed
+    served_share: float  # of the requests, those no longer than the context
+
+    @property
+    def rejection(self) -> str:
+        """Sentence on requests that are longer than the context."""
+        return (
+            f"{100 * (1 - self.served_share):.2g} % of the requests of {self.traffic.id} are "
+            f"longer than the context of {self.model.id}, {self.model.context:,} tokens, and are "
+            "rejected"
+        )
+
+    @property
+    def judged(self) -> tuple[Promise, ...]:
+        """Promises of the requests that are served."""
+        return promises_of_served(self.promises, self.served_share, self.rejection)
+
+
+def _served_system(scenario: str, demand: ServiceRequest) -> _ServedSystem:
+    """Return a system whose workload has the mean lengths of the traffic."""
+    catalogue = catalogue_for(scenario, demand.data)
+    traffic = load_traffic(catalogue, demand.traffic, demand.traffic_settings)
+    promises = own_promises(demand.promises, "--promise") or traffic.promises
+    if not promises:
+        raise DataError(
+            f"{demand.traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'"
+        )
+    inputs, settings = _inputs_for_traffic(
+        catalogue, scenario, demand.own_settings, demand.variant, traffic
+    )
     input_values = inputs.values()
     machine, model = server_of(inputs, input_values)
     request = request_of(input_values)
-    _, paid = _split_by_group(rest, "workload")
-    scenario_result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
-    goodput = scenario_result.metrics["goodput"] or 1.0
-    pause = _pause_of_user(loaded_traffic, request, input_values)
-    served_share = share_served(loaded_traffic, model.context)
-    rejection = _rejection_text(loaded_traffic, model, served_share)
-    judged = promises_of_served(required_promises, served_share, rejection)
-    count = simulated_requests(judged)
-    search = Search(machine, model, request, loaded_traffic, router, seed, pause, goodput, count)
-    if not search.decoders or not search.readers:
-        raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
-    fleet = _cheapest_fleet(scenario, search, judged, required_promises)
+    paid = {
+        path: setting_text
+        for path, setting_text in demand.own_settings.items()
+        if not path.startswith("workload.")
+    }
+    result = evaluate(scenario, paid, catalogue=catalogue, variant=demand.variant, workload=False)
+    pause = traffic.thinking + request.answer / max(input_values["workload.interactivity"], 1.0)
+    served_share = share_served(traffic, model.context)
     input_values.check_given(inputs.is_known)
-    metrics = _fleet_metrics(scenario_result, search, required_promises, fleet)
-    if racks is not None and metrics["racks"] > racks:
-        raise DataError(f"{scenario}: {_too_few_racks(racks, search.rate, fleet, metrics)}")
-    noted = {rejection: served_share < 1, GROWING_QUEUE: fleet.growing}
-    notes = tuple(f"{scenario}: {note}" for note, is_true in noted.items() if is_true)
-    drawn_of = (scenario, settings, data, fleet, metrics, samples, seed)
-    spread = _token_cost_percentiles(*drawn_of) if samples else None
-    return Service(
-        scenario_result,
-        loaded_traffic,
-        required_promises,
-        router,
-        fleet,
-        figures_apart(_fleet_plan(fleet, machine), GROUP),
-        figures_apart(_without_growing_waits(fleet, metrics), GROUP),
-        figures_apart(_quantile_errors(fleet), GROUP),
-        spread and figures_apart(spread, GROUP),
-        notes=notes,
-    )
-
-
-def _pause_of_user(traffic: Traffic, request: ServingRequest, input_values: Values) -> Any:
-    return traffic.thinking + request.answer / max(input_values["workload.interactivity"], 1.0)
-
-
-def _required_promises(
-    promises: Sequence[str], loaded_traffic: Traffic, traffic: str
-) -> tuple[Promise, ...]:
-    required_promises = own_promises(promises, "--promise") or loaded_traffic.promises
-    if not required_promises:
-        raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
-    return required_promises
-
-
-def _split_by_group(
-    settings: Mapping[str, str], group: str
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings of inputs in a group, and the others."""
-    in_group = {path: text for path, text in settings.items() if path.startswith(f"{group}.")}
-    return in_group, {path: text for path, text in settings.items() if path not in in_group}
-
-
-def _rejection_text(traffic: Traffic, model: Architecture, served_share: float) -> str:
-    return (
-        f"{100 * (1 - served_share):.2g} % of the requests of {traffic.id} are longer than "
-        f"the context of {model.id}, {model.context:,} tokens, and are rejected"
-    )
+    system = (result, traffic, promises, inputs, settings, machine, model, request)
+    return _ServedSystem(*system, pause, served_share)
 
 
 def _cheapest_fleet(
-    scenario: str, search: Search, judged: Sequence[Promise], promises: Sequence[Promise]
-) -> ServingFleet:
-    """Return the cheapest fleet that keeps the promises as judged; none raises `DataError`."""
+    system: _ServedSystem, demand: ServiceRequest, traffic: Traffic
+) -> tuple[Search, ServingFleet]:
+    """Return the least fleet that keeps the promises under traffic, and the search that found it.
+
+    Raises:
+        DataError: No plan fits, or none keeps the promises.
+
+    """
+    scenario, judged = system.result.scenario, system.judged
+    search = Search(
+        system.machine,
+        system.model,
+        system.request,
+        traffic,
+        demand.router,
+        demand.seed,
+        system.pause,
+        system.result.metrics["goodput"] or 1.0,
+        simulated_requests(judged),
+    )
+    if not search.decoders or not search.readers:
+        raise DataError(f"{scenario}: {system.model.id} fits no plan of {system.inputs.system.id}")
     fleet = search.cheapest(judged)
-    if fleet is not None:
-        return fleet
-    nearest = "; ".join(
-        f"of {promise} the nearest is {nearest_time:.3g} s"
-        for promise, nearest_time in zip(promises, search.nearest(judged), strict=True)
-    )
-    raise DataError(
-        f"{scenario}: no plan keeps {', '.join(map(str, promises))} under {search.traffic.id}: "
-        f"{nearest}"
-    )
+    if fleet is None:
+        nearest = "; ".join(
+            f"of {promise} the nearest is {nearest_time:.3g} s"
+            for promise, nearest_time in zip(system.promises, search.nearest(judged), strict=True)
+        )
+        raise DataError(
+            f"{scenario}: no plan keeps {', '.join(map(str, system.promises))} under "
+            f"{traffic.id}: {nearest}"
+        )
+    return search, fleet
 
 
-def _without_growing_waits(fleet: ServingFleet, metrics: dict[str, float]) -> dict[str, float]:
-    return {
-        metric_name: metric_value
-        for metric_name, metric_value in metrics.items()
-        if not (fleet.growing and metric_name in OF_WAITS)
-    }
+def _fleet_for_users(
+    system: _ServedSystem, demand: ServiceRequest, users: int
+) -> tuple[Search, ServingFleet]:
+    """Return the least fleet for sessions under way, and the search that found it.
+
+    By Little's law the rate is users / (time of a request + time until the next). The time of a
+    request is the fleet's own: fleet and rate are found in turn.
+
+    Raises:
+        DataError: The rate is beyond what traffic may have.
+
+    """
+    attribute = input_attributes()[GROUP, "requests_per_s"]
+    session_time, share = system.pause, 1.0
+    for _ in range(ROUNDS):
+        rate = users / session_time
+        if rate > attribute.maximum:
+            raise DataError(
+                f"--users {users}: they send {rate:.3g} requests/s, expected at most "
+                f"{attribute.maximum:g}"
+            )
+        traffic_values = system.traffic.values | {"requests_per_s": rate}
+        search, fleet = _cheapest_fleet(
+            system, demand, system.traffic._replace(values=traffic_values)
+        )
+        settled_time = session_seconds(search.traffic, fleet)
+        if fleet.growing or math.isclose(settled_time, session_time, rel_tol=SETTLED):
+            break
+        # a longer time means fewer requests and so a shorter time: half steps do not swing
+        session_time, share = session_time + share * (settled_time - session_time), 0.5
+    return search, fleet
 
 
-def _quantile_errors(fleet: ServingFleet) -> dict[str, float]:
-    return {
+def session_seconds(traffic: Traffic, fleet: ServingFleet) -> float:
+    """Return the mean time from a request of a session to its next, in seconds."""
+    return float(fleet.times["e2e"].mean()) + traffic.thinking
+
+
+def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
+    """Return the least fleet of a system that keeps promises, and its cost.
+
+    It has the fewest scale-up domains, and no more racks than asked for. With samples the cost has
+    a range: that of the same plan in steady state, prices and practice drawn together.
+    """
+    system = _served_system(scenario, demand)
+    if demand.users is None:
+        search, fleet = _cheapest_fleet(system, demand, system.traffic)
+    else:
+        search, fleet = _fleet_for_users(system, demand, demand.users)
+    metrics = _fleet_metrics(system.result, search, system.promises, fleet)
+    if demand.racks is not None and metrics["racks"] > demand.racks:
+        raise DataError(f"{scenario}: {_too_few_racks(demand.racks, search.rate, fleet, metrics)}")
+    errors = {
         f"{metric_name}_p{percentile}_s": quantile_error(times, percentile / 100)
         for metric_name, times in fleet.times.items()
         for percentile in PERCENTILES
         if not (fleet.growing and metric_name in WAITS)
     }
+    spread = (
+        _token_cost_percentiles(scenario, system.settings, demand, fleet, metrics)
+        if demand.samples
+        else None
+    )
+    measured = {
+        metric_name: metric_value
+        for metric_name, metric_value in metrics.items()
+        if not (fleet.growing and metric_name in OF_WAITS)
+    }
+    return Service(
+        system.result,
+        search.traffic,
+        system.promises,
+        demand.router,
+        fleet,
+        figures_apart(_plans_of(fleet, system.machine), GROUP),
+        figures_apart(measured, GROUP),
+        figures_apart(errors, GROUP),
+        spread and figures_apart(spread, GROUP),
+        demand.users,
+        notes=_service_notes(scenario, system, fleet),
+    )
 
 
-def _fleet_plan(fleet: ServingFleet, machine: Machine) -> JsonObject:
-    """Return the plans of a fleet's engines and how many there are, by phase."""
-    decoder = _described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}
-    if fleet.reader is None:
-        return {"both": decoder}
-    reader = _described(fleet.reader.plan, machine, "drafts", "batch")
-    return {"decode": decoder, "prefill": reader | {"engines": fleet.readers}}
+def _plans_of(fleet: ServingFleet, machine: Machine) -> JsonObject:
+    """Return the axes and engines of each pool, by what it does."""
+    plans = {
+        "decode" if fleet.reader else "both": _described(fleet.decoder.plan, machine)
+        | {"engines": fleet.decoders}
+    }
+    if fleet.reader is not None:
+        plans["prefill"] = _described(fleet.reader.plan, machine, "drafts", "batch") | {
+            "engines": fleet.readers
+        }
+    return plans
 
 
-def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
+def _service_notes(scenario: str, system: _ServedSystem, fleet: ServingFleet) -> tuple[str, ...]:
+    notes = [f"{scenario}: {system.rejection}"] if system.served_share < 1 else []
+    if fleet.growing:
+        notes.append(
+            f"{scenario}: the queue still grows at the end of the simulation: waits have no value; "
+            "promise a ttft or e2e to get more chips"
+        )
+    return tuple(notes)
+
+
+def services(scenarios: Sequence[str], demand: ServiceRequest) -> tuple[list[Service], list[str]]:
     """Return the services of some scenarios, and reasons for broken promises.
 
     Args:
         scenarios: Ids and files of scenarios.
-        *asked: Id or file of the traffic, and the promises as texts.
-        **how: Keywords of `_size_serving_fleet`, such as `router`, `racks` and `samples`.
+        demand: Traffic, promises and all else that is asked of each.
 
     Returns:
         Services that keep the promises, each with its share of the best cost; and an error text for
         each other scenario.
 
     Raises:
+        UsageError: Users and a rate of requests are both stated.
         DataError: No scenario keeps the promises; the error is of the first scenario.
 
     """
+    refuse_unknown("router", [demand.router], ROUTERS, "--router")
+    if demand.users is not None and RATE in demand.settings:
+        raise UsageError(
+            f"--users {demand.users}: the rate of requests follows from the users; leave out --set "
+            f"{RATE}, or --users"
+        )
     sized_services, missed = list[Service](), list[DataError]()
     for scenario_name in scenarios:
         try:
-            sized_services.append(_size_serving_fleet(scenario_name, *asked, **how))
+            sized_services.append(_size_serving_fleet(scenario_name, demand))
         except DataError as error:
             missed.append(error)
     if not sized_services:
@@ -355,7 +460,7 @@ def _fleet_metrics(
     chips = chips_with_spares(fleet.chips, search.goodput)
     chips_bought = fleet.domains * domain_chips
     tokens_per_s = rate * fleet.answer
-    agents = rate * (float(times["e2e"].mean()) + search.traffic.thinking)
+    agents = rate * session_seconds(search.traffic, fleet)
     together = np.logical_and.reduce(
         [times[promise.metric] <= promise.limit for promise in promises]
     )
@@ -369,6 +474,7 @@ def _fleet_metrics(
         "usd_per_million_output_tokens_in_use": float(
             joined.usd_per_million(hour, tokens_per_s / chips, 1.0)
         ),
+        "capex_usd": float(scenario_result.metrics["capex_usd"] or 0.0) * fleet.domains,
         "usd_per_month": hour * chips_bought * HOURS_A_MONTH,
         "requests_per_s_per_chip": rate / chips,
         "output_tokens_per_s_per_chip": tokens_per_s / chips,
@@ -395,11 +501,9 @@ def _wait_quantiles(times: Mapping[str, AnyArray]) -> dict[str, float]:
 def _token_cost_percentiles(
     scenario: str,
     settings: Mapping[str, str],
-    data_folder: Path | None,
+    demand: ServiceRequest,
     fleet: ServingFleet,
     metrics: Mapping[str, float],
-    samples: int,
-    seed: int,
 ) -> dict[str, float] | None:
     """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's
     speed, over their own base case.
@@ -412,7 +516,12 @@ def _token_cost_percentiles(
         "workload.ttft": "0 s",
     }
     drawn = uncertainty(
-        scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data_folder, hold=True
+        scenario,
+        samples=demand.samples,
+        seed=demand.seed,
+        set={**settings, **speed},
+        data=demand.data,
+        hold=True,
     )
     base = drawn.asked.result.metrics[cost]
     cost_statistics = draw_statistics(cost, drawn.sample.metrics[cost])

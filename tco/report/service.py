@@ -28,6 +28,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "chips": ("chips in use, spares for failures included", "{:,.0f}", 1),
     },
     "Cost of all that is bought": {
+        "capex_usd": ("USD at once (IT equipment, rebates apart)", "{:,.0f}", 1),
         "usd_per_month": ("USD per month", "{:,.0f}", 1),
         "usd_per_million_output_tokens": ("USD per million output tokens", "{:,.2f}", 1),
         "usd_per_million_output_tokens_in_use": ("  of the chips in use alone", "{:,.2f}", 1),
@@ -69,6 +70,8 @@ SERVED = Record(
     Member("traffic", read="traffic.id"),
     Member("promises", [str], lambda service: list(map(str, service.promises))),
     "router",
+    Member("users", float, optional=True),
+    Member("requests_per_s", float, lambda service: service.traffic.values["requests_per_s"]),
     Member("metrics", FIGURES),
     Member("errors", {str: float}),
     Member("plan", {str: {str: float}}),
@@ -90,7 +93,7 @@ ROW = Record(
     SERVED.only("scenario", "traffic"),
     Member("promises", read=lambda service: "; ".join(map(str, service.promises))),
     FIGURES.read_via("metrics"),
-    SERVED.only("share_of_best", "power_basis"),
+    SERVED.only("share_of_best", "power_basis", "users", "requests_per_s"),
 )
 
 
@@ -140,9 +143,12 @@ def _service_table(services: Sequence[Service]) -> Table:
         f"{promise.quantile * 100:g} % of the requests"
         for promise in first.promises
     )
-    rate = first.traffic.values["requests_per_s"]
-    title = f"Fewest racks that serve {first.traffic.id} at {rate:g} requests/s"
+    load = f"{first.traffic.values['requests_per_s']:g} requests/s"
+    if first.users is not None:
+        load = _users_words(first.users)
+    title = f"Fewest racks that serve {first.traffic.id} at {load}"
     above = [f"Promise: {promises}.", *map(_purchase_text, services)]
+    above += [_users_text(service) for service in services if service.users is not None]
     below = [_service_range_text(service) for service in services if service.range]
     below += [
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
@@ -218,6 +224,22 @@ def _purchase_text(service: Service) -> str:
     return (
         f"{service.result.scenario}: buy {racks} {racks_word}; {chips} of {chips_bought} chips "
         f"are in use. It costs {service.metrics['usd_per_month']:,.0f} USD per month."
+    )
+
+
+def _users_words(users: int) -> str:
+    return f"{users:,} user{'' if users == 1 else 's'} at once"
+
+
+def _users_text(service: Service) -> str:
+    """Print the rate that follows from the users, and on which assumption."""
+    rate = service.traffic.values["requests_per_s"]
+    period = (service.users or 0) / rate
+    return (
+        f"{service.result.scenario}: {_users_words(service.users or 0)} send "
+        f"{significant(rate)} requests/s by Little's law. Each sends one every "
+        f"{significant(period, 3)} s: {significant(period - service.traffic.thinking, 3)} s until "
+        f"its answer is complete, and {significant(service.traffic.thinking, 3)} s of thinking."
     )
 
 

@@ -185,6 +185,37 @@ def test_requests_beyond_the_context_are_rejected_and_said(agents):
     assert answer("service", "gb200-nvl72")["metrics"]["rejected_share"] == 0
 
 
+def test_the_rate_of_users_follows_by_little_s_law():
+    service = answer("service", "gb200-nvl72", "--users", "5000")
+    metrics, rate = service["metrics"], service["rows"][0]["requests_per_s"]
+    sessions = metrics["agents_per_chip"] * metrics["chips"]
+    assert sessions == pytest.approx(5000, rel=0.03)  # whose own time between requests it is
+    assert 5000 / 40 < rate < 5000 / 30  # 30 s of thinking, and an answer of a few seconds
+    at_rate = answer("service", "gb200-nvl72", "--set", f"traffic.requests_per_s={rate!r}")
+    assert at_rate["metrics"] == metrics
+    assert metrics["capex_usd"] == pytest.approx(
+        metrics["racks"] * answer("price", "gb200-nvl72")["metrics"]["capex_usd"]
+    )
+
+
+def test_users_and_a_rate_of_requests_exclude_each_other():
+    done = tco("service", "gb200-nvl72", "--users", "9", "--set", "traffic.requests_per_s=3")
+    assert done.exit_code == 2
+    assert "leave out --set traffic.requests_per_s, or --users" in " ".join(done.stderr.split())
+    assert tco("service", "gb200-nvl72", "--users", "0").exit_code == 2
+    crowd = tco("service", "gb200-nvl72", "--users", "1" + "0" * 12)
+    assert crowd.exit_code == 3
+    assert "requests/s, expected at most 1e+07" in " ".join(crowd.stderr.split())
+
+
+def test_the_screen_of_users_says_rate_and_assumption():
+    lines = tco("service", "gb200-nvl72", "--users", "5000").stdout.splitlines()
+    assert lines[0] == "Fewest racks that serve chat at 5,000 users at once"
+    (rate_line,) = (line for line in lines if "Little's law" in line)
+    assert "5,000 users at once send " in rate_line
+    assert "30 s of thinking" in rate_line
+
+
 @pytest.mark.thorough
 def test_a_wait_of_a_queue_that_grows_has_no_value():
     """Of tokens alone is promised something: what waits before them may wait without end."""
