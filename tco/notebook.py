@@ -12,7 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tco.core.errors import UsageError
+from tco.core.notebook_display import html_of
 from tco.evaluation import side_by_side as study
+from tco.evaluation.cost_changes import CostChange, add_binding_notes, cost_changes
 from tco.evaluation.evaluation import HEADLINE, evaluate_each
 from tco.scenario.result import Result
 
@@ -34,6 +36,40 @@ class Comparison(study.ScenarioComparison):
     """
 
     asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
+    changes: Sequence[CostChange] = ()  # what `set` changed in the base cases; empty without it
+
+    @property
+    def line(self) -> str:
+        """Line with the cost of work of each scenario, before and with what was set."""
+        if not self.changes:
+            return super().line
+        costs = (
+            f"{change.scenario} {_cost_words(change.before)} -> {_cost_words(change.after)} "
+            f"(change {change.words})"
+            for change in self.changes
+        )
+        return f"{study.rated_by(self.results)}: {'; '.join(costs)}; baseline {self.baseline}"
+
+    def changes_to_frame(self) -> Any:
+        """Return the base cases before and with what was set, and their change in per cent."""
+        import pandas as pd
+
+        change_rows = [
+            (change.scenario, change.before, change.after, change.percent)
+            for change in self.changes
+        ]
+        columns = ["scenario", "before", "after", "change_percent"]
+        return pd.DataFrame(change_rows, columns=columns).set_index("scenario")
+
+    def _repr_html_(self) -> str:
+        """Show the changes above all metrics, in a notebook."""
+        metrics_html = html_of(self.table(), self.line)
+        if not self.changes:
+            return metrics_html
+        binding_notes = " ".join(note for change in self.changes for note in change.notes)
+        return (
+            html_of(self.changes_to_frame(), "What was set changes", binding_notes) + metrics_html
+        )
 
     def plot(self, kind: str = "frontier", width: int = 760) -> SvgFigure:
         """Return a figure of `tco plot`: `frontier`, cost against tokens/s per user, `cost`, what a
@@ -81,6 +117,8 @@ def compare(
 ) -> Comparison:
     """Return scenarios side by side; `set` replaces inputs of all of them.
 
+    With `set` the comparison shows each base case before and after, as `tco compare --set` does.
+
     Args:
         scenarios: Names or files of scenarios, or results.
         baseline: Name of the scenario for ratios; None for the usual baseline.
@@ -95,15 +133,13 @@ def compare(
     72
     """
     scenario_list = [scenarios] if isinstance(scenarios, str) else scenarios
+    evaluations = evaluate_each(scenario_list, data, dict(set or {}), refuse=False)
     comparison = Comparison(
-        *study.compare_results(
-            [
-                evaluation.result
-                for evaluation in evaluate_each(scenario_list, data, dict(set or {}), refuse=False)
-            ],
-            baseline,
-        )
+        *study.compare_results([evaluation.result for evaluation in evaluations], baseline)
     )
+    if set:
+        comparison.changes = cost_changes(evaluations, comparison.results, set, data)
+        add_binding_notes(comparison.changes, comparison.results)
     settings = [
         word
         for path, input_value in (set or {}).items()
@@ -118,6 +154,10 @@ def compare(
         else ()
     )
     return comparison
+
+
+def _cost_words(cost: float | None) -> str:
+    return "none" if cost is None else f"{cost:.4g}"
 
 
 def _commanded(*words: str) -> None:

@@ -63,6 +63,32 @@ def test_a_comparison_writes_what_the_command_line_does(tmp_path):
     assert comparison.plot("cost")._repr_svg_() == (tmp_path / "cost.svg").read_text()
 
 
+def test_a_comparison_with_settings_shows_before_after_and_change():
+    comparison = tco.compare(PAIR, set={"terms.rate": "0.2"})
+    printed = command("compare", *PAIR, "--no-range", "--set", "terms.rate=0.2", "--format", "json")
+    changes = [
+        {"scenario": change.scenario, "before": change.before, "after": change.after}
+        for change in comparison.changes
+    ]
+    assert changes == json.loads(printed.stdout)["changes"]
+    frame = comparison.changes_to_frame()
+    for row in frame.itertuples():
+        assert row.change_percent == pytest.approx((row.after / row.before - 1) * 100)
+        words = f"{row.before:.4g} -> {row.after:.4g} (change {row.change_percent:+.1f} %)"
+        assert f"{row.Index} {words}" in repr(comparison)
+    assert comparison._repr_html_().count("<table") == 2
+    assert "->" not in repr(tco.compare(PAIR))
+
+
+def test_a_setting_that_changes_nothing_names_what_binds():
+    comparison = tco.compare("trn3-nl72x2", set={"parts.trn3.hbm_bandwidth": "+20%"})
+    assert "(change none)" in repr(comparison)
+    (change,) = comparison.changes
+    assert any("dma_bandwidth 4.224 TB/s binds" in note for note in change.notes)
+    assert set(change.notes) <= set(comparison.results[0].notes)
+    assert "binds" in comparison._repr_html_()
+
+
 def test_what_is_wrong_is_raised(tmp_path):
     comparison = tco.compare(PAIR)
     for wrong in (

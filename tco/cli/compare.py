@@ -4,9 +4,9 @@ site, and as they are let.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isclose
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,11 +15,26 @@ from tco.cli.options import (
     DETAIL,
     DRAWS,
     QUESTION,
-    WHAT_IF,
+    AirCooled,
+    AllSystems,
     Baseline,
+    Choose,
     CommandRequest,
+    CurveRows,
+    CurveSeed,
+    DrawRanges,
+    EvidenceRows,
+    Full,
+    HallPower,
     Named,
+    Practice,
     Scenarios,
+    Speeds,
+    Vendor,
+    WhatIf,
+    WholeRacks,
+    Why,
+    Workloads,
     command,
     parse_key_values,
 )
@@ -29,8 +44,9 @@ if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.comparison.records import Confidence, Notice
     from tco.evaluation.chip_prices import BreakEvenRent
+    from tco.evaluation.cost_changes import CostChange
     from tco.evaluation.scenario_function import Evaluation
-    from tco.report.first_screen import CostChange
+    from tco.report.comparison import Hall
     from tco.report.record import Answer
     from tco.scenario.result import Result
 
@@ -77,119 +93,45 @@ def _refuse_idle_options(
             raise UsageError(f"{option} rests on draws, and --no-range asks for none")
 
 
+class _ComparisonWish(NamedTuple):
+    """Options of one comparison as the user gave them, checked."""
+
+    scenarios: Sequence[str]
+    baseline: str | None
+    speeds: Sequence[float]
+    settings: Mapping[str, str]  # those of --set, --hall and --practice
+    what_if: Mapping[str, str]
+    full: bool
+    why: bool
+    evidence: bool
+    curve: bool
+    ranges: bool
+    choose: str | None
+    racks: int | None
+    seed: int
+
+
 @command(app, "set", "anchor", "hold")
 def compare(
     given: CommandRequest,
     scenarios: Scenarios = None,
     baseline: Baseline = None,
-    speeds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,...",
-            help="Speeds in tokens/s per user; default: 20,30,50,75,100 and the workload's own.",
-            **QUESTION,
-        ),
-    ] = None,
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full", help="Every figure at the workload's own speed, in groups.", **DETAIL
-        ),
-    ] = False,
-    why: Annotated[
-        bool,
-        typer.Option(
-            "--why",
-            help="What moves the answer at which speeds, and what to measure to narrow it.",
-            **DETAIL,
-        ),
-    ] = False,
-    evidence: Annotated[
-        bool,
-        typer.Option(
-            "--evidence", help="Which measured rows notice what moves the answer.", **DETAIL
-        ),
-    ] = False,
-    curve: Annotated[
-        bool,
-        typer.Option(
-            "--curve", help="With --format csv: a row for each scenario and speed.", **DETAIL
-        ),
-    ] = False,
-    hall: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POWER",
-            help="Fill a site with each system, such as '20 MW' from the grid.",
-            **WHAT_IF,
-        ),
-    ] = None,
-    practice: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FAMILY",
-            help="Give all chips the software maturity of one family, such as nvidia; default: "
-            "each its own.",
-            **WHAT_IF,
-        ),
-    ] = None,
-    what_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--what-if",
-            metavar="PATH=VALUE",
-            help="Replace an input as --set does, with plans and all choices fixed. Repeatable.",
-            **WHAT_IF,
-        ),
-    ] = None,
-    ranges: Annotated[
-        bool,
-        typer.Option(
-            "--range/--no-range",
-            help="Draw the inputs within their ranges: how sure the answer is.",
-            **DRAWS,
-        ),
-    ] = True,
-    choose: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B:0.5+C:0.5",
-            help="Rate choices by their regret, each a scenario or a split of dollars.",
-            **DETAIL,
-        ),
-    ] = None,
-    racks: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many racks whole instances are placed on; default: a fleet large enough to "
-            "split freely.",
-            **WHAT_IF,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Start of the random draws.", **DRAWS)] = 0,
-    workloads: Annotated[
-        bool,
-        typer.Option(
-            "--workloads", help="Which to choose for each of the shipped workloads.", **QUESTION
-        ),
-    ] = False,
-    every: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Rank every system by what the work costs, a line each.", **QUESTION
-        ),
-    ] = False,
-    vendor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="With --all: the systems of one vendor, such as AMD.", **QUESTION
-        ),
-    ] = None,
-    air: Annotated[
-        bool, typer.Option("--air", help="With --all: the systems that air cools.", **QUESTION)
-    ] = False,
+    speeds: Speeds = None,
+    full: Full = False,
+    why: Why = False,
+    evidence: EvidenceRows = False,
+    curve: CurveRows = False,
+    hall: HallPower = None,
+    practice: Practice = None,
+    what_if: WhatIf = None,
+    ranges: DrawRanges = True,
+    choose: Choose = None,
+    racks: WholeRacks = None,
+    seed: CurveSeed = 0,
+    workloads: Workloads = False,
+    every: AllSystems = False,
+    vendor: Vendor = None,
+    air: AirCooled = False,
 ) -> None:
     """Compare what racks cost at every speed, and say which to buy.
 
@@ -200,94 +142,102 @@ def compare(
         full or why or evidence or curve or any(option not in (None, []) for option in options)
     )
     if every or vendor is not None or air:
-        if not every:
-            raise UsageError("--vendor and --air go with --all")
-        if scenarios or not_alone:
-            raise UsageError(
-                "--all ranks every system: it takes no scenario, and --vendor, --date, --air and "
-                "--set alone"
-            )
-        _rank_all(given, vendor, air)
+        _rank_all(given, every, bool(scenarios) or not_alone, vendor, air)
         return
-
     if workloads:
         if not_alone or not ranges:
             raise UsageError(
                 "--workloads rates systems by their own draws for each: it takes scenarios and "
                 "--set alone"
             )
-
-        def rated() -> Answer:
-            from tco.comparison.workloads import matrix
-            from tco.evaluation.evaluation import HEADLINE
-            from tco.report.workloads import workloads_answer
-
-            return workloads_answer(
-                given.catalogue_of(None), matrix(scenarios or HEADLINE, given.settings, given.data)
-            )
-
-        given.emit_kept(scenarios or (), rated)
+        given.emit_kept(scenarios or (), partial(_rated_workloads, given, scenarios))
         return
-
     settings = given.settings | _hall_settings(hall)
     if practice is not None:
         settings = settings | {"workload.software": practice}
-    replaced, chosen = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
+    replaced, user_speeds = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
     _refuse_idle_options(given, curve, ranges, choose is not None, why, evidence)
-
-    def answer() -> Answer:
-        from tco.comparison.base_case import base_cases
-        from tco.comparison.confidence import cheaper_elsewhere, confidence_of
-        from tco.comparison.records import ConfidenceRequest
-        from tco.evaluation.evaluation import HEADLINE, catalogue_of, evaluate_each
-        from tco.evaluation.side_by_side import compare_results
-        from tco.report.comparison import ComparisonOptions, comparison_answer
-        from tco.scenario.pricing import SITE_POWER
-
-        evaluations = evaluate_each(
-            scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
-        )
-        base, scenario_results = compare_results(
-            [evaluation.result for evaluation in evaluations], baseline
-        )
-        _refuse_unserved(scenario_results, bool(chosen), racks is not None)
-        hold = given.hold or bool(replaced)
-        confidence = confidence_of(
-            evaluations,
-            base,
-            ConfidenceRequest(chosen, hold, ranges, why or evidence, seed, choose, racks),
-        )
-        catalogue, scenario_names = (
-            catalogue_of(evaluations, given.data),
-            [evaluation.name for evaluation in evaluations],
-        )
-        notice_rows = _noticed(catalogue, scenario_results, confidence) if evidence else None
-        halls = []
-        if any(SITE_POWER in scenario_result.inputs for scenario_result in scenario_results):
-            from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
-
-            halls = [hall_of(scenario_result) for scenario_result in scenario_results]
-        elsewhere = cheaper_elsewhere(evaluations, confidence) if racks is None else []
-        cases = base_cases(evaluations, confidence, hold) if full and ranges else []
-        rents = _rents_to_beat(evaluations)
-        changes = _changes_by_settings(given, evaluations, scenario_results) if settings else []
-        wish = ComparisonOptions(
-            scenario_names,
+    detail_flags = (full, why, evidence, curve, ranges)
+    wish = _ComparisonWish(
+        *(
+            scenarios or (),
+            baseline,
+            user_speeds,
+            settings,
             replaced,
-            full,
-            why,
-            notice_rows,
-            curve,
-            elsewhere,
+            *detail_flags,
+            choose,
             racks,
-            cases,
-            rents,
-            changes,
+            seed,
         )
-        return comparison_answer(catalogue, scenario_results, base, halls, confidence, wish)
+    )
+    answered = [*wish.scenarios, *([] if baseline is None else [baseline])]
+    given.emit_kept(answered, partial(_comparison, given, wish))
 
-    named = scenarios or []
-    given.emit_kept(named if baseline is None else [*named, baseline], answer)
+
+def _comparison(request: CommandRequest, wish: _ComparisonWish) -> Answer:
+    """Answer with scenarios side by side, at every speed and with their draws."""
+    from tco.comparison.base_case import base_cases
+    from tco.comparison.confidence import cheaper_elsewhere, confidence_of
+    from tco.comparison.records import ConfidenceRequest
+    from tco.evaluation.evaluation import HEADLINE, catalogue_of, evaluate_each
+    from tco.evaluation.side_by_side import compare_results
+    from tco.report.comparison import ComparisonOptions, comparison_answer
+
+    evaluations = evaluate_each(
+        wish.scenarios or HEADLINE,
+        request.data,
+        wish.settings,
+        refuse=False,
+        what_if=wish.what_if,
+    )
+    base, scenario_results = compare_results(
+        [evaluation.result for evaluation in evaluations], wish.baseline
+    )
+    _refuse_unserved(scenario_results, bool(wish.speeds), wish.racks is not None)
+    hold = request.hold or bool(wish.what_if)
+    drawn = ConfidenceRequest(
+        *(wish.speeds, hold, wish.ranges, wish.why or wish.evidence),
+        *(wish.seed, wish.choose, wish.racks),
+    )
+    confidence = confidence_of(evaluations, base, drawn)
+    catalogue = catalogue_of(evaluations, request.data)
+    halls = _halls_of(scenario_results)
+    options = ComparisonOptions(
+        [evaluation.name for evaluation in evaluations],
+        wish.what_if,
+        wish.full,
+        wish.why,
+        _noticed(catalogue, scenario_results, confidence) if wish.evidence else None,
+        wish.curve,
+        cheaper_elsewhere(evaluations, confidence) if wish.racks is None else [],
+        wish.racks,
+        base_cases(evaluations, confidence, hold) if wish.full and wish.ranges else [],
+        _rents_to_beat(evaluations),
+        _changes_by_settings(request, wish, evaluations, scenario_results),
+    )
+    return comparison_answer(catalogue, scenario_results, base, halls, confidence, options)
+
+
+def _halls_of(scenario_results: Sequence[Result]) -> list[Hall]:
+    from tco.scenario.pricing import SITE_POWER
+
+    if not any(SITE_POWER in scenario_result.inputs for scenario_result in scenario_results):
+        return []
+    from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
+
+    return [hall_of(scenario_result) for scenario_result in scenario_results]
+
+
+def _rated_workloads(request: CommandRequest, scenarios: list[str] | None) -> Answer:
+    """Answer with the pick of each shipped workload."""
+    from tco.comparison.workloads import matrix
+    from tco.evaluation.evaluation import HEADLINE
+    from tco.report.workloads import workloads_answer
+
+    return workloads_answer(
+        request.catalogue_of(None), matrix(scenarios or HEADLINE, request.settings, request.data)
+    )
 
 
 def _refuse_unserved(scenario_results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
@@ -321,7 +271,17 @@ def _refuse_unserved(scenario_results: Sequence[Result], has_speeds: bool, has_r
         )
 
 
-def _rank_all(request: CommandRequest, vendor: str | None, air: bool) -> None:
+def _rank_all(
+    request: CommandRequest, is_asked: bool, is_narrowed: bool, vendor: str | None, air: bool
+) -> None:
+    """Print every system, ranked by what the work costs on it."""
+    if not is_asked:
+        raise UsageError("--vendor and --air go with --all")
+    if is_narrowed:
+        raise UsageError(
+            "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set "
+            "alone"
+        )
     from tco.comparison.ranking import ranking
     from tco.report.ranking import ranking_answer
 
@@ -329,28 +289,18 @@ def _rank_all(request: CommandRequest, vendor: str | None, air: bool) -> None:
 
 
 def _changes_by_settings(
-    request: CommandRequest, evaluations: Sequence[Evaluation], scenario_results: Sequence[Result]
+    request: CommandRequest,
+    wish: _ComparisonWish,
+    evaluations: Sequence[Evaluation],
+    scenario_results: Sequence[Result],
 ) -> list[CostChange]:
-    """Return the cost of each base case without the settings of the command line and with them.
-
-    Where settings leave the cost as it is, notes name the inputs that bind.
-    """
-    from tco.evaluation.evaluation import metrics_without_settings
-    from tco.evaluation.side_by_side import rated_by
-    from tco.evaluation.what_if import binding_notes
-    from tco.report.first_screen import CostChange
-
-    metric = rated_by(scenario_results)
-    if metric is None:
+    """Return the changes of costs by settings; notes name the inputs that bind."""
+    if not wish.settings:
         return []
-    unset = metrics_without_settings(evaluations, request.data, metric)
-    changes = []
-    for before, after, scenario_result in zip(unset, evaluations, scenario_results, strict=True):
-        change = CostChange(scenario_result.scenario, before, scenario_result.metrics[metric])
-        changes.append(change)
-        if change.before and change.after and isclose(change.before, change.after):
-            paths = [path for path in request.settings if path in scenario_result.inputs]
-            scenario_result.notes += binding_notes(after, paths, metric)
+    from tco.evaluation.cost_changes import add_binding_notes, cost_changes
+
+    changes = cost_changes(evaluations, scenario_results, request.settings, request.data)
+    add_binding_notes(changes, scenario_results)
     return changes
 
 

@@ -170,6 +170,109 @@ Ends = Annotated[
         **QUESTION,
     ),
 ]
+# of `tco compare`
+Speeds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,...",
+        help="Speeds in tokens/s per user; default: 20,30,50,75,100 and the workload's own.",
+        **QUESTION,
+    ),
+]
+Full = Annotated[
+    bool,
+    typer.Option("--full", help="Every figure at the workload's own speed, in groups.", **DETAIL),
+]
+Why = Annotated[
+    bool,
+    typer.Option(
+        "--why",
+        help="What moves the answer at which speeds, and what to measure to narrow it.",
+        **DETAIL,
+    ),
+]
+EvidenceRows = Annotated[
+    bool,
+    typer.Option("--evidence", help="Which measured rows notice what moves the answer.", **DETAIL),
+]
+CurveRows = Annotated[
+    bool,
+    typer.Option("--curve", help="With --format csv: a row for each scenario and speed.", **DETAIL),
+]
+HallPower = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POWER",
+        help="Fill a site with each system, such as '20 MW' from the grid.",
+        **WHAT_IF,
+    ),
+]
+Practice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FAMILY",
+        help="Give all chips the software maturity of one family, such as nvidia; default: "
+        "each its own.",
+        **WHAT_IF,
+    ),
+]
+WhatIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--what-if",
+        metavar="PATH=VALUE",
+        help="Replace an input as --set does, with plans and all choices held. Repeatable.",
+        **WHAT_IF,
+    ),
+]
+DrawRanges = Annotated[
+    bool,
+    typer.Option(
+        "--range/--no-range",
+        help="Draw the inputs within their ranges: how sure the answer is.",
+        **DRAWS,
+    ),
+]
+Choose = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B:0.5+C:0.5",
+        help="Rate choices by their regret, each a scenario or a split of dollars.",
+        **DETAIL,
+    ),
+]
+WholeRacks = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="How many racks whole instances are placed on; default: a fleet large enough to "
+        "split freely.",
+        **WHAT_IF,
+    ),
+]
+CurveSeed = Annotated[int, typer.Option(min=0, help="Start of the random draws.", **DRAWS)]
+Workloads = Annotated[
+    bool,
+    typer.Option(
+        "--workloads", help="Which to choose for each of the shipped workloads.", **QUESTION
+    ),
+]
+AllSystems = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Rank every system by what the work costs, a line each.", **QUESTION
+    ),
+]
+Vendor = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="With --all: the systems of one vendor, such as AMD.", **QUESTION
+    ),
+]
+AirCooled = Annotated[
+    bool, typer.Option("--air", help="With --all: the systems that air cools.", **QUESTION)
+]
 
 
 def _shared_option(

@@ -14,6 +14,7 @@ from tco.comparison.records import Confidence, Notice, PriceTurn, Sureness
 from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.cost_changes import CostChange
 from tco.report.assumptions import (
     DELIVERY,
     GROUPS,
@@ -46,7 +47,7 @@ from tco.report.curve import (
     evidence_table,
     why_table,
 )
-from tco.report.first_screen import CostChange, first_screen
+from tco.report.first_screen import first_screen
 from tco.report.ranges import (
     RATIO,
     SURENESS,

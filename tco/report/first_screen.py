@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.side_by_side import rated_by
 from tco.report.assumptions import premises_without_halls, workload_title, workloads
 from tco.report.curve import bound_mark, cost_text, is_too_slow, point_cost_text
@@ -35,16 +35,7 @@ from tco.scenario.result import OWN_COST, Result
 
 WIDTH = 80  # of every line, in a pipe too
 LINES = 30
-LEAST_CHANGE = 0.05  # per cent of a cost, below which a setting changes nothing to be shown
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
-
-
-class CostChange(NamedTuple):
-    """Cost of the work of a scenario in its base case, without the settings and with them."""
-
-    scenario: str
-    before: float | None
-    after: float | None
 
 
 def first_screen(
@@ -373,14 +364,14 @@ def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Resu
     size, unit = (
         (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M output tokens")
     )
-    change_rows = []
-    for change in changes:
-        ratio = "-"
-        if change.before and change.after is not None:
-            percent = (change.after / change.before - 1) * 100
-            ratio = f"{percent:+.1f} %" if abs(percent) >= LEAST_CHANGE else "none"
-        texts = (_changed_cost_text(cost, size) for cost in (change.before, change.after))
-        change_rows.append((change.scenario, *texts, ratio))
+    change_rows = [
+        (
+            change.scenario,
+            *(_changed_cost_text(cost, size) for cost in (change.before, change.after)),
+            change.words,
+        )
+        for change in changes
+    ]
     return Table((f"base case, {unit}", "before", "with --set", "change"), change_rows)
 
 

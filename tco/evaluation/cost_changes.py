@@ -1,0 +1,80 @@
+"""Changes by settings: the cost of each base case without the settings and with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isclose
+from pathlib import Path
+from typing import NamedTuple
+
+from tco.core.columns import Hidden
+from tco.evaluation.evaluation import metrics_without_settings
+from tco.evaluation.scenario_function import Evaluation
+from tco.evaluation.side_by_side import rated_by
+from tco.evaluation.what_if import binding_notes
+from tco.scenario.result import Result
+
+LEAST_CHANGE = 0.05  # per cent of a cost, below which a setting changes nothing to be shown
+
+
+class CostChange(NamedTuple):
+    """Cost of the work of a scenario in its base case, without the settings and with them."""
+
+    scenario: str
+    before: float | None
+    after: float | None
+    # where the settings change nothing: the inputs that bind
+    notes: Hidden[Sequence[str]] = ()
+
+    @property
+    def percent(self) -> float | None:
+        """Change relative to the cost before, in per cent; None without both costs."""
+        if not self.before or self.after is None:
+            return None
+        return (self.after / self.before - 1) * 100
+
+    @property
+    def words(self) -> str:
+        """Change as text, such as `+0.3 %`; `none` for no change, `-` without both costs."""
+        if self.percent is None:
+            return "-"
+        return f"{self.percent:+.1f} %" if abs(self.percent) >= LEAST_CHANGE else "none"
+
+
+def cost_changes(
+    evaluations: Sequence[Evaluation],
+    scenario_results: Sequence[Result],
+    settings: Mapping[str, str],
+    data_folder: Path | None,
+) -> list[CostChange]:
+    """Return the changes of the cost of work by settings, for each scenario.
+
+    Args:
+        evaluations: Scenarios evaluated with the settings.
+        scenario_results: Their results side by side, in the same order.
+        settings: Values by input path, of which notes name those that bind elsewhere.
+        data_folder: Folder of further user data; None without a further folder.
+
+    Returns:
+        A change for each scenario; none where no scenario has a cost of work.
+
+    """
+    metric = rated_by(scenario_results)
+    if metric is None:
+        return []
+    unset = metrics_without_settings(evaluations, data_folder, metric)
+    changes = []
+    for before, after, scenario_result in zip(unset, evaluations, scenario_results, strict=True):
+        costs = before, scenario_result.metrics[metric]
+        notes: list[str] = []
+        if costs[0] and costs[1] and isclose(*costs):
+            paths = [path for path in settings if path in scenario_result.inputs]
+            notes = binding_notes(after, paths, metric)
+        changes.append(CostChange(scenario_result.scenario, *costs, notes))
+    return changes
+
+
+def add_binding_notes(changes: Sequence[CostChange], scenario_results: Sequence[Result]) -> None:
+    """Add to each result the notes on the inputs that bind where settings change nothing."""
+    for change, scenario_result in zip(changes, scenario_results, strict=bool(changes)):
+        scenario_result.notes += change.notes
