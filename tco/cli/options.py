@@ -23,8 +23,8 @@ from tco.cli.output import (
     emit,
     format_choices,
     render_answer,
+    screen_for,
     telling_written,
-    width_for,
 )
 from tco.core.errors import DataError, UsageError
 from tco.core.progress import progress_line
@@ -531,7 +531,7 @@ class CommandRequest:
 
             answer, failures = redact_answer(answer, self.form, failures)
         emit(
-            render_answer(answer, self.form, width_for(self.texts["output"])), self.texts["output"]
+            render_answer(answer, self.form, screen_for(self.texts["output"])), self.texts["output"]
         )
         self.tell(answer.notes)
         if failures:
@@ -554,13 +554,13 @@ class CommandRequest:
             self.emit(make_answer())
             return
 
-        width = width_for(self.texts["output"])
+        screen = screen_for(self.texts["output"])
 
         def print_answer() -> JsonObject:
             answer = make_answer()
-            return {"text": render_answer(answer, self.form, width), "notes": [*answer.notes]}
+            return {"text": render_answer(answer, self.form, screen), "notes": [*answer.notes]}
 
-        printed = disk_cached((*self.answer_key(), self.form, width), print_answer)
+        printed = disk_cached((*self.answer_key(), self.form, screen), print_answer)
         emit(printed["text"], self.texts["output"])
         self.tell(printed["notes"])
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZipFile
 
+from tco.core.progress import USUAL_WIDTH
 from tco.core.streams import tell
 from tco.core.units import is_whole_number
 
@@ -23,25 +24,32 @@ if TYPE_CHECKING:
     from tco.report.record import Answer
 
 
-def _as_text(answer: Answer, width: int | None) -> str:
+class Screen(NamedTuple):
+    """What an answer is laid out for: a terminal, a pipe or a file."""
+
+    width: int | None = None  # characters of the terminal; None for a pipe or a file
+    is_coloured: bool = False
+
+
+def _as_text(answer: Answer, screen: Screen) -> str:
     from tco.report.terminal import to_text
 
-    return "\n".join(to_text(table, width) for table in answer.tables())
+    return "\n".join(to_text(table, *screen) for table in answer.tables())
 
 
-def _as_csv(answer: Answer, _: int | None) -> str:
+def _as_csv(answer: Answer, _: Screen) -> str:
     from tco.report.table import to_csv
 
     return to_csv(answer.header, answer.rows)
 
 
-def _as_json(answer: Answer, _: int | None) -> str:
+def _as_json(answer: Answer, _: Screen) -> str:
     from tco.report.record import to_json
 
     return to_json(answer.json())
 
 
-def _as_markdown(answer: Answer, _: int | None) -> str:
+def _as_markdown(answer: Answer, _: Screen) -> str:
     from tco.report.table import to_markdown
 
     return "\n".join(to_markdown(table) for table in answer.tables())
@@ -51,12 +59,10 @@ MEGABYTE = 1e6
 
 
 class Rendering(NamedTuple):
-    """A form: the ending of files that are written in it, and what makes its text, for a terminal
-    of some width if it goes to one.
-    """
+    """A form: the ending of files that are written in it, and what makes its text for a screen."""
 
     ending: str
-    text: Callable[[Answer, int | None], str]
+    text: Callable[[Answer, Screen], str]
 
 
 FORMS = {
@@ -76,10 +82,10 @@ def format_choices(*command_forms: str) -> Any:
     return enum_type("Form", [*FORMS, *command_forms])
 
 
-def render_answer(answer: Answer, form: str, width: int | None) -> str:
+def render_answer(answer: Answer, form: str, screen: Screen) -> str:
     """Return an answer in one of the forms of all, or in one of its own."""
     text_maker = answer.texts.get(form)
-    return text_maker() if text_maker else FORMS[form].text(answer, width)
+    return text_maker() if text_maker else FORMS[form].text(answer, screen)
 
 
 def emit(answer_text: str, output: Path | None) -> None:
@@ -134,9 +140,14 @@ def _size_words(path: Path) -> str:
     return f"{count_with_noun(len(sheets), 'sheet')}, {size_text}"
 
 
-def width_for(output: Path | None) -> int | None:
-    """Return the width that an answer keeps to: that of the terminal, if it goes to one."""
-    return terminal_width() if output is None else None
+def screen_for(output: Path | None) -> Screen:
+    """Return the terminal that an answer is laid out for, if it goes to one.
+
+    `NO_COLOR` with any text keeps it without colour, as https://no-color.org says.
+    """
+    width = terminal_width() if output is None else None
+    has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Screen(width, width is not None and has_colours)
 
 
 def terminal_width() -> int | None:
@@ -146,8 +157,6 @@ def terminal_width() -> int | None:
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
-    return (
-        int(columns)
-        if is_whole_number(columns)
-        else os.get_terminal_size(sys.stdout.fileno()).columns
-    )
+    if is_whole_number(columns) and int(columns):
+        return int(columns)
+    return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_WIDTH

@@ -18,7 +18,7 @@ from tco.report.ranges import (
     percentile_range_text,
     rounded_percent,
 )
-from tco.report.table import Table, significant
+from tco.report.table import PICK, TIE, Table, significant
 from tco.report.terminal import folded
 from tco.report.verdict import (
     format_speed_range,
@@ -35,6 +35,8 @@ from tco.scenario.result import OWN_COST, Result
 
 WIDTH = 80  # of every line, in a pipe too
 LINES = 30
+TIE_LABELS = ("tie: ", "and ")  # before the first pick of a tie, and before each other
+NO_RACK = "no rack is quick enough"
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
 
 
@@ -190,7 +192,13 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
     if is_drawn and has_rivals:
         legend = [f"The pick has the least mean regret. {legend[0]}"]
     align = "rlrrrl" if is_drawn else "rlrl"
-    return Table(columns, [speed_row[:width] for speed_row in speed_rows], "", legend, align=align)
+    emphasis = {
+        (row_index, 1): TIE if row_label.startswith(TIE_LABELS) else PICK
+        for row_index, (_, row_label, *_) in enumerate(speed_rows)
+        if row_label != NO_RACK
+    }
+    cells = [speed_row[:width] for speed_row in speed_rows]
+    return Table(columns, cells, "", legend, align=align, emphasis=emphasis)
 
 
 def _speed_rows(
@@ -211,13 +219,13 @@ def _speed_rows(
     runner_up = rivals[0] if rivals and _rival_order(rivals[0]) > float("-inf") else None
     pick_rows = []
     for index, pick_name in enumerate(picks):
-        label = pick_name if len(picks) == 1 else f"{'and' if index else 'tie:'} {pick_name}"
+        label = pick_name if len(picks) == 1 else TIE_LABELS[index > 0] + pick_name
         rival = runner_up if index == 0 else None
         cells_of = _drawn_cells if is_drawn else _base_cells
         cells = cells_of(named[pick_name], rival, marks.get(pick_name, ""))
         pick_rows.append(("" if index else f"{speed:g}", label, *cells))
     none = ("-",) * (4 if is_drawn else 2)
-    return pick_rows or [(f"{speed:g}", "no rack is quick enough", *none)]
+    return pick_rows or [(f"{speed:g}", NO_RACK, *none)]
 
 
 def _rival_order(point: AtSpeed) -> float:

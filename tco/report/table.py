@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.core.provenance import SOURCED, is_date, month_text
@@ -21,6 +21,9 @@ UNIT_PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6))
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 
 
+PICK, TIE = "pick", "tie"  # emphasis of a cell
+
+
 class Table(NamedTuple):
     """Rows of ready texts under a title, with lines above and below."""
 
@@ -32,6 +35,8 @@ class Table(NamedTuple):
     # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
     align: str = "l"
     width: int | None = None  # to which it is folded in a pipe, too; None leaves lines unbroken
+    # cells that a terminal shows in colour, by row and column: PICK or TIE
+    emphasis: Mapping[tuple[int, int], str] = {}
 
     def side(self, column: int) -> str:
         """Return the side a column is aligned to."""
@@ -43,6 +48,19 @@ def is_heading(table_row: Sequence[str]) -> bool:
     be wider than its column.
     """
     return len(table_row) > 1 and bool(table_row[0]) and not any(table_row[1:])
+
+
+def starred_emphasis(table_rows: Sequence[Sequence[str]]) -> dict[tuple[int, int], str]:
+    """Return the emphasis of cells that a star marks; several of a row are a tie."""
+    stars = [
+        [column for column, cell in enumerate(table_row) if cell.startswith("*")]
+        for table_row in table_rows
+    ]
+    return {
+        (row_index, column): TIE if len(columns) > 1 else PICK
+        for row_index, columns in enumerate(stars)
+        for column in columns
+    }
 
 
 def significant(value: Any, digits: int = 4) -> str:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tco.core.streams import printable_line
-from tco.report.table import Table, is_heading
+from tco.report.table import PICK, TIE, Table, is_heading
 
+COLOURS = {PICK: None, TIE: "yellow"}  # of the bold text of an emphasis
 GAP, PIPED = 2, 3  # blanks between columns on a terminal and in a pipe
 ENDLESS = 1 << 30  # the width of a pipe
 WHOLE = 13  # characters up to which a number or a range stays on one line
@@ -20,18 +21,21 @@ WORDS = re.compile(r" +|[^ ]+")
 INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^\W\d])")
 
 
-def to_text(table: Table, width: int | None) -> str:
+def to_text(table: Table, width: int | None, is_coloured: bool = False) -> str:
     """Return the table as text for a terminal or a pipe.
 
     Args:
         table: Rows with their title, and lines above and below.
         width: Width of the terminal in characters; None leaves lines unbroken, for a pipe.
+        is_coloured: Whether the terminal shows picks and ties in colour.
 
     Returns:
         Lines, each with a line end.
 
     """
     width = table.width if width is None else width
+    if not is_coloured:
+        table = table._replace(emphasis={})
     room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
     lines = [
         line
@@ -75,10 +79,14 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
                 folded(cell_row[0], width)
                 if is_heading(cell_row)
                 else _row_lines(
-                    [cell_row[column_index] for column_index in block], rooms, sides, gap
+                    [cell_row[column_index] for column_index in block],
+                    rooms,
+                    sides,
+                    gap,
+                    [table.emphasis.get((row_index, column_index)) for column_index in block],
                 )
             )
-            for cell_row in cells
+            for row_index, cell_row in enumerate(cells, start=-1)
         ]
         line_groups.insert(1, ["─" * (sum(rooms) + gap * (len(rooms) - 1))])
         lines += [
@@ -179,13 +187,27 @@ def _fit_column_widths(
 
 
 def _row_lines(
-    cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str], gap: int
+    cells: Sequence[str],
+    rooms: Sequence[int],
+    sides: Sequence[str],
+    gap: int,
+    emphases: Sequence[str | None],
 ) -> Iterator[str]:
     """Yield the lines of a row, its cells folded and beside each other."""
     columns = [folded(cell, room) for cell, room in zip(cells, rooms, strict=True)]
     for line_index in range(max(map(len, columns))):
         parts = [column[line_index] if line_index < len(column) else "" for column in columns]
+        blanks = [" " * (room - len(part)) for part, room in zip(parts, rooms, strict=True)]
+        coloured_parts = map(_coloured, parts, emphases)
         yield (" " * gap).join(
-            part.ljust(room) if side == "left" else part.rjust(room)
-            for part, room, side in zip(parts, rooms, sides, strict=True)
+            part + blank if side == "left" else blank + part
+            for part, blank, side in zip(coloured_parts, blanks, sides, strict=True)
         )
+
+
+def _coloured(text: str, emphasis: str | None) -> str:
+    if emphasis is None or not text:
+        return text
+    from typer import style
+
+    return style(text, bold=True, fg=COLOURS[emphasis])

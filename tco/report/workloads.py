@@ -9,7 +9,7 @@ from tco.comparison.workloads import Cell
 from tco.report.curve import SHARE_OF_BEST
 from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
-from tco.report.table import Table
+from tco.report.table import Table, starred_emphasis
 
 WORKLOADS = Document(
     "compare",
@@ -57,6 +57,7 @@ def _workloads_table(cells: Sequence[Cell]) -> Table:
         share_rows,
         "Which rack for which work",
         below=below,
+        emphasis=starred_emphasis(share_rows),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tco.cli.output import terminal_width
@@ -44,6 +46,40 @@ def test_eighty_columns(arguments, monkeypatch):
     monkeypatch.setattr(output, "terminal_width", lambda: 80)
     text = tco(*arguments).stdout
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", ["0", ""])
+def test_a_terminal_without_columns_is_as_wide_as_usual(columns, monkeypatch):
+    monkeypatch.setattr(output.sys, "stdout", Screen())
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(output.os, "get_terminal_size", lambda _: output.os.terminal_size((0, 0)))
+    assert terminal_width() == 80
+
+
+# ---------------------------------------------------------------- colour
+COMPARE = ("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range")
+COLOURED = {"NO_COLOR": "", "TERM": "xterm"}
+COLOUR = re.compile("\x1b\\[[0-9;]*m")
+
+
+def test_a_terminal_shows_the_pick_in_bold_and_no_other_text(monkeypatch):
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    coloured = tco(*COMPARE, **COLOURED).stdout
+    assert "\x1b[1mgb200-nvl72\x1b[0m" in coloured
+    assert COLOUR.sub("", coloured) == tco(*COMPARE, NO_COLOR="1").stdout
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_that_wants_no_colour_has_none(environment, monkeypatch):
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    assert "\x1b" not in tco(*COMPARE, **COLOURED | environment).stdout
+
+
+def test_pipes_and_files_have_no_colour(tmp_path, monkeypatch):
+    assert "\x1b" not in tco(*COMPARE, **COLOURED).stdout
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    tco(*COMPARE, "-o", tmp_path / "answer.txt", **COLOURED)
+    assert "\x1b" not in (tmp_path / "answer.txt").read_text(encoding="utf-8")
 
 
 def test_a_pipe_keeps_lines_whole():

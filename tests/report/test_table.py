@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.report.record import to_json
-from tco.report.table import csv_cell, to_markdown
+from tco.report.table import PICK, TIE, csv_cell, starred_emphasis, to_markdown
 from tco.report.terminal import to_text
 from tests.report.helpers import Table, json_number_or_none, significant, to_csv
 
@@ -157,3 +158,16 @@ def test_a_text_of_ones_own_marks_up_nothing_and_turns_no_line():
     assert not set(markdown_text) & set("\u202e\u2066")
     assert "<script" not in markdown_text
     assert not set(to_text(table, 80)) & set("\u202e\u2066")
+
+
+def test_stars_are_picks_or_ties_and_colour_moves_no_column():
+    table_rows = [("20", "*1.00", "2.00"), ("30", "*1.00", "*1.01"), ("40", "3.00", "2.00")]
+    emphasis = starred_emphasis(table_rows)
+    assert emphasis == {(0, 1): PICK, (1, 1): TIE, (1, 2): TIE}
+    table = Table(("speed", "a", "b"), table_rows, emphasis=emphasis)
+    coloured, plain = to_text(table, 80, is_coloured=True), to_text(table, 80)
+    pick, tie, neither = coloured.splitlines()[2:]
+    assert "\x1b[1m*1.00\x1b[0m" in pick
+    assert tie.count("\x1b[33m\x1b[1m*1.0") == 2
+    assert "\x1b" not in neither + plain
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
