@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Screen(NamedTuple):
-    """What an answer is laid out for: a terminal, a pipe or a file."""
+    """Layout of an answer: width of its terminal, and whether that has colour."""
 
     width: int | None = None  # characters of the terminal; None for a pipe or a file
     is_coloured: bool = False

@@ -10,7 +10,7 @@ import math
 from tco.regression.counterfactual import HOUR, USED, Counterfactual
 from tco.regression.difference import ChangeContribution, Side
 from tco.report.record import Member, Record
-from tco.report.table import Table, fixed_digits, significant
+from tco.report.table import NARROW_SCREEN, Table, fixed_digits, significant
 from tco.scenario.metrics import METRICS
 
 LABELS = {  # cause -> heading
@@ -83,17 +83,13 @@ def counterfactual_table(walk: Counterfactual) -> Table:
         cells = _step_cells((end - walk.residual) / size, end / size, decimals)
         step_rows.append(("  all else: domain, cores", "", "", *cells))
     system_names = (walk.source.system, walk.target.system)
-    title = (
-        f"{walk.source.scenario} -> {walk.target.scenario}: {words} "
-        f"{_ratio_text(start / size, end / size, f' {unit}')} (base case)"
-    )
-    above = ["; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric) + "."]
-    below = [
-        f"Each row gives {system_names[0]} what {system_names[1]} has, and keeps all rows above "
-        f"it. adds and leaves: {unit}; what {words}. All that differs: --full"
-    ]
+    sides, ratio = _sides_and_ratio(start / size, end / size)
+    title = f"{walk.source.scenario} -> {walk.target.scenario}: {words} {sides} {unit}"
+    parts = "; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric)
+    above = [f"Base case, {ratio}. {parts}."]
+    below = [f"Each row keeps all rows above it. adds, leaves: {unit}. All that differs: --full"]
     columns = ("", *system_names, "adds", "times", "leaves")
-    return Table(columns, step_rows, title, above, below, align="lrr")
+    return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:
@@ -102,12 +98,12 @@ def _part_text(walk: Counterfactual, metric: str) -> str:
     start, end = (
         float(scenario_result.metrics[metric]) for scenario_result in (walk.source, walk.target)
     )
-    return f"{label}: {_ratio_text(start, end)}"
+    return f"{label}: {', '.join(_sides_and_ratio(start, end))}"
 
 
-def _ratio_text(start: float, end: float, unit: str = "") -> str:
+def _sides_and_ratio(start: float, end: float) -> tuple[str, str]:
     ratio = f"{end / start:.3g} times" if start else "-"
-    return f"{fixed_digits(start)} -> {fixed_digits(end)}{unit}, {ratio}"
+    return f"{fixed_digits(start)} -> {fixed_digits(end)}", ratio
 
 
 def _step_cells(start: float, end: float, decimals: int) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from tco.report.ranges import (
     percentile_range_text,
     rounded_percent,
 )
-from tco.report.table import PICK, TIE, Table, significant
+from tco.report.table import NARROW_SCREEN, PICK, TIE, Table, significant
 from tco.report.terminal import folded
 from tco.report.verdict import (
     format_speed_range,
@@ -33,7 +33,6 @@ from tco.report.verdict import (
 )
 from tco.scenario.result import OWN_COST, Result
 
-WIDTH = 80  # of every line, in a pipe too
 LINES = 30
 TIE_LABELS = ("tie: ", "and ")  # before the first pick of a tie, and before each other
 NO_RACK = "no rack is quick enough"
@@ -88,7 +87,7 @@ def first_screen(
     below = [*_lines_within(spare, LINES - used), *first, *last]
     tables[0] = tables[0]._replace(above=[*above, *tables[0].above])
     tables[-1] = tables[-1]._replace(below=below)
-    return [table._replace(width=WIDTH) for table in tables]
+    return [table._replace(width=NARROW_SCREEN) for table in tables]
 
 
 def _height(table: Table) -> int:
@@ -97,14 +96,14 @@ def _height(table: Table) -> int:
 
 
 def _folded_lines(texts: Sequence[str]) -> list[str]:
-    return [line for line_text in texts for line in folded(line_text, WIDTH)]
+    return [line for line_text in texts for line in folded(line_text, NARROW_SCREEN)]
 
 
 def _lines_within(texts: Sequence[str], room: int) -> list[str]:
     """Fold the texts for which there is room, the first first."""
     lines: list[str] = []
     for line_text in texts:
-        folded_lines = folded(line_text, WIDTH)
+        folded_lines = folded(line_text, NARROW_SCREEN)
         if len(lines) + len(folded_lines) <= room:
             lines += folded_lines
     return lines

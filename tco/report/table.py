@@ -21,6 +21,7 @@ UNIT_PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6))
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 
 
+NARROW_SCREEN = 80  # characters of a line of what is read first, in a pipe too
 PICK, TIE = "pick", "tie"  # emphasis of a cell
 
 

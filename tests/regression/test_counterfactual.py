@@ -41,7 +41,9 @@ def test_the_steps_and_the_rest_are_the_whole_change(a, b):
     assert math.fsum(step["change"] for step in steps) + difference["residual"] == pytest.approx(
         second_metric - first_metric, rel=1e-9
     )
-    assert len(command("diff", a, b).stdout.splitlines()) <= 22
+    lines = command("diff", a, b).stdout.splitlines()
+    assert len(lines) <= 22
+    assert max(map(len, lines)) <= 80  # in a pipe too
 
 
 def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
