@@ -13,6 +13,7 @@ from tco.catalog.labels import axis_label, short_name
 from tco.comparison.break_even import Solution
 from tco.comparison.maps import NOBODY, Map, MapAxis
 from tco.evaluation.varied_input import Moment
+from tco.report.ranges import base_case_words
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits, headed, input_unit, significant
 from tco.scenario.metrics import METRICS
@@ -168,7 +169,8 @@ def _solution_table(solution: Solution) -> Table:
         for input_value, _ in (solution.points[0], solution.points[-1])
     )
     above = [
-        f"Searched from {low} to {high}, the plan {solution.plan}. All else as in the base case."
+        f"Searched from {low} to {high}, the plan {solution.plan}. All else as in the base case.",
+        base_case_words(solution.base_case_result),
     ]
     centre = fixed_digits(solution.centre, 4)
     crossing_rows = [["base case", _input_value_text(solution, today.value), "", centre]]

@@ -22,11 +22,11 @@ from tco.report.assumptions import (
     missing_notes,
     premise,
 )
+from tco.report.ranges import base_case_words
 from tco.report.record import Answer, Document, Member, Record, record_of
 from tco.report.table import ESTIMATE_NOTE, Table, fixed_digits, significant
 from tco.scenario.result import Result
 
-BASE_CASE = "Base case: every input at its value. Median and P10 to P90: tco uncertainty {scenario}"
 COLUMNS = ("once", "recurring", "income", "debt")
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
 LINE = Record(
@@ -162,7 +162,7 @@ def cost_table(scenario_result: Result) -> Table:
         *available_words(scenario_result),
     ]
     header = ("", "bought, USD", "USD/chip-hour", "share, %", "kind", "source")
-    above = [premise(scenario_result), BASE_CASE.format(scenario=scenario_result.scenario)]
+    above = [premise(scenario_result), base_case_words(scenario_result)]
     return Table(header, line_rows, scenario_result.title, above, below, "lrrrll")
 
 

@@ -15,6 +15,7 @@ from tco.catalog.labels import count_with_noun
 from tco.core.equation import equation
 from tco.core.trace import STRUCTURE, Node
 from tco.core.types import JsonObject
+from tco.report.ranges import base_case_words
 from tco.report.record import Answer, Document, Member, Record, json_number_or_none
 from tco.report.table import Table, input_text, input_unit, weak
 from tco.scenario.metrics import METRICS
@@ -248,8 +249,8 @@ def explanation_answer(
     )
     below = [
         f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.",
-        "All figures are of the base case. [ ]: source; that of an equation stands where it is "
-        "first used. ( ): name of the number.",
+        base_case_words(scenario_result),
+        "[ ]: source; that of an equation stands where it is first used. ( ): name of the number.",
     ]
     below += [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
     below += structure_text(scenario_result.structure)

@@ -20,7 +20,7 @@ from tco.report.assumptions import (
     workload_line,
     workload_words,
 )
-from tco.report.ranges import RANGE, figures, range_end_label, rounded_percent
+from tco.report.ranges import RANGE, base_case_words, figures, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.report.table import Table, fixed_digits, sentence, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
@@ -271,7 +271,10 @@ def frontier_table(frontier: Frontier) -> Table:
     """Tabulate the points of a frontier, the quickest first."""
     pools = (frontier.decode.result, frontier.prefill.result)
     standings = dict.fromkeys(sentence(pool_result.standing.text) for pool_result in pools)
-    above = [workload_words(pools[0]), premise(pools[0]), *standings]
+    above = [
+        *(workload_words(pools[0]), premise(pools[0]), *standings),
+        base_case_words(pools[0]),
+    ]
     title = frontier_title(frontier)
     if not frontier.points:
         return Table((), [], title, above, [f"No point: {frontier.reason}."])

@@ -10,10 +10,17 @@ from tco.evaluation.side_by_side import Driver
 from tco.report.record import Maybe, Member, Record, record_of
 from tco.report.table import significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, RATIOS
+from tco.scenario.result import Result
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
 DIGITS = 2  # of a range
+
+
+def base_case_words(scenario_result: Result) -> str:
+    """Return the sentence that names the base case, and the command for its median."""
+    command = f"tco uncertainty {scenario_result.scenario}"
+    return f"Base case: every input at its value. Median and P10 to P90: {command}"
 
 
 def figures(*member_names: str) -> Record:
