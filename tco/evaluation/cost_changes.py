@@ -64,13 +64,15 @@ def cost_changes(
         return []
     unset = metrics_without_settings(evaluations, data_folder, metric)
     changes = []
-    for before, after, scenario_result in zip(unset, evaluations, scenario_results, strict=True):
-        costs = before, scenario_result.metrics[metric]
+    for before, evaluation, scenario_result in zip(
+        unset, evaluations, scenario_results, strict=True
+    ):
+        cost = scenario_result.metrics[metric]
         notes: list[str] = []
-        if costs[0] and costs[1] and isclose(*costs):
+        if before and cost and isclose(before, cost):
             paths = [path for path in settings if path in scenario_result.inputs]
-            notes = binding_notes(after, paths, metric)
-        changes.append(CostChange(scenario_result.scenario, *costs, notes))
+            notes = binding_notes(evaluation, paths, metric)
+        changes.append(CostChange(scenario_result.scenario, before, cost, notes))
     return changes
 
 
