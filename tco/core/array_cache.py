@@ -29,29 +29,54 @@ def cached_arrays(
 ) -> list[AnyArray]:
     """Return the cached arrays of a key, or make and cache them.
 
-    A file holds a checksum and then arrays as numpy writes them, without objects. A file that
-    fails its checksum, or that others may have written, is made anew. Nothing is read or kept
-    while a user's own values are withheld.
-
     Args:
         parts: All that the arrays rest on, beside the code, the data and the processor.
         make_arrays: Makes the arrays where none are cached.
 
     """
+    arrays = read_arrays(parts)
+    if arrays is None:
+        arrays = [*make_arrays()]
+        write_arrays(parts, arrays)
+    return arrays
+
+
+def read_arrays(parts: Sequence[bytes]) -> list[AnyArray] | None:
+    """Return the cached arrays of a key; None where none are cached.
+
+    A file holds a checksum and then arrays as numpy writes them, without objects. A file that
+    fails its checksum, or that others may have written, counts as absent. Nothing is read while a
+    user's own values are withheld.
+
+    Args:
+        parts: All that the arrays rest on, beside the code, the data and the processor.
+
+    """
     if making.get() is not None:
-        return [*make_arrays()]
-    digest = sha256(stamp().encode())
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little") + part)
-    path = cache_folder() / FOLDER / f"{digest.hexdigest()[:32]}{ENDING}"
-    with contextlib.suppress(OSError, DataError, ValueError):
-        return _unpack(digest.digest(), read_own_file(path))
-    arrays = [*make_arrays()]
-    content = _pack(digest.digest(), arrays)
+        return None
+    digest, path = _file_of(parts)
+    try:
+        return _unpack(digest, read_own_file(path))
+    except (OSError, DataError, ValueError):
+        return None
+
+
+def write_arrays(parts: Sequence[bytes], arrays: Sequence[AnyArray]) -> None:
+    """Cache the arrays of a key, unless a user's own values are withheld."""
+    if making.get() is not None:
+        return
+    digest, path = _file_of(parts)
+    content = _pack(digest, arrays)
     if len(content) < LARGEST // 4:
         write_own_file(path, content)
         _remove_oldest(path.parent)
-    return arrays
+
+
+def _file_of(parts: Sequence[bytes]) -> tuple[bytes, Path]:
+    digest = sha256(stamp().encode())
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest(), cache_folder() / FOLDER / f"{digest.hexdigest()[:32]}{ENDING}"
 
 
 def text_array(text: str) -> AnyArray:

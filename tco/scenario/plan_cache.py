@@ -1,8 +1,8 @@
 """On-disk cache of the plans that a search of a serving workload chose.
 
-A search reads no price. So its key holds neither prices nor settings of what a rack costs, and a
-scenario under another price has the same plans. Whatever the search read or decided is read and
-decided again where its plans are remembered, so that notes and reports say the same.
+A search that reads none of a user's settings, such as prices, is the search without settings, and
+is remembered as that one. Whatever the search read or decided is read and decided again where its
+plans are remembered, so that notes and reports say the same.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import operator
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.core.array_cache import cached_arrays, text_array
-from tco.core.errors import DataError
+from tco.core.array_cache import read_arrays, text_array, write_arrays
 from tco.core.formula import in_use
 from tco.core.provenance import making
 from tco.core.types import AnyArray, JsonObject
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 PLANS = {"decode": DecodePlan, "prefill": PrefillPlan}
-# groups of inputs that what chips do seldom rests on
-OF_COST = ("site", "terms", "money", "failures", "carbon", "rebates", "shares")
 NUMBERS = "plans", "feasible", "margin", "reason"  # of a choice
 NUMPY = "float64"
 
@@ -105,47 +102,41 @@ def recalled_choices(
         return search()
     if inputs.structure is not None or not inputs.is_shipped:
         return search()
-    choices: Choices | None = None
+    read_before = {*input_values.inputs, *input_values.looked, *input_values.derived_units}
 
-    def make_arrays() -> Sequence[AnyArray]:
-        nonlocal choices
-        walk = run_stage(inputs, input_values, search, ())
-        choices = walk.made
-        is_repeatable = all(map(_is_repeatable, walk.readings.decisions))
-        return _packed(choices, SearchReads.of_walk(walk) if is_repeatable else None)
+    def rests_on_settings(reads: SearchReads) -> bool:
+        return any(path in read_before or reads.rests_on(path) for path in inputs.given)
 
-    omitted = {path for path in inputs.given if _is_of_cost(inputs, path)}
-    arrays = cached_arrays([_key_of(inputs, omitted)], make_arrays)
-    if choices is not None:
-        return choices
-    header = json.loads(arrays[0].tobytes(), object_hook=_unmarked_number)
-    if header["reads"] is None:
-        return search()
-    reads = SearchReads(**header["reads"])
-    if any(map(reads.rests_on, omitted)):
-        return search()
-    reads.repeat(inputs, input_values)
-    remaining = iter(arrays[1:])
-    return {
-        phase: _unpacked_choice(phase, fields, remaining)
-        for phase, fields in header["choices"].items()
-    }
-
-
-def _is_of_cost(inputs: ResolvedScenario, path: str) -> bool:
-    if path.partition(".")[0] in OF_COST:
-        return True
-    try:
-        return inputs.unit_of(path).startswith("USD")
-    except DataError:  # a derived value has no unit before it is computed
-        return False
+    # before the search, which adds to the readings
+    keys = _key_of(inputs, is_set=False), _key_of(inputs, is_set=True)
+    for is_set, cache_key in enumerate(keys):
+        arrays = read_arrays([cache_key])
+        if arrays is None:
+            continue
+        header = json.loads(arrays[0].tobytes(), object_hook=_unmarked_number)
+        if header["reads"] is None:
+            return search()
+        reads = SearchReads(**header["reads"])
+        if is_set or not rests_on_settings(reads):
+            reads.repeat(inputs, input_values)
+            remaining = iter(arrays[1:])
+            return {
+                phase: _unpacked_choice(phase, fields, remaining)
+                for phase, fields in header["choices"].items()
+            }
+    walk = run_stage(inputs, input_values, search, ())
+    searched_reads = SearchReads.of_walk(walk)
+    is_repeatable = all(map(_is_repeatable, walk.readings.decisions))
+    write_arrays(
+        [keys[rests_on_settings(searched_reads)]],
+        _packed(walk.made, searched_reads if is_repeatable else None),
+    )
+    choices: Choices = walk.made
+    return choices
 
 
-def _key_of(inputs: ResolvedScenario, omitted: set[str]) -> bytes:
-    """Return the key of a search, without the code, the data and settings of cost."""
-    settings = [
-        (path, setting) for path, setting in sorted(inputs.given.items()) if path not in omitted
-    ]
+def _key_of(inputs: ResolvedScenario, *, is_set: bool) -> bytes:
+    """Return the key of a search with or without the settings, beside the code and the data."""
     readings = [(path, reading, type(reading)) for path, reading in inputs.readings.items()]
     fields = (
         inputs.scenario,
@@ -155,7 +146,7 @@ def _key_of(inputs: ResolvedScenario, omitted: set[str]) -> bytes:
         sorted(inputs.texts.items()),
         inputs.taken,
         sorted(readings, key=repr),
-        settings,
+        sorted(inputs.given.items()) if is_set else [],
     )
     return repr(fields).encode()
 
