@@ -510,9 +510,10 @@ class Schedule:
         self.lines: list[ScheduledOperation] = []
         for position in computed_order:
             taken, operation = kernel.taken[position], kernel.operation[position]
+            is_pair = len(taken) == 2 and taken[0] != taken[1]
             done = [
                 term
-                for term in dict.fromkeys(taken)
+                for term in (taken if is_pair else dict.fromkeys(taken))
                 if last[term] == position and term in computed_positions and term not in stay
             ]
             alike = [
