@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from tco.catalog.catalogue import Catalogue
+from tco.catalog.labels import count_with_noun
 from tco.core.files import read_csv
 
 ERRORS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
@@ -47,7 +48,7 @@ class Standing(NamedTuple):
     def short(self) -> str:
         """The count of published runs of the chip, and their error, in a table cell."""
         if self.median is not None:
-            return f"{self.validated_rows} runs, {self.median * 100:.0f} % error"
+            return f"{count_with_noun(self.validated_rows, 'run')}, {self.median * 100:.0f} % error"
         if self.anchors:
             return f"none ({self.anchored_rows} of {self.anchors[0]})"
         return "none" if self.unmeasured == "prior" else self.unmeasured

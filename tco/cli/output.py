@@ -18,7 +18,7 @@ from zipfile import ZipFile
 
 from tco.core.progress import USUAL_WIDTH
 from tco.core.streams import tell
-from tco.core.units import is_whole_number
+from tco.core.types import is_whole_number
 
 if TYPE_CHECKING:
     from tco.report.record import Answer

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.inputs import Values
-from tco.core.types import JsonMapping, JsonObject
-from tco.core.units import is_whole_number
+from tco.core.types import JsonMapping, JsonObject, is_whole_number
 from tco.fabric.collective_costs import algorithm_bandwidth, bus_factor
 from tco.fabric.collective_times import AlgorithmTiming
 from tco.fabric.collectives import (

@@ -20,6 +20,8 @@ JsonMapping: TypeAlias = Mapping[str, Any]
 # Values by input path, as a user sets them: texts, numbers, or arrays of many values.
 Settings: TypeAlias = Mapping[str, Any]
 
+LONGEST_COUNT = 18  # digits
+
 
 def is_finite_number(document_value: object) -> TypeGuard[float]:
     """Return whether a value of a document is a number, and no boolean, infinity or NaN."""
@@ -28,6 +30,11 @@ def is_finite_number(document_value: object) -> TypeGuard[float]:
         and not isinstance(document_value, bool)
         and abs(document_value) <= sys.float_info.max
     )
+
+
+def is_whole_number(number_text: str) -> bool:
+    """Return whether a text has only the digits 0 to 9, few enough for a count or an index."""
+    return number_text.isascii() and number_text.isdigit() and len(number_text) <= LONGEST_COUNT
 
 
 class Quantity(Protocol):

@@ -293,7 +293,6 @@ POINTED_THOUSANDS = re.compile(r"\D{0,4}\d{1,3}(?:\.\d{3}){2}")
 GROUP_MARK = re.compile(r"(?<=\d)[ '\u2019\u00a0\u202f](?=\d{3}(?!\d))")  # of thousands in a cell
 DOLLAR_MARK = re.compile(r"^(?:US\$|USD|\$)\s*|\s*(?:US\$|\$)$")
 # what may follow the number of a price or a count
-LONGEST_COUNT = 18  # digits
 SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
 
@@ -310,11 +309,6 @@ def read_number(number_text: str) -> float:
     if "_" in number_text:
         raise ValueError(f"{number_text!r} is no number")
     return float(number_text)
-
-
-def is_whole_number(number_text: str) -> bool:
-    """Return whether a text has only the digits 0 to 9, few enough for a count or an index."""
-    return number_text.isascii() and number_text.isdigit() and len(number_text) <= LONGEST_COUNT
 
 
 def number_and_unit(quantity_text: str) -> tuple[float, str] | None:

@@ -75,8 +75,9 @@ SITE = "the site filled"
 USD = "usd_per_million_output_tokens"
 PURE = "1"  # the unit of a number without one
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
+DRAWS_LEGEND = "P10 to P90 and chances are of the draws."
 LEGEND = (
-    "Figures are of the base case; P10 to P90 and chances are of the draws. "
+    "Figures are of the base case. "
     "~ before a number, or before a row for all of its numbers: it is based on our estimate. "
     "estimate: no measurement of this kind is public for this chip or for its family."
 )
@@ -484,6 +485,7 @@ def comparison_table(
         if group:
             table_rows += [(title.upper(), *("" for _ in scenario_results)), *group]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
+    below += [DRAWS_LEGEND] if ranges else []
     if "serving" in kinds:
         below.append(f"Performance: {software_maturity_text(scenario_results)}.")
     below += [

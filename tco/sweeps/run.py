@@ -24,8 +24,7 @@ from uuid import uuid4
 from tco.core.errors import TcoError, UsageError, library
 from tco.core.files import open_regular_file
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
-from tco.core.types import JsonMapping
-from tco.core.units import is_whole_number
+from tco.core.types import JsonMapping, is_whole_number
 from tco.evaluation.workers import Figures, Piece, Progress, done_by, useful_workers
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study

@@ -20,8 +20,7 @@ import pandas as pd
 from tco.core.errors import DataError
 from tco.core.files import data_directory, read_text, read_toml
 from tco.core.provenance import measured_facts
-from tco.core.types import JsonObject
-from tco.core.units import is_whole_number
+from tco.core.types import JsonObject, is_whole_number
 
 Record = dict[str, str]
 NO = ("no", "false", "0", "")

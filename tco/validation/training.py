@@ -17,8 +17,7 @@ import numpy as np
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.errors import DataError
 from tco.core.inputs import Values
-from tco.core.types import AnyArray, JsonObject
-from tco.core.units import is_whole_number
+from tco.core.types import AnyArray, JsonObject, is_whole_number
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
 from tco.models.architecture import load_model

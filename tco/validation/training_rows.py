@@ -15,8 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.core.types import AnyArray
-from tco.core.units import is_whole_number
+from tco.core.types import AnyArray, is_whole_number
 from tco.performance.training.job import engine_words
 from tco.validation.measured import columns_known
 from tco.validation.measured_rows import MeasuredRows

@@ -130,7 +130,7 @@ def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, wh
         (
             "trn3-nl72x2",
             "perf_per_tco_vs_baseline",
-            "it is held against the cost of a baseline, and there is none",
+            "it needs the cost of a baseline, and there is none",
         ),
         ("trn3-nl72x2", "step_s", "it is of a workload that trains, this one serves"),
         ("llama-3.1-405b-training-gb200-nvl72", "ttft_s", "this one trains"),

@@ -173,7 +173,7 @@ def test_the_table_of_a_site():
     )
     done = tco("compare", "trn3-nl32x2", "gb200-nvl72", *hall_arguments)
     assert done.exit_code == 0
-    for words in ("THE SITE FILLED", "~ racks", "~ chips", "~ margin a MW and year"):
+    for words in ("THE SITE FILLED", "~ racks", "~ chips", "~ gross margin per MW and year"):
         assert words in done.stdout
     assert "site: racks" not in tco("compare", "gb200-nvl72", "--no-range").stdout
 

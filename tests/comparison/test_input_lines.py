@@ -42,7 +42,7 @@ def test_cost_is_linear_in_the_price_of_electricity_and_flat_where_nothing_rests
     still = lines_of(names, "parts.gb200-gpu.price", COST, ends, steps=3)
     assert len({metric for _, metric in still.lines[1].finite_points}) == 1
     assert still.notes == [
-        "trn3-nl72x2: gb200-gpu price does not move its whole cost per million output tokens"
+        "trn3-nl72x2: gb200-gpu price does not move its cost per million output tokens"
     ]
 
 

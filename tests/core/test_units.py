@@ -292,12 +292,3 @@ def test_the_table_needs_no_pint():
         "sys.exit('pint' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.parametrize("number_text", ["", "²", "٣", "-1", "1_0", "1.0", "9" * 5000])
-def test_other_digits_and_endless_ones_are_no_whole_number(number_text):
-    assert not units.is_whole_number(number_text)
-
-
-def test_the_digits_from_0_to_9_are_a_whole_number():
-    assert units.is_whole_number("007")

@@ -161,7 +161,12 @@ def test_another_model_is_a_text():
     model = "workload.model: deepseek-v3 -> gpt-oss-120b"
     assert cost_causes == [
         [f"assumption {input_change}"]
-        for input_change in ("site.pue: 1.15 -> 1.3", *formats, model)
+        for input_change in (
+            "site.pue: 1.15 -> 1.3",
+            *formats,
+            model,
+            "workload.precision: fp8 -> bf16",
+        )
     ]
 
 

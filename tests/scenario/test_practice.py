@@ -239,7 +239,7 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
         0,
         f"none ({chip_standing.anchored_rows} of mi355x)",
     )
-    assert re.fullmatch(r"none \(\d+ of mi355x\)", evaluate("mi325x-8").standing.short)
+    assert re.fullmatch(r"none \(\d+ of b200-sxm\)", evaluate("a100-hgx8").standing.short)
 
 
 def test_a_chip_with_few_rows_says_both_and_what_they_say():

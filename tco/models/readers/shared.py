@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tco.core.units import is_whole_number
+from tco.core.types import is_whole_number
 from tco.models.config import Config
 from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.errors import DataError, unknown
-from tco.core.types import AnyArray, Quantity
-from tco.core.units import is_whole_number
+from tco.core.types import AnyArray, Quantity, is_whole_number
 from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
