@@ -23,6 +23,7 @@ from tco.validation.audited import (
 from tco.validation.row_dates import row_date
 from tests.catalogue import CATALOGUE
 from tests.cli import document
+from tests.shared import shared_by_workers
 from tests.validation.today import predicted, rows_of, table_of
 
 FILE = "mlperf_inference"
@@ -269,7 +270,10 @@ def envelopes_of(tmp_path_factory):
         table = table_of(FILE)
         path = folder / f"{chip or 'all'}.csv"
         (table[table.chip == chip] if chip else table).to_csv(path, index=False)
-        return document("validate", path, "--envelopes", *settings)
+        return shared_by_workers(
+            "-".join(("envelopes", path.stem, *settings)),
+            lambda: document("validate", path, "--envelopes", *settings),
+        )
 
     return make
 

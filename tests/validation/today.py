@@ -1,4 +1,4 @@
-"""What today's model says of measurements: of the shipped ones worked out once in a process. Do not
+"""What today's model says of measurements: of the shipped ones worked out once in a session. Do not
 change it.
 """
 
@@ -16,6 +16,7 @@ from tco.validation.score import scores
 from tco.validation.wording import interpret_note, precisions
 from tests.catalogue import CATALOGUE
 from tests.scenario_helpers import plain_values
+from tests.shared import shared_by_workers
 
 __all__ = [  # what tests of several files ask for
     "KINDS",
@@ -64,4 +65,4 @@ def scored(file: Path, values=VALUES) -> Validation:
 @cache
 def validated(kind: str) -> Validation:
     """Return the predictions of every shipped measurement of a kind, with their errors."""
-    return scored(file_of(kind))
+    return shared_by_workers(f"validated-{kind}", lambda: scored(file_of(kind)))
