@@ -18,6 +18,7 @@ from tests.catalogue import CATALOGUE, keep
 
 ROOT = Path(__file__).parents[1]
 CACHE_PREFIX = "tco-tests-"
+KEPT_ANSWERS = "TCO_TESTS_KEPT_ANSWERS"
 
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tco")
@@ -48,8 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "tco", quiet=2)
         cache_home = tempfile.mkdtemp(prefix=CACHE_PREFIX)
-        config.add_cleanup(lambda: shutil.rmtree(cache_home, ignore_errors=True))
+        config.add_cleanup(lambda: _end_session(Path(cache_home)))
         os.environ["XDG_CACHE_HOME"] = cache_home
+
+
+def _end_session(cache_home: Path) -> None:
+    """Hand the answers of a session to the folder that `KEPT_ANSWERS` names, or remove them."""
+    if kept_folder := os.environ.get(KEPT_ANSWERS):
+        shutil.copytree(cache_home / "tco", kept_folder, dirs_exist_ok=True)
+    shutil.rmtree(cache_home, ignore_errors=True)
 
 
 PART_COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"

@@ -1,4 +1,4 @@
-"""What takes long and is the same for all, made by one worker and read by the others."""
+"""Share long computations between the workers of a test session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SESSION_CACHE = Path(os.environ["XDG_CACHE_HOME"])
 
 
 def shared_by_workers(answer_name: str, make: Callable[[], T]) -> T:
-    """Return what `make` gives, made by the first worker of a session that asks.
+    """Return the answer of `make`, from the first worker of a session to ask.
 
     Args:
         answer_name: File name of the answer, the same for the same question.
