@@ -248,3 +248,61 @@ def test_only_the_rows_of_layer_embeddings_are_read(tmp_path):
 def test_alternating_updates_are_refused_with_the_reason():
     with pytest.raises(DataError, match="AltUp"):
         read(GEMMA_E2B, model_type="gemma3n_text")
+
+
+@pytest.mark.parametrize("model_type", ["hrm_text", "huginn_raven", "ouro"])
+def test_layers_that_a_token_passes_several_times_are_refused_with_the_reason(model_type):
+    with pytest.raises(DataError, match="layers that a token passes several times"):
+        read(EXPERTS, model_type=model_type)
+
+
+@pytest.mark.parametrize("key", ["H_cycles", "loop_num_passes", "total_ut_steps"])
+def test_passes_over_the_same_layers_are_named(key):
+    assert read(UNKNOWN, **{key: 3}).unread == (key,)
+
+
+MAMBA = {
+    "mamba_n_heads": 128,
+    "mamba_d_head": 32,
+    "mamba_n_groups": 1,
+    "mamba_d_state": 128,
+    "mamba_d_conv": 4,
+}
+
+
+def test_mamba_keys_without_the_kind_of_each_layer_are_refused():
+    with pytest.raises(DataError, match="the key 'layer_types' is missing"):
+        read(UNKNOWN, **MAMBA)
+
+
+def test_attending_layers_that_are_no_list_are_named():
+    with pytest.raises(DataError, match="attn_layer_indices is 3, expected a list"):
+        read(UNKNOWN, **MAMBA, attn_layer_indices=3)
+
+
+# LongCat-Flash-Chat as its publisher states it: 560 B parameters, 18.6 to 31.3 B active, on
+# average 27 B. The Transformers library sets aside weights for the idle experts as well.
+LONGCAT = {
+    "model_type": "longcat_flash",
+    "hidden_size": 6144,
+    "ffn_hidden_size": 12288,
+    "expert_ffn_hidden_size": 2048,
+    "num_layers": 28,
+    "num_attention_heads": 64,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "n_routed_experts": 512,
+    "zero_expert_num": 256,
+    "moe_topk": 12,
+    "vocab_size": 131072,
+    "max_position_embeddings": 131072,
+}
+
+
+def test_idle_experts_have_no_weights():
+    model = read(LONGCAT)
+    assert model.parameters == pytest.approx(560e9, rel=0.005)
+    assert model.active_parameters == pytest.approx(27e9, rel=0.01)

@@ -26,11 +26,13 @@ GATED = ("", "silu", "swish", "gelu_pytorch_tanh", "geglu", "situ")
 # what the code of a model type says beyond its keys
 MODEL_TRAITS = {
     "afmoe": {"attn_output_gate": True},
+    "bamba": {"attn_layer_indices": []},
     "beam": {"attn_output_gate": True},
     "bitnet": {"gated_mlp": True},
     "hy_v4": {"mla_use_output_gate": True},
     "bailing_hybrid": {"full_rank_decay": True},
     "falcon_h1": {"parallel_mixer": True},
+    "granitemoehybrid": {"attn_layer_indices": []},
 }
 FULL, SLIDING, LINEAR, MAMBA, CONV = "full", "sliding", "linear", "mamba", "conv"
 # every how many layers one sees all tokens, or a pattern of letters
@@ -54,7 +56,12 @@ def read_by_keys(c: Config) -> ParsedConfig:
     """Return the layers of a decoder, each as its keys say."""
     if c.has("block_configs"):
         return _read_block_configs(c)
-    c = c.replaced(MODEL_TRAITS.get(c.text("model_type"), {}) | dict(c.content))
+    stated = {
+        config_key: config_value
+        for config_key, config_value in c.content.items()
+        if config_value is not None
+    }
+    c = c.replaced(MODEL_TRAITS.get(c.text("model_type"), {}) | stated)
     norms = two_norms(c)
     mixing = _mixing_parts(c)
     parts = _feed_forward_parts(c)
@@ -113,21 +120,30 @@ def _layer_kinds(c: Config) -> list[str]:
         marks = c.kinds("hybrid_layer_pattern", layers, (0, 1))
         return [SLIDING if mark else FULL for mark in marks]
     if c.has("attn_layer_indices"):
-        attending = c.value("attn_layer_indices")
+        attending = _attending_layers(c, "attn_layer_indices")
         return [FULL if index in attending else MAMBA for index in range(layers)]
     interval = c.either("full_attention_interval", "layer_group_size")
     if c.has(interval):
         period = c.integer(interval)
         return [LINEAR if (index + 1) % period else FULL for index in range(layers)]
     if c.has("full_attn_idxs"):
-        attending = c.value("full_attn_idxs")
+        attending = _attending_layers(c, "full_attn_idxs")
         return [FULL if index in attending else CONV for index in range(layers)]
     if c.has("attn_layer_period"):
         period, offset = c.integer("attn_layer_period"), c.count("attn_layer_offset", layers)
         return [FULL if index % period == offset else MAMBA for index in range(layers)]
+    if c.has("mamba_num_heads") and not c.flag("parallel_mixer"):
+        raise c.wrong("layer_types", "the kind of each layer, beside the keys of a Mamba-2 mixer")
     if not c.has("sliding_window") or not c.flag("use_sliding_window", True):
         return [FULL] * layers
     return _windowed_kinds(c, layers)
+
+
+def _attending_layers(c: Config, layers_key: str) -> list[int]:
+    layer_numbers = c.value(layers_key)
+    if not isinstance(layer_numbers, list):
+        raise c.wrong(layers_key, "a list of the layers with attention, the first one being 0")
+    return layer_numbers
 
 
 def _windowed_kinds(c: Config, layers: int) -> list[str]:
@@ -234,7 +250,7 @@ def _linear_mixer(c: Config) -> StateMixer:
 
 def _mamba_mixer(c: Config) -> StateMixer:
     """Return a Mamba-2 mixer."""
-    heads, head = c.integer("mamba_num_heads"), c.integer("mamba_head_dim")
+    heads, head = c.integer("mamba_num_heads"), _mamba_head_width(c)
     normed = c.flag("mamba_rms_norm", True)
     return StateMixer(
         heads,
@@ -248,6 +264,16 @@ def _mamba_mixer(c: Config) -> StateMixer:
         passes=2,
         conv_bias=c.flag(c.either("mamba_conv_bias", "use_conv_bias"), True),
     )
+
+
+def _mamba_head_width(c: Config) -> int:
+    """Return the width of a head, which "auto" derives from the widths of mixer and model."""
+    if c.value("mamba_head_dim") not in (None, "auto"):
+        return c.integer("mamba_head_dim")
+    heads, width = c.integer("mamba_num_heads"), c.integer("mamba_expand") * c.integer("hidden_size")
+    if width % heads:
+        raise c.wrong("mamba_num_heads", f"a divisor of the mixer's width, {width}")
+    return width // heads
 
 
 def _convolution(c: Config) -> StateMixer:
