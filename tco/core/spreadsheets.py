@@ -17,7 +17,19 @@ from tco.core.errors import DataError, nearest
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 HEADER_LINES = 20  # rows of a file among which its header is looked for
-COMMA_NUMBER = re.compile(r"[-+$€£¥ ]*\d[\d. '\u00a0\u202f]*,\d+\s*%?")
+# a number as a cell holds it, with its currency or its unit
+NUMBER_CELL = re.compile(
+    r"(?P<before>[-+$€£¥ ]*)(?P<number>\d[\d.,]*(?:[ '\u2019\u00a0\u202f]\d[\d.,]*)*)"
+    r"(?P<after>\s*(?:[%$€£¥]|[A-Za-z][\w$/.]*)?)"
+)
+GROUP_BLANKS = re.compile(r"[ '\u2019\u00a0\u202f]")  # between thousands
+# numbers whose marks can mean one thing: "0,5", "3,25", "1.000,5" or "1.000.000"
+MARKED = r"0{0}\d+|\d+{0}(?:\d{{1,2}}|\d{{4,}})|\d{{4,}}{0}\d+|\d{{1,3}}(?:{1}\d{{3}})+{0}\d+"
+CLEAR_MARKS = {
+    ",": re.compile(MARKED.format(",", r"\.") + r"|\d{1,3}(?:\.\d{3}){2,}"),
+    ".": re.compile(MARKED.format(r"\.", ",") + r"|\d{1,3}(?:,\d{3}){2,}"),
+}
+UNCLEAR_MARK = re.compile(r"([1-9]\d{0,2})([.,])(\d{3})")  # 31.000 is 31, or 31 thousand
 THOUSANDS = re.compile(r"[-+$ ]*[1-9]\d{0,2}"), re.compile(r"\d{3}(\.\d+)?")
 NumberedRow = tuple[int, list[str]]
 
@@ -95,8 +107,8 @@ def recognised_rows(path: Path, table_text: str, columns: Sequence[str]) -> Iter
         columns: Columns that the file must have.
 
     Raises:
-        DataError: The text is no table, a column with content has no name, or a number has a
-            decimal comma.
+        DataError: The text is no table, a column with content has no name, or a number may mean
+            two.
 
     """
     if format_name := other_format(table_text):
@@ -111,11 +123,11 @@ def recognised_rows(path: Path, table_text: str, columns: Sequence[str]) -> Iter
         for line, cells in numbered_rows(path, table_text, start.delimiter)
         if line > start.line and not is_left_out(cells)
     ]
+    if start.delimiter != ",":
+        table_rows = _plain_numbers(path, start, table_rows)
     named_places = _named_columns(path, start, table_rows)
     yield start.line, [start.names[index] for index in named_places]
     for line, cells in table_rows:
-        if start.delimiter != ",":
-            _refuse_commas(f"{path}:{line}", start, cells)
         yield (
             line,
             [
@@ -138,15 +150,91 @@ def _named_columns(path: Path, start: TableStart, table_rows: Sequence[NumberedR
     return named_places
 
 
-def _refuse_commas(where: str, start: TableStart, cells: Sequence[str]) -> None:
-    for column_name, cell in zip(start.names, cells, strict=False):
-        if COMMA_NUMBER.fullmatch(cell.strip()):
-            raise DataError(
-                f"{where}: {column_name} is {cell!r}, in a file parted by "
-                f"{DELIMITERS[start.delimiter]}: "
-                "a comma may be a decimal mark or part thousands; write decimals with a point, and "
-                "thousands without a mark"
-            )
+def _plain_numbers(
+    path: Path, start: TableStart, table_rows: Sequence[NumberedRow]
+) -> list[NumberedRow]:
+    """Return rows whose numbers have decimal points, by the marks that the table's numbers show.
+
+    Raises:
+        DataError: The numbers show both decimal marks, or no number tells what a mark means.
+
+    """
+    number_columns = _number_columns(start, table_rows)
+    decimal_mark = _decimal_mark(path, start, table_rows, number_columns)
+    plain_rows = []
+    for line, cells in table_rows:
+        plain_cells = list(cells)
+        for index in number_columns:
+            cell = cells[index] if index < len(cells) else ""
+            if not decimal_mark:
+                _refuse_unclear_mark(f"{path}:{line}: {start.names[index]}", start, cell)
+            elif decimal_mark == "," and cell:
+                plain_cells[index] = _with_point(cell)
+        plain_rows.append((line, plain_cells))
+    return plain_rows
+
+
+def _number_columns(start: TableStart, table_rows: Sequence[NumberedRow]) -> list[int]:
+    """Return the places of the columns whose cells are numbers or empty."""
+    texts = {
+        index
+        for _, cells in table_rows
+        for index, cell in enumerate(cells)
+        if cell.strip() and not NUMBER_CELL.fullmatch(cell.strip())
+    }
+    return [index for index in range(len(start.names)) if index not in texts]
+
+
+def _decimal_mark(
+    path: Path,
+    start: TableStart,
+    table_rows: Sequence[NumberedRow],
+    number_columns: Sequence[int],
+) -> str:
+    """Return the decimal mark that a table's numbers show; empty where none shows it."""
+    places: dict[str, str] = {}  # of the first number with each mark
+    for line, cells in table_rows:
+        for index in number_columns:
+            digits = _digits_and_marks(cells[index]) if index < len(cells) else ""
+            for mark, clear_number in CLEAR_MARKS.items():
+                if clear_number.fullmatch(digits):
+                    place = f"{path}:{line}: {start.names[index]} is {cells[index]!r}"
+                    places.setdefault(mark, place)
+    if len(places) > 1:
+        raise DataError(
+            f"{places[',']} with a decimal comma, and {places['.']} with a decimal point; write "
+            "all decimals with a point, and thousands without a mark"
+        )
+    return next(iter(places), "")
+
+
+def _digits_and_marks(cell: str) -> str:
+    match = NUMBER_CELL.fullmatch(cell.strip())
+    return GROUP_BLANKS.sub("", match["number"]) if match else ""
+
+
+def _with_point(cell: str) -> str:
+    """Return a cell with a decimal point, of one with a decimal comma or points in thousands."""
+    match, digits = NUMBER_CELL.fullmatch(cell.strip()), _digits_and_marks(cell)
+    if not match or not (CLEAR_MARKS[","].fullmatch(digits) or UNCLEAR_MARK.fullmatch(digits)):
+        return cell
+    number = digits.replace(".", "").replace(",", ".")
+    return f"{match['before']}{number}{match['after']}"
+
+
+def _refuse_unclear_mark(where: str, start: TableStart, cell: str) -> None:
+    """Refuse a comma in a table that commas do not part, and a point where semicolons part it:
+    programs part cells by semicolons where a comma is the decimal mark.
+    """
+    match = UNCLEAR_MARK.fullmatch(_digits_and_marks(cell))
+    if match is None or (match[2] == "." and start.delimiter != ";"):
+        return
+    mark = "comma" if match[2] == "," else "point"
+    raise DataError(
+        f"{where} is {cell!r}, in a file parted by {DELIMITERS[start.delimiter]}: its {mark} may "
+        f"be a decimal mark or part thousands, and no other number of the file tells; write "
+        f"{match[1]}{match[3]}, or {match[1]}.{match[3]}0"
+    )
 
 
 def header_fault(header: Sequence[str], columns: Sequence[str], optional: Collection[str]) -> str:

@@ -25,8 +25,20 @@ def price_of(folder, content):
 
 
 TABLE = f"{HEADER}\n{ROW}\n"
+SEMICOLONS = TABLE.replace(",", ";")
 READ = {
-    "semicolons": TABLE.replace(",", ";"),
+    "semicolons": SEMICOLONS,
+    "a decimal comma": SEMICOLONS.replace("31000", "31000,00"),
+    "a point beside a decimal comma": SEMICOLONS.replace("31000", "31.000").replace(
+        "32000", "32000,5"
+    ),
+    "points between thousands": SEMICOLONS.replace("31000", "31.000,0 USD"),
+    "points in all cells": SEMICOLONS.replace("31000", "31.000")
+    .replace("30000", "30.000,25")
+    .replace("32000", "32.000"),
+    "a comma beside a decimal point": SEMICOLONS.replace("31000", "31,000").replace(
+        "32000", "32000.5"
+    ),
     "tabs": TABLE.replace(",", "\t"),
     "a stated delimiter": "sep=;\n" + TABLE.replace(",", ";"),
     "UTF-16": TABLE.replace(",", "\t").encode("utf-16"),
@@ -55,14 +67,35 @@ def test_a_table_of_a_spreadsheet_is_read(folder, content):
     assert price_of(folder, content) == COST
 
 
+def test_points_between_thousands_are_told_by_another_row(folder):
+    dearer = ROW.replace("gb200-gpu", "gb300-gpu").replace("32000", "1.000.000")
+    content = f"{TABLE}{dearer}\n".replace(",", ";").replace("31000", "31.000")
+    assert price_of(folder, content) == COST
+
+
+def test_a_point_of_three_digits_is_decimal_beside_other_decimal_points(folder):
+    content = SEMICOLONS.replace("31000", "31.000").replace("30000", "30.5")
+    content = content.replace("32000", "32.5")
+    assert price_of(folder, content) == 31
+
+
 REFUSED = {
-    "a decimal comma": (
-        TABLE.replace(",", ";").replace("31000", "31000,50"),
-        "own.csv:2: value is '31000,50', in a file parted by semicolons: a comma may be a decimal",
+    "a comma beside semicolons": (
+        SEMICOLONS.replace("31000", "31,000"),
+        "own.csv:2: value is '31,000', in a file parted by semicolons: its comma may be a decimal",
     ),
-    "thousands beside semicolons": (
-        TABLE.replace(",", ";").replace("31000", "31,000"),
-        "own.csv:2: value is '31,000'",
+    "a point beside semicolons": (
+        SEMICOLONS.replace("31000", "31.000"),
+        "own.csv:2: value is '31.000', in a file parted by semicolons: its point may be a decimal "
+        "mark or part thousands, and no other number of the file tells; write 31000, or 31.0000",
+    ),
+    "a comma beside tabs": (
+        TABLE.replace(",", "\t").replace("31000", "31,000"),
+        "own.csv:2: value is '31,000', in a file parted by tabs",
+    ),
+    "both decimal marks": (
+        SEMICOLONS.replace("30000", "30000,5").replace("32000", "32000.5"),
+        "own.csv:2: low is '30000,5' with a decimal comma, and ",
     ),
     "another name": (
         TABLE.replace("attribute", "attribut"),

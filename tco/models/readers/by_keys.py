@@ -270,7 +270,10 @@ def _mamba_head_width(c: Config) -> int:
     """Return the width of a head, which "auto" derives from the widths of mixer and model."""
     if c.value("mamba_head_dim") not in (None, "auto"):
         return c.integer("mamba_head_dim")
-    heads, width = c.integer("mamba_num_heads"), c.integer("mamba_expand") * c.integer("hidden_size")
+    heads, width = (
+        c.integer("mamba_num_heads"),
+        c.integer("mamba_expand") * c.integer("hidden_size"),
+    )
     if width % heads:
         raise c.wrong("mamba_num_heads", f"a divisor of the mixer's width, {width}")
     return width // heads
