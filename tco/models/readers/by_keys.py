@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tco.core.types import is_finite_number
+from tco.core.types import JsonObject, is_finite_number
 from tco.models.config import Config, ParsedConfig
 from tco.models.layers import (
     NO_ATTENTION,
@@ -24,7 +24,7 @@ from tco.models.spelling import LAYER_KINDS
 UNGATED = ("relu2", "relu", "xielu", "gelu_new", "gelu_fast")
 GATED = ("", "silu", "swish", "gelu_pytorch_tanh", "geglu", "situ")
 # what the code of a model type says beyond its keys
-MODEL_TRAITS = {
+MODEL_TRAITS: dict[str, JsonObject] = {
     "afmoe": {"attn_output_gate": True},
     "bamba": {"attn_layer_indices": []},
     "beam": {"attn_output_gate": True},
