@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tco.core.provenance import Given
-from tco.models.architecture import load_model, unread_text
+from tco.models.architecture import Architecture, is_stated_model, load_model, unread_text
+from tco.scenario.choices import NATIVE, checkpoint_of
 
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 PRECISION = "workload.precision"
+OWN_SOURCE = "tco-model"  # of models that nobody published
 FORMAT_PATHS = {
     PRECISION: "dense",
     "workload.attention_format": "attention",
@@ -38,7 +40,10 @@ def take_checkpoint(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> No
         inputs.notes.append(f"model {model.id}: {model.reading}")
     if model.unread:
         inputs.cautions.append(f"model {model.id}: {unread_text(model)}")
-    if model.stored is None or inputs.kind != "serving" or PRECISION in stated:
+    if inputs.kind != "serving" or PRECISION in stated:
+        return
+    if model.stored is None:
+        _note_other_format(inputs, model)
         return
     formats = {path: getattr(model.stored, part) for path, part in FORMAT_PATHS.items()}
     taken = {path: form for path, form in formats.items() if form and path not in stated}
@@ -46,4 +51,21 @@ def take_checkpoint(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> No
     inputs.notes.append(
         f"model {model.id}: {model.stored.text}, as its checkpoint is stored; "
         f"--set {PRECISION}=fp8 prices another format"
+    )
+
+
+def _note_other_format(inputs: ResolvedScenario, model: Architecture) -> None:
+    """Note that a model whose config states no format is priced in the workload's."""
+    weights = inputs.text(PRECISION)
+    stored = checkpoint_of(inputs.catalogue, model.id, "").dense
+    is_native = inputs.texts.get("workload.formats") == NATIVE
+    if is_native or stored == weights or is_stated_model(inputs.text("workload.model")):
+        return
+    is_published = model.source not in ("", OWN_SOURCE)
+    reason = (
+        f"its checkpoint is {stored.upper()}" if is_published else "its config states no format"
+    )
+    inputs.notes.append(
+        f"model {model.id}: weights {weights.upper()}, as the workload is stated; {reason}: "
+        f"--set {PRECISION}={stored} prices a checkpoint in {stored.upper()}"
     )

@@ -116,6 +116,35 @@ def test_the_formats_of_a_workloads_own_model_are_the_workloads():
 
 
 @pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("llama-3.1-70b", "its checkpoint is BF16: --set workload.precision=bf16"),
+        ("sparse-2t", "its config states no format: --set workload.precision=bf16"),
+    ],
+)
+def test_a_model_priced_in_another_format_than_its_checkpoint_says_so(model, reason):
+    settings = {"workload.model": model, "workload.concurrency": "8"}
+    (note,) = [
+        note for note in evaluate("b200-hgx8", settings).notes if note.startswith(f"model {model}:")
+    ]
+    assert note.startswith(f"model {model}: weights FP8, as the workload is stated; {reason}")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"workload.model": "llama-3.1-70b", "workload.precision": "fp8"},
+        {"workload.model": "llama-3.1-70b", "workload.formats": "native"},
+        {"workload.model": "layers=40,hidden=5120,heads=40,ffn=13824,vocab=32000"},
+        {},
+    ],
+)
+def test_formats_that_are_chosen_need_no_note(settings):
+    notes = evaluate("b200-hgx8", {**settings, "workload.concurrency": "8"}).notes
+    assert not any("as the workload is stated" in note for note in notes)
+
+
+@pytest.mark.parametrize(
     ("model", "layers"),
     [("deepseek-v4-pro", 1), ("minimax-m2.5", 3), ("nemotron-3-ultra", 1)],
 )
