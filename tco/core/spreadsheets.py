@@ -192,20 +192,20 @@ def _decimal_mark(
     number_columns: Sequence[int],
 ) -> str:
     """Return the decimal mark that a table's numbers show; empty where none shows it."""
-    places: dict[str, str] = {}  # of the first number with each mark
+    clear_cells: dict[str, str] = {}  # of the first number with each mark
     for line, cells in table_rows:
         for index in number_columns:
             digits = _digits_and_marks(cells[index]) if index < len(cells) else ""
             for mark, clear_number in CLEAR_MARKS.items():
                 if clear_number.fullmatch(digits):
-                    place = f"{path}:{line}: {start.names[index]} is {cells[index]!r}"
-                    places.setdefault(mark, place)
-    if len(places) > 1:
+                    located_cell = f"{path}:{line}: {start.names[index]} is {cells[index]!r}"
+                    clear_cells.setdefault(mark, located_cell)
+    if len(clear_cells) > 1:
         raise DataError(
-            f"{places[',']} with a decimal comma, and {places['.']} with a decimal point; write "
-            "all decimals with a point, and thousands without a mark"
+            f"{clear_cells[',']} with a decimal comma, and {clear_cells['.']} with a decimal point; "
+            "write all decimals with a point, and thousands without a mark"
         )
-    return next(iter(places), "")
+    return next(iter(clear_cells), "")
 
 
 def _digits_and_marks(cell: str) -> str:
@@ -223,10 +223,9 @@ def _with_point(cell: str) -> str:
 
 
 def _refuse_unclear_mark(where: str, start: TableStart, cell: str) -> None:
-    """Refuse a comma in a table that commas do not part, and a point where semicolons part it:
-    programs part cells by semicolons where a comma is the decimal mark.
-    """
+    """Refuse a number whose one mark may be a decimal mark or part thousands."""
     match = UNCLEAR_MARK.fullmatch(_digits_and_marks(cell))
+    # programs part cells by semicolons where a comma is the decimal mark
     if match is None or (match[2] == "." and start.delimiter != ";"):
         return
     mark = "comma" if match[2] == "," else "point"

@@ -163,8 +163,8 @@ def test_cache_of_a_shipped_model_is_its_closed_form(path):
     keys = keys_of(path.parent.name)
     growing, fixed = FORMS[keys["model_type"]](keys)
     model = architecture(read_config(path), path.parent.name, str(path))
-    held = cache_bytes(1, TOKENS, *cached_numbers(model, 1), BF16)
-    assert held == pytest.approx(BF16 * (TOKENS * growing + fixed), rel=1e-12)
+    cache_size = cache_bytes(1, TOKENS, *cached_numbers(model, 1), BF16)
+    assert cache_size == pytest.approx(BF16 * (TOKENS * growing + fixed), rel=1e-12)
     assert model.cached == pytest.approx(growing, abs=1)
 
 
