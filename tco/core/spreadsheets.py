@@ -202,7 +202,7 @@ def _decimal_mark(
                     clear_cells.setdefault(mark, located_cell)
     if len(clear_cells) > 1:
         raise DataError(
-            f"{clear_cells[',']} with a decimal comma, and {clear_cells['.']} with a decimal point; "
+            f"{clear_cells[',']} with a decimal comma, {clear_cells['.']} with a decimal point; "
             "write all decimals with a point, and thousands without a mark"
         )
     return next(iter(clear_cells), "")

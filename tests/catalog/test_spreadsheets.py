@@ -95,7 +95,7 @@ REFUSED = {
     ),
     "both decimal marks": (
         SEMICOLONS.replace("30000", "30000,5").replace("32000", "32000.5"),
-        "own.csv:2: low is '30000,5' with a decimal comma, and ",
+        "own.csv:2: low is '30000,5' with a decimal comma, ",
     ),
     "another name": (
         TABLE.replace("attribute", "attribut"),
