@@ -200,17 +200,12 @@ def _at_the_target(
     What is expected of a plan may be missed, across a step by much: the others that could still be
     better are solved after it.
     """
-    shape, allowed = (
-        np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)),
-        1 / max(interactivity, SLOWEST),
+    shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
+    allowed = 1 / max(interactivity, SLOWEST)
+    solved_plans = solved(
+        machine, model, request, plan, decode_result, allowed, np.broadcast_to(meets, shape)
     )
-    solved_plans, rate, best_row = (
-        solved(
-            machine, model, request, plan, decode_result, allowed, np.broadcast_to(meets, shape)
-        ),
-        float(choice.best.max()),
-        -1,
-    )
+    rate, best_row = float(choice.best.max()), -1
     if solved_plans is None or solved_plans.rate.max() < rate:
         return choice.with_pass(decode_result)
     best = choice.best.copy()
@@ -232,20 +227,14 @@ def _at_the_target(
             decode_rate(timely_plan.sequences, attention_chips(timely_plan), timely_pass.per_token)
         )
         if best[plan_row] > rate * (1 + EQUAL):
-            rate, best_row, choice = (
-                best[plan_row],
-                plan_row,
-                choice._replace(plan=timely_plan, made=timely_pass),
-            )
+            rate, best_row = best[plan_row], plan_row
+            choice = choice._replace(plan=timely_plan, made=timely_pass)
     if best_row < 0:
         return choice.with_pass(decode_result)
     other_rates = np.delete(best, best_row)
-    margin = (
-        max(rate / float(other_rates.max()) - 1, 0.0)
-        if len(other_rates) and other_rates.max() > 0
-        else choice.margin
-    )
-    return choice._replace(best=best, margin=margin)
+    if len(other_rates) and other_rates.max() > 0:
+        choice = choice._replace(margin=max(rate / float(other_rates.max()) - 1, 0.0))
+    return choice._replace(best=best)
 
 
 def _just_in_time(
