@@ -308,24 +308,24 @@ def comparison_answer(
         "break_even_rents": options.rents or None,
         "changes": options.changes or None,
     }
-    csv_rows: tuple[Record, Sequence[Any]] = (
-        Record(COMPARISON_ROW.read_via("result"), CONFIDENCE),
-        compared,
-    )
-    if options.curve:
-        settings = {
-            scenario_result.scenario: _settings_of(scenario_result)
-            for scenario_result in scenario_results
-        }
-        setting_names = [setting_name for setting_name in SETTINGS if setting_name != "plan"]
-        csv_rows = curve_row(settings.__getitem__, setting_names), confidence.curve
     return COMPARE.answer(
         catalogue,
         content,
         lambda: _tables(scenario_results, baseline, halls, confidence, options),
-        csv_rows,
+        _comparison_csv(compared, confidence, options),
         _comparison_notes(scenario_results, halls, sure, options),
     )
+
+
+def _comparison_csv(
+    compared: Sequence[ComparedScenario], confidence: Confidence, options: ComparisonOptions
+) -> tuple[Record, Sequence[Any]]:
+    """Return the record and the rows of a CSV, by scenario or by scenario and speed."""
+    if not options.curve:
+        return Record(COMPARISON_ROW.read_via("result"), CONFIDENCE), compared
+    settings = {row.result.scenario: _settings_of(row.result) for row in compared}
+    setting_names = [setting_name for setting_name in SETTINGS if setting_name != "plan"]
+    return curve_row(settings.__getitem__, setting_names), confidence.curve
 
 
 def _comparison_notes(
@@ -464,14 +464,7 @@ def comparison_table(
     if len(scenario_results) == 1:
         groups[ANSWER] = []  # it is held against nothing
     groups[ANSWER][1:1] = ranges
-    groups[SPEED] += [
-        (
-            f"{phase} bound by",
-            *(binding(scenario_result, phase) for scenario_result in scenario_results),
-        )
-        for phase in PHASES
-        if any(phase in scenario_result.bounds for scenario_result in scenario_results)
-    ]
+    groups[SPEED] += _bound_rows(scenario_results)
     groups[REST] += _tabulate_premises(scenario_results)
     ordered = {
         ANSWER: groups[ANSWER],
@@ -501,6 +494,18 @@ def comparison_table(
         [*workloads(scenario_results), *premise_lines(scenario_results)],
         below,
     )
+
+
+def _bound_rows(scenario_results: Sequence[Result]) -> list[Row]:
+    """Return what binds each system, a row for each phase that any of them has."""
+    return [
+        (
+            f"{phase} bound by",
+            *(binding(scenario_result, phase) for scenario_result in scenario_results),
+        )
+        for phase in PHASES
+        if any(phase in scenario_result.bounds for scenario_result in scenario_results)
+    ]
 
 
 def _metric_row(
