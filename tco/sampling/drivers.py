@@ -299,19 +299,7 @@ def pairs_that_flip(
     if not np.isfinite(centre) or centre in (0, 1):
         return []
     side = 1.0 if centre > 1 else -1.0
-    gains, far = {}, {}
-    for path, input_ratios in ratios.items():
-        is_positive = np.isfinite(input_ratios) & (input_ratios > 0)
-        gain = np.where(
-            is_positive,
-            side * np.log(centre / np.where(is_positive, input_ratios, centre)),
-            -np.inf,
-        )
-        if ranges[path].steps or gain.max() <= STILL:
-            continue
-        far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
-        if not ((input_ratios[[0, -1]] > 1) != (centre > 1)).any():
-            gains[path] = float(gain.max())
+    gains, far = _gains_of_inputs(ranges, ratios, centre, side)
     gaining_paths = sorted(gains, key=lambda path: (-gains[path], path))
     pairs = _near_enough(
         ranges,
@@ -348,6 +336,28 @@ def pairs_that_flip(
     return sorted(
         flipping_pairs, key=lambda flipping_pair: (side * flipping_pair.ratio, flipping_pair.paths)
     )
+
+
+def _gains_of_inputs(
+    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], centre: float, side: float
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return by how much each input that does not flip the order alone moves the logarithm of the
+    ratio towards zero, and the deviate of each input at which it moves the most.
+    """
+    gains, far = {}, {}
+    for path, input_ratios in ratios.items():
+        is_positive = np.isfinite(input_ratios) & (input_ratios > 0)
+        gain = np.where(
+            is_positive,
+            side * np.log(centre / np.where(is_positive, input_ratios, centre)),
+            -np.inf,
+        )
+        if ranges[path].steps or gain.max() <= STILL:
+            continue
+        far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
+        if not ((input_ratios[[0, -1]] > 1) != (centre > 1)).any():
+            gains[path] = float(gain.max())
+    return gains, far
 
 
 def _near_enough(
