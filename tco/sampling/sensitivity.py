@@ -185,6 +185,14 @@ def _collect_ranged_inputs(scenario: str, sides: Sequence[Evaluation]) -> dict[s
     return ranged_inputs
 
 
+def _refuse_sobol_of_plans(sobol: int | None, hold: bool) -> None:
+    if sobol is not None and not hold:
+        raise UsageError(
+            "Sobol indices are those of one plan, and a sample of them chooses none: ask for them "
+            "with the plan fixed (--hold)"
+        )
+
+
 @finite
 def sensitivity(
     scenario: str,
@@ -220,39 +228,20 @@ def sensitivity(
     >>> found.swings[0].given.path
     'terms.life'
     """
-    if sobol is not None and not hold:
-        raise UsageError(
-            "Sobol indices are those of one plan, and a sample of them chooses none: ask for them "
-            "with the plan fixed (--hold)"
-        )
+    _refuse_sobol_of_plans(sobol, hold)
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     if hold:
         for side in sides:
             side.metric(read)  # says why there is no plan to hold
     ranged = _collect_ranged_inputs(scenario, sides)
-    own_function, *baseline_functions = (side.drawn_function(hold) for side in sides)
-    quantity = ScenarioQuantity(
-        read,
-        own_function,
-        baseline_functions[0] if baseline_functions else None,
-        Dice(sides[0].catalogue, seed, 0, DRAWS),
-    )
+    quantity = _drawn_quantity(read, sides, hold, seed)
     with named_step("moving each input to its ends"):
         metrics_by_input = quantity.one_at_a_time_values()
     if not any(np.isfinite(input_metrics).any() for input_metrics in metrics_by_input.values()):
         sides[0].metric(read)  # says why
-    flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
-    if ratio:
-        flips = flips_of(quantity.ranges, metrics_by_input, quantity.together)
-        plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs({}))
-        pairs = pairs_that_flip(quantity.ranges, metrics_by_input, quantity.together, plan_inputs)
-    swings = sorted(
-        (
-            _input_swing(ranged[path], input_metrics, ratio, flips.get(path))
-            for path, input_metrics in metrics_by_input.items()
-        ),
-        key=rank,
-    )
+    ratio = metric in AGAINST_BASELINE
+    flips, pairs = _inputs_that_flip(quantity, metrics_by_input) if ratio else ({}, None)
+    swings = _ranked_swings(ranged, metrics_by_input, ratio, flips)
     drivers = _sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
     return Sensitivity(
         metric,
@@ -264,6 +253,30 @@ def sensitivity(
         _variance_shares(quantity),
         pairs,
     )
+
+
+def _drawn_quantity(
+    metric: str, sides: Sequence[Evaluation], hold: bool, seed: int
+) -> ScenarioQuantity:
+    """Return a metric of a scenario, or its ratio to that of the baseline, as a function of the
+    inputs.
+    """
+    own_function, *baseline_functions = (side.drawn_function(hold) for side in sides)
+    return ScenarioQuantity(
+        metric,
+        own_function,
+        baseline_functions[0] if baseline_functions else None,
+        Dice(sides[0].catalogue, seed, 0, DRAWS),
+    )
+
+
+def _inputs_that_flip(
+    quantity: ScenarioQuantity, ratios: Mapping[str, FloatArray]
+) -> tuple[dict[str, float], list[Pair]]:
+    """Return the values at which inputs flip the order alone, by path, and the pairs that do."""
+    flips = flips_of(quantity.ranges, ratios, quantity.together)
+    plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs({}))
+    return flips, pairs_that_flip(quantity.ranges, ratios, quantity.together, plan_inputs)
 
 
 def _base_value(quantity: ScenarioQuantity, sides: Sequence[Evaluation]) -> float | None:
@@ -300,6 +313,19 @@ def rank(swing: Swing) -> tuple[float, str]:
     Swings with an end that has no value come before the largest.
     """
     return -np.inf if swing.swing is None else -abs(swing.swing), swing.given.path
+
+
+def _ranked_swings(
+    ranged: Mapping[str, Input],
+    metrics_by_input: Mapping[str, FloatArray],
+    ratio: bool,
+    flips: Mapping[str, float],
+) -> list[Swing]:
+    swings = (
+        _input_swing(ranged[path], input_metrics, ratio, flips.get(path))
+        for path, input_metrics in metrics_by_input.items()
+    )
+    return sorted(swings, key=rank)
 
 
 def _input_swing(
