@@ -112,6 +112,44 @@ class Uncertainty(Shown):
         )
 
 
+def _refuse_sampling(samples: int, seed: int) -> None:
+    if samples < 2:
+        raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
+    if samples > MOST:
+        raise DataError(
+            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with "
+            "[draw] writes them to files: tco sweep"
+        )
+    if not 0 <= seed < 2**64:
+        raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
+
+
+def _evaluate_beside(
+    scenario: str | Path, baseline: str | Path | None, data: Path | None, settings: dict[str, str]
+) -> list[Evaluation]:
+    """Evaluate a scenario and a baseline, whose results carry their ratios; each once."""
+    scenario_names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
+    evaluations = evaluate_each(scenario_names, data, settings)
+    if baseline is None:
+        return evaluations
+    scenario_results = [evaluation.result for evaluation in evaluations]
+    compared = compare_results(scenario_results, scenario_results[-1].scenario).results
+    return [
+        evaluation._replace(result=scenario_result)
+        for evaluation, scenario_result in zip(evaluations, compared, strict=True)
+    ]
+
+
+def _are_comparable(evaluation: Evaluation, reference: Evaluation | None) -> bool:
+    return reference is not None and not why_incomparable(evaluation.result, reference.result)
+
+
+def _drawable_function(evaluation: Evaluation, hold: bool) -> ScenarioFunction:
+    if (why := evaluation.why_undrawable(hold)) is not None:
+        raise DataError(f"{evaluation.name}: {why}")
+    return evaluation.drawn_function(hold)
+
+
 @finite
 def uncertainty(
     scenario: str | Path,
@@ -153,40 +191,17 @@ def uncertainty(
     >>> hour["p10"] < hour["p50"] < hour["p90"]
     True
     """
-    if samples < 2:
-        raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
-    if samples > MOST:
-        raise DataError(
-            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with "
-            "[draw] writes them to files: tco sweep"
-        )
-    if not 0 <= seed < 2**64:
-        raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
-    scenario_names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
-    evaluations = evaluate_each(scenario_names, data, dict(set or {}))
-    if baseline is not None:
-        scenario_results = [evaluation.result for evaluation in evaluations]
-        compared = compare_results(scenario_results, scenario_results[-1].scenario).results
-        evaluations = [
-            evaluation._replace(result=scenario_result)
-            for evaluation, scenario_result in zip(evaluations, compared, strict=True)
-        ]
-    functions = []
-    for evaluation in evaluations:
-        if (why := evaluation.why_undrawable(hold)) is not None:
-            raise DataError(f"{evaluation.name}: {why}")
-        functions.append(evaluation.drawn_function(hold))
-    scenario_evaluation = evaluations[0]
+    _refuse_sampling(samples, seed)
+    evaluations = _evaluate_beside(scenario, baseline, data, dict(set or {}))
+    functions = [_drawable_function(evaluation, hold) for evaluation in evaluations]
     reference = None if baseline is None else evaluations[-1]
-    comparable = reference is not None and not why_incomparable(
-        scenario_evaluation.result, reference.result
-    )
+    comparable = _are_comparable(evaluations[0], reference)
     experiment = Experiment(functions[0], functions[-1] if comparable else None, seed, samples)
     parts, kinds = _sample_in_blocks(experiment, workers, cluster, tell)
     ranges = {path: belief for side in functions for path, belief in side.ranges.items()}
     ranged = {path for evaluation in evaluations for path in beliefs_of(evaluation.result)}
     return Uncertainty(
-        scenario_evaluation,
+        evaluations[0],
         reference,
         seed,
         dict(sorted(ranges.items())),
