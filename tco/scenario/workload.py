@@ -18,6 +18,7 @@ from tco.core.files import data_directory, read_csv
 from tco.core.formula import somewhere
 from tco.core.inputs import Readable, Values
 from tco.core.provenance import KEPT
+from tco.core.types import Quantity
 from tco.models.architecture import Architecture, load_model
 from tco.performance import software_maturity
 from tco.performance.chip.formats import computed_on, family_of
@@ -45,7 +46,7 @@ from tco.scenario.network_choice import links_of_system
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.performance.layer.chip_model import Machine, Passes
+    from tco.performance.layer.chip_model import Machine, Passes, Stored
     from tco.performance.training.job import TrainingJob
     from tco.performance.training.result import TrainingResult
     from tco.scenario.resolved import ResolvedScenario
@@ -178,14 +179,9 @@ def machine_of(
     reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
     production = deployer if deployer is not None and input_values.exists(DEPLOYED) else None
     if catalogue.anchors:
-        from tco.scenario.anchors import anchored
-
-        weights = stored.attention, stored.experts, stored.dense
-        anchor_inputs, note = anchored(
-            inputs, engine, text_at_path("workload.model"), weights, production is None, reach.gap
+        _add_anchors(
+            inputs, engine, text_at_path("workload.model"), stored, production is None, reach.gap
         )
-        inputs.found |= anchor_inputs
-        inputs.notes += [note] if note not in inputs.notes else []
     unexplained_time = deployed = None
     if production is None:
         unexplained_time = _unexplained_time(
@@ -195,8 +191,7 @@ def machine_of(
         deployed = efficiency_of(
             input_values, production.name, engine, family, system.chip, system.id, reach.gap
         )
-    own_kernels = (engine, "elementwise_traffic") in catalogue.calibration_rows
-    fused_by = engine if own_kernels else LAYER
+    fused_by = engine if (engine, "elementwise_traffic") in catalogue.calibration_rows else LAYER
     if deployer is not None and deployer.name == FLEET:
         fused_by = FLEET
     serving_machine = machine(
@@ -213,6 +208,23 @@ def machine_of(
     )
     drafting = engine in served_by(catalogue, practice).get("drafting", ())
     return serving_machine._replace(deployed=deployed, deployer=deployer, drafting=drafting)
+
+
+def _add_anchors(
+    inputs: ResolvedScenario,
+    engine: str,
+    model_name: str,
+    stored: Stored,
+    is_stated: bool,
+    gap: Quantity,
+) -> None:
+    """Add the inputs of the anchors on published runs to a scenario, and their note once."""
+    from tco.scenario.anchors import anchored
+
+    weights = stored.attention, stored.experts, stored.dense
+    anchor_inputs, note = anchored(inputs, engine, model_name, weights, is_stated, gap)
+    inputs.found |= anchor_inputs
+    inputs.notes += [note] if note not in inputs.notes else []
 
 
 def storage_and_compute_formats(inputs: ResolvedScenario, input_values: Readable) -> dict[str, str]:
