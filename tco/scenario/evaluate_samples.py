@@ -104,6 +104,32 @@ class StructureGroup(NamedTuple):
     plans: Any = None
 
 
+def _case_of_settings(
+    catalogue: Catalogue,
+    scenario: str | Path | Scenario,
+    settings: Settings,
+    structure: Structure | None,
+    variant: Mapping[str, str] | None,
+) -> Case:
+    """Return the programs of a scenario with its settings of one value, and the draws of others."""
+    loaded_scenario = (
+        scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    )
+    chosen = dict(
+        (variant or {})
+        if structure is None
+        else structure.variant_of(loaded_scenario.system, variant)
+    )
+    array_settings = {path: setting for path, setting in settings.items() if _is_many(setting)}
+    programs = programs_of(
+        catalogue,
+        loaded_scenario,
+        {path: setting for path, setting in settings.items() if path not in array_settings},
+        chosen,
+    )
+    return Case(programs, _sampled_input_arrays(programs, array_settings))
+
+
 @finite
 def evaluate_draws(
     scenario: str | Path | Scenario,
@@ -139,23 +165,8 @@ def evaluate_draws(
             or arithmetic has no finite result.
 
     """
-    catalogue = catalogue or load_catalogue()
-    loaded_scenario = (
-        scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    )
-    chosen = dict(
-        (variant or {})
-        if structure is None
-        else structure.variant_of(loaded_scenario.system, variant)
-    )
-    array_settings = {path: setting for path, setting in set.items() if _is_many(setting)}
-    programs = programs_of(
-        catalogue,
-        loaded_scenario,
-        {path: setting for path, setting in set.items() if path not in array_settings},
-        chosen,
-    )
-    case = Case(programs, _sampled_input_arrays(programs, array_settings))
+    case = _case_of_settings(catalogue or load_catalogue(), scenario, set, structure, variant)
+    programs = case.programs
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
     input_values = inputs.values()
@@ -363,8 +374,7 @@ def grouped(
     """Return draws by the structure they get, with their plans; `inputs` are those of all on the
     structure of the centre.
 
-    Numbers that decide the same, such as sizes of clusters with as many tiers, are of one
-    structure.
+    Numbers that decide the same, such as cluster sizes with as many tiers, are of one structure.
 
     Args:
         case: The draws.
@@ -405,14 +415,9 @@ def grouped(
         group_key = id(structure), *parts.values(), *flags.values()
         if group_key not in groups_by_key:
             readings = Readings({**structure.readings, **flags}, structure.readings.decisions)
-            group = StructureGroup(
-                members,
-                structure._replace(
-                    alternatives={**structure.alternatives, **parts}, readings=readings
-                ),
-                plans,
-            )
-            groups_by_key[group_key] = group, []
+            alternatives = {**structure.alternatives, **parts}
+            structure = structure._replace(alternatives=alternatives, readings=readings)
+            groups_by_key[group_key] = StructureGroup(members, structure, plans), []
         groups_by_key[group_key][1].append(members)
     return [
         group._replace(draws=np.sort(np.concatenate(group_members)))
