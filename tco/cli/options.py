@@ -750,7 +750,7 @@ def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
             )
         key_values[key_text.strip()] = value_text.strip()
     if current_making := making.get():
-        current_making.said.update(key_values.items())
+        current_making.typed_settings.update(key_values.items())
     return key_values
 
 

@@ -18,7 +18,7 @@ import typer
 
 from tco.core.errors import DataError, KeptBackError, TcoError
 from tco.core.provenance import UNTOLD, making
-from tco.core.redaction_values import WAYS, WITHHELD, Making, made_with
+from tco.core.redaction_values import DIRECTIONS, WITHHELD, Making, made_with
 from tco.core.types import JsonObject
 from tco.report.record import Answer
 from tco.report.redaction import NOTE, alike_text, redact_differences
@@ -55,7 +55,7 @@ class StandInRuns:
         # the makings of the answers: caches tell makings apart while they exist
         self.makings: list[Making] = [*before.makings] if before else []
         # the own values that had a stand-in
-        self.met: set[str] = {*before.met} if before else set()
+        self.own_paths: set[str] = {*before.own_paths} if before else set()
 
 
 _stand_in_runs: ContextVar[StandInRuns | None] = ContextVar("stand_in_runs", default=None)
@@ -73,10 +73,10 @@ def keeping_back(run: Callable[[], None]) -> None:
 
     """
     near = StandInRuns()
-    _run_with_stand_ins(run, first := Making(0, near.met), near)
-    if first.shown:
+    _run_with_stand_ins(run, first := Making(0, near.own_paths), near)
+    if first.is_printed:
         return
-    runs = _far_runs(run, near) if near.met else near
+    runs = _far_runs(run, near) if near.own_paths else near
     if len(runs.answers) < 2:
         raise _error_of(runs, near)
     token = _stand_in_runs.set(runs)
@@ -92,7 +92,9 @@ def _error_of(runs: StandInRuns, near: StandInRuns) -> TcoError:
     """Return the error of a command whose stand-in runs have no answer to show."""
     if near.errors:
         error = near.errors[0]
-        return type(error)(_redacted_error(list(map(str, runs.errors)))) if near.met else error
+        if not near.own_paths:
+            return error
+        return type(error)(_redacted_error(list(map(str, runs.errors))))
     texts = {str(error) for error in runs.errors}
     return KeptBackError(f"{IN_PLACE}: {texts.pop() if len(texts) == 1 else 'there is no answer'}")
 
@@ -104,11 +106,11 @@ def _far_runs(run: Callable[[], None], near: StandInRuns) -> StandInRuns:
     # where what is near ends in an error, so does every other lot
     for span in SPANS[-1:] if near.errors else SPANS:
         runs = StandInRuns(near)
-        for number in range(1, len(WAYS)):
-            # two values need all the ways, one needs three
-            if (number == 3 and len(runs.met) < 2) or (runs.errors and span != SPANS[-1]):
+        for number in range(1, len(DIRECTIONS)):
+            # two values need all the directions, one needs three
+            if (number == 3 and len(runs.own_paths) < 2) or (runs.errors and span != SPANS[-1]):
                 break
-            _run_with_stand_ins(run, Making(number, runs.met, span), runs)
+            _run_with_stand_ins(run, Making(number, runs.own_paths, span), runs)
         if not runs.errors:
             break
     return runs
@@ -126,11 +128,13 @@ def _run_with_stand_ins(run: Callable[[], None], current: Making, runs: StandInR
     except KeptBackError:
         raise
     except Exception as error:  # far-away values may end in any fault
-        if isinstance(error, (typer.Exit, OSError)) and (current.shown or not current.met):
+        if isinstance(error, (typer.Exit, OSError)) and (
+            current.is_printed or not current.own_paths
+        ):
             raise
-        if not isinstance(error, TcoError) and (current.shown or not current.met):
+        if not isinstance(error, TcoError) and (current.is_printed or not current.own_paths):
             raise RuntimeError(UNSAID) from None
-        if current.shown:
+        if current.is_printed:
             raise
         runs.errors.append(error if isinstance(error, TcoError) else DataError(UNSAID))
 
@@ -159,9 +163,9 @@ def release_answer(answer: Any, combine: Callable[[Any, Any], Any] = redact_diff
     if (runs := _stand_in_runs.get()) is not None:
         return reduce(combine, runs.answers)
     current: Making = making.get()
-    if current.met:
+    if current.own_paths:
         raise CapturedAnswer(answer)
-    current.shown = True
+    current.is_printed = True
     return answer
 
 

@@ -218,7 +218,7 @@ class Given(NamedTuple):
         return (
             bool(current_making)
             and self.own
-            and (self.where != SETTING or (path, self.text) in current_making.said)
+            and (self.where != SETTING or (path, self.text) in current_making.typed_settings)
         )
 
 

@@ -1,11 +1,12 @@
-"""Stand-ins for a person's own values: an answer that keeps them back is made with these, and never
-with the values themselves.
+"""Stand-ins for a person's own values: an answer that withholds them is computed with these, and
+never with the values themselves.
 
-A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing
-that is made with stand-ins tells of the values: whoever has other values at the same paths makes
-the same bytes. Several makings put them far above and far below what is shipped, each path by a
-factor of its own, so that no sum or quotient of them stays, and one near it; a figure that is the
-same in all makings does not rest on them.
+A making is one run of a command with a stand-in for each own value. A stand-in depends on the path
+of the value and on the shipped value alone, so people with other values at the same paths get the
+same bytes. A command has several makings: the first puts every stand-in near the shipped value, the
+others put it far above or far below. Each path has a factor of its own, so that no sum or quotient
+of stand-ins stays the same. A figure that is equal in all makings does not depend on own values,
+and may be shown.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tco.core.types import JsonObject
 from tco.core.units import convert
 
 WITHHELD = "withheld"
-# how far stand-ins of a group lie at most: a service takes as long as its load is large
-REACH = {"traffic": 1.5}
-PLACES = 2**32  # of a path's mark
-NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
-# Whether a making puts a value above what is shipped, by the parity of its path's mark: what two
-# values do against each other shows in the last two.
-WAYS: tuple[Callable[[int], bool], ...] = (
+# most that a stand-in of a group is scaled by: the time of a service grows with its load
+LARGEST_SPANS = {"traffic": 1.5}
+MARK_COUNT = 2**32  # a path's mark is a whole number below it
+NEAR_SPAN = 1.1  # least factor between a near stand-in and the shipped value
+# Whether each making puts a stand-in above the shipped value, by the mark of its path. The last two
+# put half of the paths above and half below: a quotient of two values shows only there.
+DIRECTIONS: tuple[Callable[[int], bool], ...] = (
     lambda _: True,
     lambda _: True,
     lambda _: False,
@@ -36,25 +37,25 @@ WAYS: tuple[Callable[[int], bool], ...] = (
 
 
 class Making:
-    """One making of an answer with stand-ins; what is computed in it is known in no other."""
+    """One run of a command with stand-ins; caches share nothing between makings."""
 
-    def __init__(self, number: int, met: set[str], span: float = NEAR) -> None:
-        self.number = number  # of `WAYS`
-        # how many times as great as what is shipped, or as small, a stand-in is at least
+    def __init__(self, number: int, own_paths: set[str], span: float = NEAR_SPAN) -> None:
+        self.number = number  # index in `DIRECTIONS`
+        # least factor between a stand-in and the shipped value, above or below it
         self.span = span
-        self.met = met  # the paths that have one
-        self.shown = False  # its answer met none, and was shown as it is
-        # paths and texts on the command line: what a study sets in turn is no value of a person's
-        # own
-        self.said: set[tuple[str, str]] = set()
+        self.own_paths = own_paths  # paths that were given a stand-in
+        self.is_printed = False  # its answer has no stand-in, and was printed as it is
+        # paths and texts that the command line sets: those are a person's own, and the values that
+        # a study sets in turn are not
+        self.typed_settings: set[tuple[str, str]] = set()
 
 
 @contextmanager
 def made_with(making_rules: Making) -> Iterator[None]:
-    """Put a stand-in in the place of every own value that is read within.
+    """Replace every own value that is read in the block by a stand-in.
 
     Args:
-        making_rules: The making, which decides the stand-ins and records their paths.
+        making_rules: Making that chooses the stand-ins and records their paths.
 
     """
     token = making.set(making_rules)
@@ -83,14 +84,18 @@ def placeholder_value(
 
     """
     current_making: Making = making.get()
-    current_making.met.add(own_input.path)
+    current_making.own_paths.add(own_input.path)
     mark = crc32(f"{own_input.path} {own_input.as_of}".encode())
     middle = (
         usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
     )
-    span = min(current_making.span, REACH.get(own_input.path.partition(".")[0], math.inf))
+    span = min(current_making.span, LARGEST_SPANS.get(own_input.path.partition(".")[0], math.inf))
     scaled_value = _scaled_within_bounds(
-        middle, WAYS[current_making.number](mark), span * (1 + mark / PLACES / 2), minimum, maximum
+        middle,
+        DIRECTIONS[current_making.number](mark),
+        span * (1 + mark / MARK_COUNT / 2),
+        minimum,
+        maximum,
     )
     if own_input.unit == "count":
         scaled_value = max(float(round(scaled_value)), math.ceil(minimum), 1.0)
@@ -116,10 +121,10 @@ def placeholder_value(
 
 
 def figures_apart(figures: JsonObject, group: str) -> JsonObject:
-    """Return figures that differ between all makings where they rest on own values of a group.
+    """Return figures, changed to differ between makings where they rest on own values of a group.
 
-    A figure that moves in steps, such as a number of racks, may be the same in all makings by
-    chance. It would be shown as if it held for the own values.
+    A figure that moves in steps, such as a number of racks, may be equal in all makings by chance.
+    It would then be shown as if it held for the own values.
 
     Args:
         figures: Figures by name; tables of figures may stand among them.
@@ -127,7 +132,7 @@ def figures_apart(figures: JsonObject, group: str) -> JsonObject:
 
     """
     current: Making | None = making.get()
-    if current is None or not any(path.startswith(f"{group}.") for path in current.met):
+    if current is None or not any(path.startswith(f"{group}.") for path in current.own_paths):
         return figures
     return {
         figure_name: figures_apart(figure_value, group)
@@ -140,7 +145,7 @@ def figures_apart(figures: JsonObject, group: str) -> JsonObject:
 
 
 def _placeholder_number(minimum: float, maximum: float) -> float:
-    """Return some value within bounds, for what nothing is shipped of."""
+    """Return a value within bounds, for an input without a shipped value."""
     if not math.isfinite(maximum):
         return max(minimum, 1.0)
     return (
@@ -155,8 +160,8 @@ def _placeholder_number(minimum: float, maximum: float) -> float:
 def _scaled_within_bounds(
     middle: float, up: bool, factor: float, minimum: float, maximum: float
 ) -> float:
-    """Return a value moved up or down by a factor; where its bounds come before that, into what is
-    left of them.
+    """Return a value scaled up or down by a factor. Where that lies out of bounds, the value moves
+    part of the way to the bound.
     """
     scaled_value = middle * factor if up else middle / factor
     if minimum <= scaled_value <= maximum:

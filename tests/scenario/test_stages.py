@@ -212,7 +212,7 @@ def test_values_that_are_kept_back_are_walked_apart(walks):
     private_settings = {"parts.gb200-gpu.price": "30000 USD"}
     plain_result = evaluate("gb200-nvl72", private_settings, catalogue=CATALOGUE)
     making = Making(0, set())
-    making.said.update(private_settings.items())
+    making.typed_settings.update(private_settings.items())
     with made_with(making):
         withheld_result = evaluate("gb200-nvl72", private_settings, catalogue=CATALOGUE)
     assert withheld_result.metrics["capex_usd"] != plain_result.metrics["capex_usd"]
@@ -229,7 +229,7 @@ def test_values_that_are_kept_back_move_together_and_against_each_other():
     }
     for number in range(5):
         making = Making(number, set())
-        making.said.update(private_settings.items())
+        making.typed_settings.update(private_settings.items())
         with made_with(making):
             redacted_values = plain_values(**private_settings)
             raised_prices.append(

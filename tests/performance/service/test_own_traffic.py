@@ -7,7 +7,7 @@ import pytest
 from tco import load_catalogue
 from tco.core.errors import DataError
 from tco.core.files import data_directory
-from tco.core.redaction_values import WAYS, Making, figures_apart, made_with
+from tco.core.redaction_values import DIRECTIONS, Making, figures_apart, made_with
 from tco.performance.service.traffic import load_traffic, own_promises
 
 CHAT = (data_directory() / "traffic" / "chat.toml").read_text(encoding="utf-8")
@@ -49,12 +49,12 @@ def written(folder, kind, person):
 def read_in_makings(name, settings=None):
     """Return traffic as it is read in every making."""
     readings = []
-    for number in range(len(WAYS)):
+    for number in range(len(DIRECTIONS)):
         making = Making(number, set(), 30.0)
-        making.said.update((settings or {}).items())
+        making.typed_settings.update((settings or {}).items())
         with made_with(making):
             readings.append(load_traffic(load_catalogue(), name, settings))
-        assert making.met
+        assert making.own_paths
     return readings
 
 
@@ -81,7 +81,7 @@ def test_set_traffic_is_the_same_in_every_making_and_its_errors_tell_no_value():
         assert "8881" not in str(raised.value)
 
 
-@pytest.mark.parametrize("number", range(len(WAYS)))
+@pytest.mark.parametrize("number", range(len(DIRECTIONS)))
 def test_lengths_of_a_making_rise_whichever_way_it_puts_them(tmp_path, number):
     name = written(tmp_path, "rate", 0)
     with made_with(Making(number, set(), 30.0)):
@@ -115,12 +115,12 @@ def test_promise_that_cannot_be_read_is_not_told_in_a_making():
 def test_figures_of_own_traffic_differ_in_every_making_though_they_move_in_steps():
     figures = {"racks": 1.0, "hit_rate": 0.0, "both": {"chips": 8}}
     readings = []
-    for number in range(len(WAYS)):
+    for number in range(len(DIRECTIONS)):
         with made_with(Making(number, {"traffic.requests_per_s"})):
             readings.append(figures_apart(figures, "traffic"))
         with made_with(Making(number, {"terms.rate"})):
             assert figures_apart(figures, "traffic") == figures
     assert figures_apart(figures, "traffic") == figures
-    assert len({reading["racks"] for reading in readings}) == len(WAYS)
-    assert len({reading["hit_rate"] for reading in readings}) == len(WAYS)
-    assert len({reading["both"]["chips"] for reading in readings}) == len(WAYS)
+    assert len({reading["racks"] for reading in readings}) == len(DIRECTIONS)
+    assert len({reading["hit_rate"] for reading in readings}) == len(DIRECTIONS)
+    assert len({reading["both"]["chips"] for reading in readings}) == len(DIRECTIONS)
