@@ -1,6 +1,4 @@
-"""Inputs that are no numbers: where documents state them, what follows where none does, and the
-formats that checkpoints and chips bring.
-"""
+"""Text inputs of a scenario, their default values, and the number formats of models and chips."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from tco.system.bill import USUAL_YIELD, YIELDS
 
 WORKLOAD_KINDS = ("serving", "training", "stated")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
-TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
+TEXTS = {  # text inputs, and the key of the document that holds each
     "terms.date": "date",
     "terms.perspective": "perspective",
     "terms.owner": "owner",
@@ -58,7 +56,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.port": "port",
     "cluster.network": "network",
 }
-CHOICES = {  # texts that are one of a few: what each is called, and those it may be
+CHOICES = {  # text inputs that take one of a list: what the input is called, and the list
     "workload.kind": ("kind of workload", WORKLOAD_KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
     "site.cooling": ("cooling", COOLINGS),
@@ -67,23 +65,23 @@ CHOICES = {  # texts that are one of a few: what each is called, and those it ma
     "terms.commitment": ("commitment", tuple(COMMITMENTS)),
     "terms.waiting": ("cost of waiting", ("no", "yes")),  # whether it is part of the cost
 }
-FOLLOWS = {  # texts that follow another where they are not given
+FOLLOWS = {  # text inputs that take the text of another one unless they are set
     "workload.backward_precision": "workload.precision",
     "workload.attention_format": "workload.precision",
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-# texts that the model's checkpoint may say
+# text inputs that the model's checkpoint may decide
 IMPLIED = (
     "workload.attention_format",
     "workload.expert_format",
 )
-USUAL = {  # texts that are taken so where nothing says otherwise
+USUAL = {  # default texts
     "terms.yield": USUAL_YIELD,
     "terms.commitment": COMMITTED,
     "terms.waiting": "no",
     "workload.formats": "given",
-    # in which engines multiply queries with keys, whatever the cache is kept in
+    # engines multiply queries with keys in this format, whatever the cache is stored in
     "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
     **dict.fromkeys(SOFTWARE_CHOICES, BY_DATE),
@@ -94,7 +92,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
 
 
 def texts_of(group: str, document: JsonMapping) -> dict[str, str]:
-    """Return the inputs of a document that are no numbers, by path."""
+    """Return the text inputs of a document, by path."""
     return {
         path: str(document[text_key])
         for path, text_key in TEXTS.items()
@@ -113,19 +111,17 @@ ATTENTION, EXPERTS, DENSE = (
 
 
 class Checkpoint(NamedTuple):
-    """A row of `checkpoint_formats.csv`: what the parts of models are stored in that a precision is
-    stated of, both as patterns.
-    """
+    """A row of `checkpoint_formats.csv`: storage formats of the parts of some models."""
 
-    model: str
-    precision: str
+    model: str  # pattern of model ids
+    precision: str  # pattern of the precision that a publication states
     attention: str
     experts: str
     dense: str
 
 
 def _checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
-    """Return the rows of the table, those of a person's own folder first."""
+    """Return the rows of all tables; those of a user's folder come first."""
 
     def read() -> list[Checkpoint]:
         return [
@@ -157,9 +153,10 @@ def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoin
     )
 
 
-def published(catalogue: Catalogue, model: str) -> dict[str, str]:
-    """Return the formats of the parts of a model that has one checkpoint whatever precision is
-    asked; none of other models.
+def checkpoint_formats(catalogue: Catalogue, model: str) -> dict[str, str]:
+    """Return the formats that a model's only checkpoint decides, by path.
+
+    The result is empty for a model that is published in several precisions.
     """
     for checkpoint_row in _checkpoints(catalogue):
         if (
@@ -171,19 +168,22 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
     return {}
 
 
-def native(input_values: Readable, chip: str) -> dict[str, str]:
-    """Return the narrowest formats that a chip computes itself: four bits where they are quicker
-    than eight or spare bytes, attention in eight.
+def native_formats(input_values: Readable, chip: str) -> dict[str, str]:
+    """Return the narrowest formats that a chip computes itself, by path.
+
+    Weights and experts are in four bits where the chip computes four bits faster than eight, or
+    else where it takes four-bit weights for eight-bit products. Attention and cache are in FP8, or
+    in BF16 on a chip without FP8.
     """
     part = f"parts.{chip}"
 
     def is_native(format_name: str) -> bool:
         try:
             return computed_on(input_values, chip, format_name, DENSE).is_native
-        except DataError:  # the chip has none of its peaks
+        except DataError:  # the chip has no peak for it
             return False
 
-    def takes(format_name: str) -> bool:  # the blocks of a format as they are
+    def takes_blocks(format_name: str) -> bool:
         return input_values.structure(f"{part}.{FORMATS[format_name].takes or 'takes_mx'}") > 0
 
     wide = next(
@@ -199,21 +199,24 @@ def native(input_values: Readable, chip: str) -> dict[str, str]:
         (
             format_name
             for format_name in (*four, "w4a8", "mxfp8")
-            if is_native(format_name) and takes(format_name)
+            if is_native(format_name) and takes_blocks(format_name)
         ),
         wide,
     )
     return {DENSE: narrow, EXPERTS: narrow, ATTENTION: wide, "workload.cache_format": wide}
 
 
-def formats_named(formats_text: str) -> bool:
-    """Say whether each chip's own formats are asked for; anything but `given` or `native` raises
-    `DataError`.
+def uses_native_formats(formats_text: str) -> bool:
+    """Say whether `workload.formats` asks for each chip's native formats.
+
+    Raises:
+        DataError: The text is neither `given` nor `native`.
+
     """
     if formats_text not in (GIVEN, NATIVE):
         raise unknown("formats", formats_text, (GIVEN, NATIVE), "workload.formats")
     return formats_text == NATIVE
 
 
-# begins a list of parts, of which the one stands with which a chip-hour costs least
+# begins a list of alternative parts; the part that makes a chip-hour cheapest is taken
 CHEAPEST = "cheapest of "

@@ -235,12 +235,15 @@ def _take_native_formats(
     Then all texts are known, and a structure that was given can be told from that of others.
     """
     if inputs.texts.get("workload.formats"):
-        from tco.scenario.choices import formats_named, native  # most scenarios state theirs
+        from tco.scenario.choices import (  # most scenarios state theirs
+            native_formats,
+            uses_native_formats,
+        )
 
-        if formats_named(inputs.text("workload.formats")):
+        if uses_native_formats(inputs.text("workload.formats")):
             inputs.texts |= {
                 path: format_text
-                for path, format_text in native(input_values, inputs.system.chip).items()
+                for path, format_text in native_formats(input_values, inputs.system.chip).items()
                 if path not in stated
             }
     if inputs.structure is not None:
