@@ -1,5 +1,5 @@
-"""Whose cost it is: what an owner pays for, the terms he has unless a scenario says otherwise, and
-the rebates of suppliers he holds.
+"""Perspectives and rebates: who owns a system, what the owner pays for, and what its agreements
+with suppliers give back.
 """
 
 from __future__ import annotations
@@ -150,28 +150,23 @@ def design_share(
 class Holding(NamedTuple):
     """Facts about owner, racks and site that select cost lines."""
 
-    # the chip whose design the owner pays for; none where its price holds it
+    # the chip whose design the owner pays for; None where the price of the chip includes it
     design: str | None = None
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
-    hall: str | None = (
-        # cooling of the hall, where the site states how its price departs from the market's average
-        None
-    )
+    # cooling of the hall, where the site states how its price departs from the market's average
+    hall: str | None = None
     # batteries stand in the racks, and the site states what its building saves
     backup_in_racks: bool = False
     # the site's utility charges for its highest draw apart from its energy
     demand_charge: bool = False
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
-    # whether the cluster states its flash, and its objects
-    tiers: tuple[bool, bool] = (
-        False,
-        False,
-    )
-    own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart
-    chip: str = ""  # the part that draws less where it waits for work
+    # whether the cluster states flash storage, and object storage
+    tiers: tuple[bool, bool] = (False, False)
+    own_rates: frozenset[str] = frozenset()  # classes of assets with a cost of capital of their own
+    chip: str = ""  # the part whose power falls while it waits for work
 
 
-KINDS = {  # of agreements, and what each rests on
+AGREEMENT_TERMS = {  # inputs that each kind of agreement reads
     "share-of-spend": ("share_of_spend",),
     "warrant-share": ("share_of_spend", "strike", "reference_price"),
     "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
@@ -185,7 +180,7 @@ KINDS = {  # of agreements, and what each rests on
     ),
     "equity": ("invested",),
 }
-# kinds that are known and give nothing back: a supplier buys shares of his customer
+# kinds of agreement that give nothing back: the supplier buys shares of its customer
 NO_DISCOUNT = ("equity",)
 
 
@@ -345,8 +340,8 @@ def _read_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
                 f"{path}: {document_key} is {document[document_key]!r}, expected "
                 f"{'a list of texts' if document_key == 'parts' else 'a text'}"
             )
-    if document["kind"] not in KINDS:
-        raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
+    if document["kind"] not in AGREEMENT_TERMS:
+        raise unknown("kind of rebate", str(document["kind"]), AGREEMENT_TERMS, str(path))
     for document_key in ("from", "until"):
         period(str(document[document_key]), f"{path}: {document_key}")
     return Agreement(
@@ -425,7 +420,7 @@ def rebate_of(
     """
     with scope("rebates", agreement.id):
         path = f"rebates.{agreement.id}"
-        paths = [f"{path}.{term_name}" for term_name in KINDS[agreement.kind]]
+        paths = [f"{path}.{term_name}" for term_name in AGREEMENT_TERMS[agreement.kind]]
         spend = total(
             "covered_spend",
             [
@@ -485,13 +480,13 @@ def _refuse_low_reference(path: str, input_values: Values) -> None:
 
 
 class Worth(NamedTuple):
-    """Value of an agreement's right at a date, with spend discounts."""
+    """Value of a warrant at a date, and the discounts on spend that it amounts to."""
 
     share_price: Any
     vested: Any
-    intrinsic: Any  # of one share's right
-    option: Any  # the same by Black and Scholes, with the life it had at its grant
-    intrinsic_discount: Any  # of the spend that vests the whole
+    intrinsic: Any  # of the right to one share, exercised now
+    option: Any  # of the same right by Black and Scholes, with its life at the grant
+    intrinsic_discount: Any  # share of the spend that vests the whole warrant
     option_discount: Any
 
 
@@ -540,7 +535,7 @@ def agreement_inputs(agreement: Agreement, input_values: Values) -> list[Input]:
         input_values: Inputs by path.
 
     """
-    paths = [f"rebates.{agreement.id}.{term_name}" for term_name in KINDS[agreement.kind]]
+    paths = [f"rebates.{agreement.id}.{term_name}" for term_name in AGREEMENT_TERMS[agreement.kind]]
     shares = (
         []
         if agreement.kind in ("share-of-spend", *NO_DISCOUNT)
