@@ -1,6 +1,4 @@
-"""Which rack to choose for which work: the shipped workloads beside each other, every one by draws
-of its own.
-"""
+"""Picks among racks for each shipped workload, every workload with its own draws."""
 
 from __future__ import annotations
 
@@ -26,16 +24,16 @@ WORKLOADS = (
 
 
 class Cell(NamedTuple):
-    """Share of the best that a rack keeps, per workload and speed.
+    """Pick and shares of a scenario at a speed of a workload.
 
-    The shares are None where no rack reaches the speed. The speed is None where no speed is asked
-    for.
+    The shares are None where no scenario reaches the speed. The speed is None for a workload
+    without a target speed.
     """
 
     workload: str
     tokens_per_s_per_user: float | None
     scenario: str
-    choose: bool  # whether it is the pick there, or one of a tie
+    choose: bool  # whether it is the pick, or one of a tie
     share_cheapest: float | None
     share_of_best: Hidden[Mapping[str, float] | None]
 

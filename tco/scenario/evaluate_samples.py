@@ -1,9 +1,8 @@
-"""A scenario asked for many values of its inputs together: draws of a range, or the cases of a
-sweep.
+"""Evaluation of a scenario for arrays of input values: draws of ranges, or the cases of a sweep.
 
-Every draw decides its structure and takes the best plan for it: draws are grouped by the structure
-they get, and each group is evaluated as arrays. Or plan and structure are held. Either way the
-batch of a plan is solved for the target, unless it is held as well.
+Every draw has its own structure and its best plan: draws are grouped by structure, and each group
+is evaluated as arrays. With a fixed plan all draws share plan and structure. Either way the batch
+of a plan is solved for the target, unless the batch is fixed as well.
 """
 
 from __future__ import annotations
@@ -310,7 +309,7 @@ def _grouping_of(groups: list[StructureGroup]) -> Grouping:
 
 
 def _described_group(group: StructureGroup) -> tuple[Any, ...]:
-    """Return all that tells the arithmetic of a group from that of others of its scenario."""
+    """Return what the arithmetic of a group depends on, beside its scenario."""
     structure = group.structure
     texts = sorted(structure.texts.items())
     readers = getattr(structure.plan, "readers", None) is None
@@ -618,8 +617,9 @@ def _cost_at(base_draws: Draws, draws_at_speed: Draws) -> AnyArray | None:
 
 
 def _as_good_as_quicker(draws_by_speed: dict[float, Draws]) -> dict[float, Draws]:
-    """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens:
-    it keeps the slower promise too.
+    """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens.
+
+    A plan that reaches the higher speed reaches the lower one too.
     """
     quicker: Draws | None = None
     for speed in sorted(draws_by_speed, reverse=True):
@@ -768,9 +768,9 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     """Return draws that tell which plans can be the best: first centres, then each input at its
     value or at an end of its range.
 
-    Which it is is a matter of the input's path, so that the plans found are the same whatever is
-    drawn. An input without a range takes the ends of what is asked; one that decides how many of
-    something there are stays as it is.
+    The path of an input alone decides which end it takes, so that the plans found do not depend on
+    the other inputs that are drawn. An input without a range takes the least and greatest of its
+    values. An input that decides a count stays at its value.
     """
     base_readings, pilots = structure_in(centre).readings, {}
     for path, (array, _) in case.drawn.items():

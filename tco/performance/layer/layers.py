@@ -1,8 +1,8 @@
-"""The list of operators: attention, recurrent layers, feed-forward parts and experts of a pass, and
-what passes between chips.
+"""Operators of a forward pass: attention, recurrent layers, feed-forward parts, experts, and the
+collectives between chips.
 
-Prefill, decode and the forward pass of a training step go through the same list; the gradients of
-training are further counts of it.
+Prefill, decode and the forward pass of a training step add the same operators. Gradients of
+training run some of them again.
 """
 
 from __future__ import annotations
@@ -58,11 +58,8 @@ from tco.performance.layer.operators import (
     PassShape,
 )
 
-# what stands in for dispatch and combine among few ranks
-GATHERED = (
-    "all-gather",
-    "reduce-scatter",
-)
+# collectives that may replace dispatch and combine, in this order
+GATHERED = ("all-gather", "reduce-scatter")
 ATTENTION_CORE = "attention core"  # operator in which tokens meet the keys of others
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
@@ -126,8 +123,8 @@ def attention(layer_pass: Pass, layers: int, a: Attention) -> None:
 
 
 def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
-    """Return the keys a query attends to among some: those in its window, the best of an indexer,
-    or entries that stand for several each.
+    """Return how many keys of a context a query attends to: those in its window, the best of an
+    indexer, or compressed entries that each replace several keys.
     """
     if a.compression:
         entries = entries_of(a, context_keys)
@@ -143,8 +140,8 @@ def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
 
 
 def keys_held(a: Attention, prompt: Quantity) -> Quantity:
-    """Return the keys of a prompt that its queries read: of its tokens, and of the entries that
-    stand for several.
+    """Return how many keys of a prompt its queries read: those of its tokens, and its compressed
+    entries.
     """
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
@@ -233,8 +230,9 @@ def _splits_context(layer_pass: Pass) -> bool:
 
 
 def _join_context(layer_pass: Pass, layers: int, a: Attention) -> None:
-    """Add the exchange of softmax sums among the chips that split a sequence; what they attended to
-    joins the all-reduce.
+    """Add the exchange of softmax sums among the chips that split a sequence.
+
+    The attention outputs of these chips are joined in the layer's all-reduce.
     """
     shape, ranks = layer_pass.shape, layer_pass.shape.context_parallel
     with scope("context sums"):
@@ -339,8 +337,9 @@ def feed_forward(layer_pass: Pass, layers: int, f: FeedForward) -> None:
 
 
 def experts(layer_pass: Pass, layers: int, f: FeedForward) -> None:
-    """Add the router and the routed experts of the busiest group: those that tokens reach are read,
-    the tokens they get computed.
+    """Add the router and the routed experts of the busiest group.
+
+    The pass reads the weights of the experts that tokens reach, and computes the tokens they get.
     """
     machine, shape = layer_pass.machine, layer_pass.shape
     layer_pass.products(
@@ -402,8 +401,8 @@ def exchanged_time(
 def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
     """Add dispatch and combine where attention groups hold different tokens.
 
-    Engines send tokens to their experts, or gather those of all ranks and scatter the sums,
-    whatever is quicker: among few ranks the same bytes.
+    Engines send tokens to their experts, or gather the tokens of all ranks and scatter the sums;
+    the quicker of the two is taken. Among few ranks both move the same bytes.
     """
     machine, shape = layer_pass.machine, layer_pass.shape
     rank_tokens = per_rank(shape.tokens, shape.attention_chips / shape.copies)
@@ -421,7 +420,7 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
         layer_pass.took(gather_name, group, scattered_bytes(rank_tokens, ranks, token, 1.0))
         for gather_name, token in zip(GATHERED, tokens, strict=True)
     ]
-    both = [
+    all_times = [
         total(direction_name, [time for time, _ in exchange_times])
         for direction_name, exchange_times in (("sent", times), ("gathered", gather_times))
     ]
@@ -430,7 +429,9 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
     ):
         with scope(exchange_name):
             waiting = only_if_shared(
-                layer_pass.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks),
+                layer_pass.waited(
+                    exchanged_time(time, gathered, *all_times), "exchange_wait", ranks
+                ),
                 layer_pass.groups,
             )
             layer_pass.collective(
@@ -457,8 +458,8 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
 
 
 def reduce(layer_pass: Pass, layers: int) -> None:
-    """Add the two all-reduces of a layer that join the parts of an attention group; with experts
-    spread wider only attention has one.
+    """Add the all-reduces of a layer within an attention group: after attention and after the
+    feed-forward part, or after attention alone where experts are spread over several groups.
     """
     machine, shape, ranks = layer_pass.machine, layer_pass.shape, layer_pass.shape.attention_chips
     with scope("all-reduce"):
@@ -511,7 +512,7 @@ def layers_of(layer_pass: Pass) -> None:
 
 
 def own_embedding(layer_pass: Pass, block: LayerBlock) -> None:
-    """Add the rows that layers read of embeddings of their own, and their way into the state."""
+    """Add the rows that layers read from their own embeddings, and their projection."""
     if not block.input_width:
         return
     layer_pass.elementwise(2 * block.layers * block.input_width)
