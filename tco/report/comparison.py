@@ -497,7 +497,7 @@ def comparison_table(
 
 
 def _bound_rows(scenario_results: Sequence[Result]) -> list[Row]:
-    """Return what binds each system, a row for each phase that any of them has."""
+    """Return the binding limit of each system, a row for each phase."""
     return [
         (
             f"{phase} bound by",

@@ -341,8 +341,10 @@ def pairs_that_flip(
 def _gains_of_inputs(
     ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], centre: float, side: float
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return by how much each input that does not flip the order alone moves the logarithm of the
-    ratio towards zero, and the deviate of each input at which it moves the most.
+    """Return the gains of inputs towards a flip, and the deviate of each input's largest gain.
+
+    A gain is how far an input moves the logarithm of the ratio towards zero. Inputs that flip the
+    order alone have no gain.
     """
     gains, far = {}, {}
     for path, input_ratios in ratios.items():

@@ -258,9 +258,7 @@ def sensitivity(
 def _drawn_quantity(
     metric: str, sides: Sequence[Evaluation], hold: bool, seed: int
 ) -> ScenarioQuantity:
-    """Return a metric of a scenario, or its ratio to that of the baseline, as a function of the
-    inputs.
-    """
+    """Return a metric, or its ratio to the baseline's, as a function of the inputs."""
     own_function, *baseline_functions = (side.drawn_function(hold) for side in sides)
     return ScenarioQuantity(
         metric,

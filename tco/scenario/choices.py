@@ -153,7 +153,7 @@ def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoin
     )
 
 
-def checkpoint_formats(catalogue: Catalogue, model: str) -> dict[str, str]:
+def formats_of_checkpoint(catalogue: Catalogue, model: str) -> dict[str, str]:
     """Return the formats that a model's only checkpoint decides, by path.
 
     The result is empty for a model that is published in several precisions.

@@ -309,7 +309,7 @@ def _grouping_of(groups: list[StructureGroup]) -> Grouping:
 
 
 def _described_group(group: StructureGroup) -> tuple[Any, ...]:
-    """Return what the arithmetic of a group depends on, beside its scenario."""
+    """Return the facts that decide a group's arithmetic, beside its scenario."""
     structure = group.structure
     texts = sorted(structure.texts.items())
     readers = getattr(structure.plan, "readers", None) is None

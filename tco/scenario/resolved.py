@@ -29,7 +29,7 @@ from tco.scenario.choices import (
     IMPLIED,
     TEXTS,
     USUAL,
-    checkpoint_formats,
+    formats_of_checkpoint,
 )
 from tco.scenario.document import Scenario
 from tco.system.scale_out_network import from_the_tree
@@ -112,7 +112,7 @@ class ResolvedScenario:
         if input_text is None and path in IMPLIED:
             model = self.text("workload.model")
             input_text = self.catalogue.once(
-                ("published", model), lambda: checkpoint_formats(self.catalogue, model)
+                ("published", model), lambda: formats_of_checkpoint(self.catalogue, model)
             ).get(path)
         if input_text is None and path in FOLLOWS:
             return self.text(FOLLOWS[path])

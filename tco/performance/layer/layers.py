@@ -123,7 +123,7 @@ def attention(layer_pass: Pass, layers: int, a: Attention) -> None:
 
 
 def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
-    """Return how many keys of a context a query attends to: those in its window, the best of an
+    """Return the keys of a context that a query attends to: those in its window, the best of an
     indexer, or compressed entries that each replace several keys.
     """
     if a.compression:
@@ -140,7 +140,7 @@ def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
 
 
 def keys_held(a: Attention, prompt: Quantity) -> Quantity:
-    """Return how many keys of a prompt its queries read: those of its tokens, and its compressed
+    """Return the keys of a prompt that its queries read: those of its tokens, and its compressed
     entries.
     """
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
