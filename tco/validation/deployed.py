@@ -77,7 +77,7 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -> pd.
     for envelope_key, runs in sweep.configurations(ahead=True).groupby(list(KEYS), sort=True):
         if len(runs) < LEAST:
             continue
-        named = dict(zip(KEYS, envelope_key, strict=True))
+        named = sweep.kind(envelope_key)
         for run in runs[
             pareto_front(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))
         ].itertuples():

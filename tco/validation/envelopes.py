@@ -263,6 +263,11 @@ class EnvelopeCandidates:
             )[candidate_runs["row"]]
         ]
 
+    def kind(self, envelope_key: Sequence[str | float]) -> JsonObject:
+        """Return what the runs of an envelope share: its keys, and how the runs keep caches."""
+        shared = dict(zip(KEYS, envelope_key, strict=True))
+        return shared | {"cache": self.asked.cache_format(shared)}
+
     def configurations(self, ahead: bool) -> pd.DataFrame:
         """Return the newest run of each configuration under each load, those that predict tokens
         ahead only where they are asked for.
@@ -286,7 +291,7 @@ def envelopes_of(
         settings or {}
     )
     for envelope_key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
-        named = dict(zip(KEYS, envelope_key, strict=True))
+        named = sweep.kind(envelope_key)
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
             continue
         speed_and_rate = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
@@ -352,6 +357,7 @@ def best_at(
         "workload.precision": named["dense"],
         "workload.expert_format": named["experts"],
         "workload.attention_format": named["attention"],
+        "workload.cache_format": named["cache"],
         "workload.input_tokens": f"{named['prompt']:.12g}",
         "workload.output_tokens": f"{named['answer']:.12g}",
         "workload.interactivity": f"{speed:.12g} token/s",

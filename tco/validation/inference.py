@@ -368,21 +368,24 @@ class ServingRows:
 
     def texts(self, kind: JsonObject) -> dict[str, str]:
         """Return the inputs of a group that are texts."""
-        eight = self.measurements.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
-        narrow = kind["experts"] in ("fp8", "nvfp4", "mxfp4") or (
-            kind["experts"] == "w4a8" and self.computes_experts_natively(kind)
-        )
-        cache = "fp8" if eight and narrow else "bf16"  # as published recipes have it
         return {
             "workload.model": kind["model"],
             "workload.precision": kind["dense"],
             "workload.attention_format": kind["attention"],
             "workload.expert_format": kind["experts"],
-            "workload.cache_format": cache,
+            "workload.cache_format": self.cache_format(kind),
             "workload.attention_core_format": "bf16",
             "workload.engine": kind["engine"],
             "workload.software": "public",
         }
+
+    def cache_format(self, kind: JsonObject) -> str:
+        """Return the format in which published recipes keep the caches of a group."""
+        eight = self.measurements.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
+        narrow = kind["experts"] in ("fp8", "nvfp4", "mxfp4") or (
+            kind["experts"] == "w4a8" and self.computes_experts_natively(kind)
+        )
+        return "fp8" if eight and narrow else "bf16"
 
     def computes_experts_natively(self, kind: JsonObject) -> bool:
         """Say whether the chip itself computes the format of a group's experts."""
