@@ -264,7 +264,7 @@ class EnvelopeCandidates:
         ]
 
     def kind(self, envelope_key: Sequence[str | float]) -> JsonObject:
-        """Return what the runs of an envelope share: its keys, and how the runs keep caches."""
+        """Return the keys of an envelope with the cache format of its runs."""
         shared = dict(zip(KEYS, envelope_key, strict=True))
         return shared | {"cache": self.asked.cache_format(shared)}
 

@@ -20,11 +20,12 @@ from tco.validation.audited import (
     stated_drafts,
     stated_plan,
 )
+from tco.validation.envelopes import EnvelopeCandidates
 from tco.validation.row_dates import row_date
 from tests.catalogue import CATALOGUE
 from tests.cli import document
 from tests.shared import shared_by_workers
-from tests.validation.today import predicted, rows_of, table_of
+from tests.validation.today import VALUES, predicted, rows_of, table_of
 
 FILE = "mlperf_inference"
 ROW = {
@@ -284,6 +285,20 @@ def test_envelopes_of_audited_rows_take_the_software_that_is_set(envelopes_of, c
     best = envelopes_of(chip, "--set", "workload.software=best")["summary"]
     assert months["n"] == best["n"] >= least
     assert best["below_0.9"] < months["below_0.9"]
+
+
+@pytest.mark.parametrize(
+    ("chip", "experts", "cache"),
+    [("mi355x", "w4a8", "fp8"), ("b200-sxm", "nvfp4", "fp8"), ("a100-sxm-80gb", "bf16", "bf16")],
+)
+def test_best_plans_keep_caches_as_the_runs_do(chip, experts, cache):
+    sweep = EnvelopeCandidates(table_of(FILE), CATALOGUE, VALUES)
+    shared = sweep.kind((chip, "gpt-oss-120b", "bf16", experts, "bf16", 1000.0, 1000.0))
+    assert (
+        shared["cache"]
+        == cache
+        == sweep.asked.texts(shared | {"engine": "mlperf"})["workload.cache_format"]
+    )
 
 
 @pytest.mark.parametrize(
