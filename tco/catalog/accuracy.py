@@ -50,7 +50,7 @@ class Standing(NamedTuple):
         if self.median is not None:
             return f"{count_with_noun(self.validated_rows, 'run')}, {self.median * 100:.0f} % error"
         if self.anchors:
-            return f"none ({self.anchored_rows} of {self.anchors[0]})"
+            return f"none; {self.anchored_rows} {self.anchors[0]} runs"
         return "none" if self.unmeasured == "prior" else self.unmeasured
 
     @property

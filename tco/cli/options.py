@@ -221,7 +221,7 @@ WhatIf = Annotated[
     typer.Option(
         "--what-if",
         metavar="PATH=VALUE",
-        help="Replace an input as --set does, with plans and all choices fixed. Repeatable.",
+        help="Replace an input as --set does, with fixed plans and choices. Repeatable.",
         **WHAT_IF,
     ),
 ]

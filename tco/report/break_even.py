@@ -168,8 +168,9 @@ def _solution_table(solution: Solution) -> Table:
         f"{_input_value_text(solution, input_value, 3)} {unit}".rstrip()
         for input_value, _ in (solution.points[0], solution.points[-1])
     )
+    plan = "fixed" if solution.plan == "held" else solution.plan
     above = [
-        f"Searched from {low} to {high}, the plan {solution.plan}. All else as in the base case.",
+        f"Searched from {low} to {high} with the plan {plan}. All else as in the base case.",
         base_case_words(solution.base_case_result),
     ]
     centre = fixed_digits(solution.centre, 4)

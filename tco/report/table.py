@@ -155,6 +155,8 @@ def sentence(text: str) -> str:
 
 def headed(label: str, unit: str) -> str:
     """Return a label with the unit of what stands under it; a ratio, x, needs none."""
+    if "million" in label:
+        unit = unit.removesuffix("/Mtoken")
     return f"{label}, {unit}" if unit and unit != "x" else label
 
 

@@ -342,11 +342,11 @@ def _comparable_rent_path(inputs: ResolvedScenario, input_values: Values) -> str
     is_stated = inputs.catalogue.has_part_value(chip, rent_attribute)
     if not is_stated or input_values.input(path).publisher != publisher:
         origin_text = (
-            f"of {input_values.input(path).publisher}" if is_stated else "stated by nobody"
+            f"stated by {input_values.input(path).publisher} alone" if is_stated else "not public"
         )
         raise UnavailableError(
-            f"{path} ({RENTS[rent_attribute]}) is {origin_text}, those of the others of "
-            f"{publisher}: left out, as a comparison takes one statistic"
+            f"{path} ({RENTS[rent_attribute]}) is {origin_text}. A comparison takes one kind "
+            f"of rent from one publisher, here {publisher}."
         )
     return path
 

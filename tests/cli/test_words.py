@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import csv
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tco.core.files import data_directory
 from tco.scenario.metrics import METRICS
+from tco.sweeps.study import shipped_studies
 from tests.cli.test_help import ALL, ROOT
 
 LONGEST = 25  # words of a sentence
@@ -19,8 +21,8 @@ PROGRAM = Path(__file__).parents[2] / "tco"
 RETIRED = re.compile(
     r"(?<![.\w])(interactivity|(keeps?|kept|choices keep) of the best|drafts differ|flips?|are let|"
     r"let for|is let|left out(?=:)|so many|whole world|(held|hold all designs) against|"
-    r"practice|(tokens(/s| a second)|USD|dollars|GB|W|requests?) an? "
-    r"(user|token|million|chip|chip-hour|month|second|MW|rack)|in their place|anew|"
+    r"practice|(tokens(/s| a second)?|USD|dollars|GB|W|requests?) an? "
+    r"(user|token|million|dollar|chip|chip-hour|month|second|MW|megawatt|rack)|in their place|anew|"
     r"(plans?|structure|choices|point)( that is| that are| are| is|) held|an? prior|"
     r"at (its|their) values|P\(better|IT price|"
     r"what is bought|performance per cost|tokens per dollar|utilised chip-hours?|"
@@ -135,8 +137,15 @@ def page_texts():
         yield "whatif.js", re.sub(r"\$\{[^}]*\}", "NUMBER", "".join(text))
 
 
+def study_texts():
+    """Yield title, question and answer of each shipped study."""
+    for path in shipped_studies().values():
+        study = tomllib.loads(path.read_text(encoding="utf-8"))
+        yield from ((path.name, study[key]) for key in ("title", "question", "answer"))
+
+
 @pytest.mark.parametrize(
-    ("texts", "least"), [(headings, 200), (label_texts, 500), (page_texts, 200)]
+    ("texts", "least"), [(study_texts, 30), (headings, 200), (label_texts, 500), (page_texts, 200)]
 )
 def test_headings_labels_and_the_page_use_terms_of_the_glossary_and_no_paths(texts, least):
     source_texts = list(texts())

@@ -44,7 +44,7 @@ def test_renters_are_compared_by_one_statistic_of_one_publisher():
     left = next(row for row in compared_rows if row["scenario"] == "trn3-nl72x2")
     assert left["metrics"]["usd_per_million_output_tokens"] is None
     assert any(
-        "stated by nobody, those of the others of SemiAnalysis: left out" in note
+        "is not public. A comparison takes one kind of rent from one publisher" in note
         for note in left["notes"]
     )
     hours = {row["scenario"]: row["metrics"]["tco_usd_per_chip_hour"] for row in compared_rows}

@@ -220,7 +220,7 @@ function open(path) {
   range.id = `move-${path}`;
   label.htmlFor = range.id;
   label.textContent = control.what || path;
-  box.querySelector(".path").textContent = path;
+  label.title = path;
   number.setAttribute("aria-label", `${path}, exact value${control.unit ? ` in ${control.unit}` : ""}`);
   box.querySelector(".back").setAttribute("aria-label", `${path}: back to the value of the report`);
   box.querySelector(".unit").textContent = control.unit;
