@@ -5,6 +5,7 @@ families.
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
