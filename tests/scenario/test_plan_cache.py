@@ -80,7 +80,7 @@ def test_damaged_file_is_searched_anew(searching):
 
 def test_no_plan_is_kept_while_values_are_withheld(searching):
     answer, folder, log = searching
-    token = making.set(type("Making", (), {"said": set()})())
+    token = making.set(type("Making", (), {"typed_settings": set()})())
     try:
         answer(PRICE)
         answer(PRICE)
