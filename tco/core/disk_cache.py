@@ -108,7 +108,9 @@ def _field_types(record: type) -> list[Any]:
 def write_own_file(path: Path, content: bytes) -> None:
     """Write a file of the cache, unless its folder is missing or open to other users."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # each by itself: folders above the last take the mode of the user's mask
+        cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         _refuse_others(path.parent.lstat())
         replace(path, content)
     except OSError:

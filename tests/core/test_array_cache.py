@@ -9,6 +9,7 @@ import pytest
 
 from tco.core import array_cache
 from tco.core.array_cache import cached_arrays
+from tco.core.disk_cache import disk_cached
 from tco.core.provenance import making
 
 
@@ -94,3 +95,17 @@ def test_oldest_files_go_when_the_folder_is_full(reading, monkeypatch):
     read(b"newest")
     (left,) = folder.iterdir()
     assert left != oldest
+
+
+@pytest.mark.skipif(not hasattr(os, "umask"), reason="no masks of file modes")
+def test_first_arrays_leave_a_folder_that_keeps_answers_too(reading):
+    read, folder, _ = reading
+    mask = os.umask(0o002)
+    try:
+        read()
+        answers = [disk_cached("question", lambda: read(b"other")) for _ in range(2)]
+    finally:
+        os.umask(mask)
+    assert folder.parent.stat().st_mode & 0o077 == 0
+    assert answers[0] == answers[1]
+    assert len(list(folder.parent.glob("*.json"))) == 1
