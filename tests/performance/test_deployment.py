@@ -240,6 +240,22 @@ def test_a_larger_server_is_no_worse():
     assert rates[0] < rates[-1]
 
 
+def test_quicker_products_never_slow_pools_of_published_sizes():
+    """What reads prompts is chosen with what decodes: by itself the quickest may not fit it."""
+    long_prompts = (
+        *("model=llama-3.1-405b", "precision=nvfp4", "cache_format=fp8", "software=best"),
+        *("input_tokens=9429", "output_tokens=685", "interactivity=9.43 token/s"),
+        *("operated_by=apart", "as_deployed=0", "draft_tokens=0"),
+    )
+    rates = [
+        answered(
+            "b200-hgx8", *long_prompts, f"performance.best.fp4_inner_latency={latency} ns"
+        ).metrics[RATE]
+        for latency in (1.79, 1.3, 0.85)
+    ]
+    assert rates == sorted(rates)
+
+
 def test_a_benchmark_is_the_better_of_a_server_and_of_pools():
     same = tuple(
         f"performance.{name}.deployment_efficiency=1" for name in ("server", "apart", "benchmark")

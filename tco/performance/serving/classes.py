@@ -21,7 +21,6 @@ from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolS
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plan_choice import (
     PlanChoice,
-    choose_prefill,
     choose_under_load,
     offered_axes,
 )
@@ -113,13 +112,15 @@ def _pool_plans(
     )
     if not len(decode_axes.chips) or not len(prefill_axes.chips):
         return None
-    longest = input_values["workload.ttft"] or np.inf
-    prefill = choose_prefill(machine, model, request, longest, prefill_axes).plan
-    if prefill is None:
-        return None
     decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
-    before = PrefillPlan(*(_broadcast_column(axis, len(decode.chips)) for axis in prefill))
-    return _with_flights(decode, before, shape.decode_engines, shape.prefill_engines)
+    count, prefill_count = len(decode.chips), len(prefill_axes.chips)
+    before = PrefillPlan(
+        *(np.tile(_broadcast_column(axis, prefill_count), (count, 1)) for axis in prefill_axes)
+    )
+    pairs = DecodePlan(
+        *(np.repeat(_broadcast_column(axis, count), prefill_count, axis=0) for axis in decode)
+    )
+    return _with_flights(pairs, before, shape.decode_engines, shape.prefill_engines)
 
 
 def _concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
