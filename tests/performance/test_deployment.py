@@ -241,7 +241,7 @@ def test_a_larger_server_is_no_worse():
 
 
 def test_quicker_products_never_slow_pools_of_published_sizes():
-    """What reads prompts is chosen with what decodes: by itself the quickest may not fit it."""
+    """Plans that read prompts are chosen with those that decode: the quickest may not fit."""
     long_prompts = (
         *("model=llama-3.1-405b", "precision=nvfp4", "cache_format=fp8", "software=best"),
         *("input_tokens=9429", "output_tokens=685", "interactivity=9.43 token/s"),
