@@ -19,6 +19,7 @@ from tco.core.types import Quantity
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolShape
 from tco.performance.layer.chip_model import Machine
+from tco.performance.serving.passes import prefill_pool, prefill_rate
 from tco.performance.serving.plan_choice import (
     PlanChoice,
     choose_under_load,
@@ -30,6 +31,7 @@ from tco.performance.serving.plans import (
     ServingPlan,
     ServingRequest,
     as_prefill_plan,
+    attention_chips,
     decoding_at,
     depths_of,
 )
@@ -37,7 +39,7 @@ from tco.performance.serving.plans import (
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 # requests in flight of an engine, up to 1,448
 FLIGHTS = np.unique(np.round(2.0 ** np.arange(0, 10.51, 0.25)))
-REFINED = 6  # plans whose requests in flight are solved between two of these
+REFINED = 24  # plans whose requests in flight are solved between two of these
 HALVINGS = 10
 
 
@@ -112,15 +114,43 @@ def _pool_plans(
     )
     if not len(decode_axes.chips) or not len(prefill_axes.chips):
         return None
+    readers = _worthwhile_readers(machine, model, request, input_values, prefill_axes)
+    if readers is None:
+        return None
     decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
-    count, prefill_count = len(decode.chips), len(prefill_axes.chips)
+    count, reader_count = len(decode.chips), len(readers.chips)
     before = PrefillPlan(
-        *(np.tile(_broadcast_column(axis, prefill_count), (count, 1)) for axis in prefill_axes)
+        *(np.tile(_broadcast_column(axis, reader_count), (count, 1)) for axis in readers)
     )
     pairs = DecodePlan(
-        *(np.repeat(_broadcast_column(axis, count), prefill_count, axis=0) for axis in decode)
+        *(np.repeat(_broadcast_column(axis, count), reader_count, axis=0) for axis in decode)
     )
     return _with_flights(pairs, before, shape.decode_engines, shape.prefill_engines)
+
+
+def _worthwhile_readers(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    input_values: Readable,
+    axes: PrefillPlan,
+) -> PrefillPlan | None:
+    """Return the prefill plans of one size that read in time and that none betters; None for none.
+
+    One betters another where it reads no slower, both in all and a single prompt, and needs no more
+    memory.
+    """
+    prefill = prefill_pool(machine, model, axes, request)
+    rate = prefill_rate(request.prompt, attention_chips(axes), prefill.per_prompt)
+    columns = -rate, prefill.until_read, prefill.memory
+    costs = np.hstack([_broadcast_column(column, len(axes.chips)) for column in columns])
+    limits = np.inf, input_values["workload.ttft"] or np.inf, float(machine.memory)
+    feasible = np.flatnonzero((costs <= limits).all(axis=1))
+    if not len(feasible):
+        return None
+    rivals, plans = costs[feasible, None], costs[feasible]
+    is_bettered = ((rivals <= plans).all(axis=2) & (rivals < plans).any(axis=2)).any(axis=0)
+    return PrefillPlan(*(axis[feasible[~is_bettered]] for axis in axes))
 
 
 def _concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
