@@ -1,8 +1,7 @@
-"""The shipped catalogue, read once in a process: what a test asks it for is there for the next one.
-Do not change it.
+"""The shipped catalogue, which tests read once in a process and never change.
 
-It is the one that commands and functions have where they are given none. Of folders of one's own
-the shipped files below them are read once too.
+It is the catalogue that commands and functions use by default. The shipped files below a user's
+data folder are read once too.
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ DATA = CATALOGUE.folders[0]
 
 
 def read_once(read: Callable[..., Any], keep: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Return what reads a shipped file once, however many catalogues ask for it, and any other each
-    time.
-    """
+    """Return a reader that reads each shipped file once and any other file each time."""
     cached_read = cache(lambda path, *columns, **optional: keep(read(path, *columns, **optional)))
     return lambda path, *columns, **optional: (cached_read if path.is_relative_to(DATA) else read)(
         path, *columns, **optional

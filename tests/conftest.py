@@ -1,6 +1,4 @@
-"""What many tests share: the shipped catalogue, read once, and a folder of one's own laid
-over it.
-"""
+"""Fixtures of many tests: the shipped catalogue and a user's data folder laid over it."""
 
 from __future__ import annotations
 
@@ -35,14 +33,14 @@ os.environ["NO_COLOR"] = "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share the shipped catalogue among tests, but where what is timed is how long it takes to
-    read.
+    """Share the shipped catalogue among tests, except in benchmarks, which time its reading.
 
-    The program is compiled once, and not by each of the many commands that tests start: an editable
-    installation compiles nothing.
+    The program is compiled once, and not by each of the many commands that tests start: an
+    editable installation compiles nothing.
 
-    Answers are kept in a cache folder of the session, so that no command a user ran before changes
-    a test. Workers inherit the folder: what is kept is whole, and is what each would make itself.
+    Answers are kept in a cache folder of the session, so that no command a user ran before
+    changes a test. Workers inherit the folder: every file in it is complete, and holds what
+    each worker would compute itself.
     """
     if not config.getoption("benchmark_only"):
         keep()
@@ -68,8 +66,8 @@ def catalogue() -> Catalogue:
     return CATALOGUE
 
 
-class Own:
-    """A data folder of one's own, filled line by line."""
+class OwnData:
+    """A user's data folder, filled line by line."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,5 +88,5 @@ class Own:
 
 
 @pytest.fixture
-def own(tmp_path) -> Own:
-    return Own(tmp_path / "own")
+def own_data(tmp_path) -> OwnData:
+    return OwnData(tmp_path / "own")

@@ -1,6 +1,4 @@
-"""What joins chips, for the tests: groups of ranks, what they meet, and how long collectives take
-on it.
-"""
+"""Names that tests use inside the fabric: groups of ranks, their links, times of collectives."""
 
 from __future__ import annotations
 

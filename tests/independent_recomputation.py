@@ -8,8 +8,9 @@ GATHERED = {"total": total, "least": least, "greatest": greatest}
 
 
 def recomputed(roots, overrides):
-    """The values of the roots with some inputs moved, by path; what no formula makes stays as it
-    was traced.
+    """Return the values of the roots with some inputs changed, by path.
+
+    A leaf whose path is not among them keeps the value it was traced with.
     """
     values = {}
     stack = [(root, False) for root in roots.values()]

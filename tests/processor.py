@@ -1,5 +1,6 @@
-"""What this processor's instructions give, as JSON: run by `test_processors.py` with all that numpy
-finds, and with none of it.
+"""Print the figures that this processor's instructions give, as JSON.
+
+`test_processors.py` runs it with all instructions that numpy finds, and with none of them.
 """
 
 from __future__ import annotations
@@ -45,9 +46,7 @@ def formulas() -> dict[str, dict[str, list[float]]]:
 
 
 def metrics() -> dict[str, dict[str, list[float | None]]]:
-    """Return the metrics of some scenarios with all inputs that have a range drawn, as arrays and
-    one by one.
-    """
+    """Return metrics of some scenarios with every ranged input drawn, as arrays and one by one."""
     metric_values: dict[str, dict[str, list[float | None]]] = {}
     for name in DRAWN:
         base, generator = tco.evaluate(name), np.random.default_rng(7)

@@ -83,9 +83,10 @@ class Golden(NamedTuple):
     tolerance: float
 
 
-def whole_inputs(formula: Formula, stated_inputs: dict[str, Any]) -> dict[str, float]:
-    """Return every parameter of a formula as a number in its declared unit; a text is read as a
-    quantity.
+def complete_inputs(formula: Formula, stated_inputs: dict[str, Any]) -> dict[str, float]:
+    """Return every parameter of a formula as a number in its declared unit.
+
+    A text is read as a quantity.
     """
     merged = {**formula.defaults, **stated_inputs}
     return {
@@ -113,7 +114,7 @@ def golden_rows() -> tuple[list[Golden], list[str]]:
                 f"{', '.join(inputs)}"
             )
         else:
-            formula_inputs = whole_inputs(formula, inputs)
+            formula_inputs = complete_inputs(formula, inputs)
             valid_rows.append(
                 Golden(
                     f"{formula.name}-{position}",
@@ -131,8 +132,9 @@ ROWS, WRONG = golden_rows()
 
 
 def over(cases: Mapping[str, Case]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Make one test of what holds of each of many cases: a test for each would take longer than
-    what it checks. It names all that fail.
+    """Make one test of a check that holds for each of many cases; it names all that fail.
+
+    A test for each case would take longer than what it checks.
     """
 
     def test_of(check: Callable[[Case], None]) -> Callable[[], None]:

@@ -73,8 +73,9 @@ def in_december(name: str, **variant: str) -> Result:
 
 
 def again(name: str, plan=None, **settings: str) -> Result:
-    """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline
-    unless another is given.
+    """Evaluate with settings on the headline's plan, unless another is given.
+
+    `__` stands for the dot of a path.
     """
     return evaluate(name, by_path(settings), plan or result(name).plan, catalogue=CATALOGUE)
 
@@ -103,14 +104,14 @@ def inputs_of(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `evaluate`
     catalogue=CATALOGUE,
 ) -> ResolvedScenario:
-    """Return what a scenario rests on."""
+    """Return the resolved inputs of a scenario."""
     return resolve_scenario(catalogue, load_scenario(catalogue, name), dict(set or {}), {})
 
 
 def system_of(
     name: str, variant: Mapping[str, str] | None = None, catalogue=CATALOGUE, **settings: str
 ) -> ResolvedScenario:
-    """Return what a system rests on, on the headline's site and terms."""
+    """Return the resolved inputs of a system on the headline's site and terms."""
     return system_inputs(catalogue, name, by_path(settings), variant or {})
 
 
@@ -132,9 +133,7 @@ def plain_values(**settings: str) -> Values:
 def links_of(
     name: str, library: str | None = None, variant: Mapping[str, str] | None = None, **settings: str
 ) -> Links:
-    """Return what the chips of a system, or a chip, meet, by the library of their family or
-    another.
-    """
+    """Return the links of a system's chips, by the library of their family or another one."""
     inputs = system_of(name, variant, **settings)
     return links_of_system(
         inputs, inputs.values(), combined_library(CATALOGUE, [library]) if library else None

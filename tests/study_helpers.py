@@ -1,4 +1,4 @@
-"""What tests of several files ask inside the studies."""
+"""Names that tests of several files use inside the studies."""
 
 from __future__ import annotations
 

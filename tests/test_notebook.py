@@ -1,6 +1,4 @@
-"""Python results: short where they are printed, a table in a notebook, and the files of the command
-line.
-"""
+"""Python results print briefly, show a table in a notebook, and write the files of the commands."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def test_a_result_is_short_and_has_a_table(name):
     assert len(result.to_frame()) >= 5
 
 
-def test_the_way_between_systems_is_a_frame_whose_steps_add_up():
+def test_diff_of_systems_is_a_frame_whose_steps_add_up():
     difference = tco.diff(*PAIR)
     frame = difference.to_frame()
     start, end = difference.counterfactual.ends
@@ -80,7 +78,7 @@ def test_a_comparison_with_settings_shows_before_after_and_change():
     assert "->" not in repr(tco.compare(PAIR))
 
 
-def test_a_setting_that_changes_nothing_names_what_binds():
+def test_a_setting_that_changes_nothing_names_the_binding_input():
     comparison = tco.compare("trn3-nl72x2", set={"parts.trn3.hbm_bandwidth": "+20%"})
     assert "(change none)" in repr(comparison)
     (change,) = comparison.changes
@@ -89,7 +87,7 @@ def test_a_setting_that_changes_nothing_names_what_binds():
     assert "binds" in comparison._repr_html_()
 
 
-def test_what_is_wrong_is_raised(tmp_path):
+def test_wrong_input_raises_an_error(tmp_path):
     comparison = tco.compare(PAIR)
     for wrong in (
         lambda: comparison.plot("pie"),
@@ -123,7 +121,7 @@ def test_a_notebook_runs_from_its_first_cell_to_its_last(path):
     assert not any(cell.get("outputs") for cell in cells)  # what is kept is what was typed
 
 
-def test_figures_of_one_scenario_are_drawn_of_one(tmp_path):
+def test_figure_of_one_scenario_refuses_a_comparison_of_two(tmp_path):
     bom_picture = tco.compare(PAIR[:1]).plot("bom")
     assert command("plot", "bom", PAIR[0], "-o", tmp_path / "bom.svg").exit_code == 0
     assert bom_picture == (tmp_path / "bom.svg").read_text()

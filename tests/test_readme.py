@@ -1,6 +1,4 @@
-"""What README and guide state is what the program says: the headline, its picture and accuracy, and
-the two views of whose cost it is.
-"""
+"""README and guide state what the program answers: headline, picture, accuracy, both cost views."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def numbers(path):
     return [float(number) for number in re.findall(r"(?<![\w#])-?\d+(?:\.\d+)?", path.read_text())]
 
 
-def test_the_picture_is_that_of_today(tmp_path):
+def test_the_picture_shows_the_current_headline(tmp_path):
     tco("plot", "frontier", *HEADLINE, "-o", tmp_path / "today.svg")
     assert numbers(ROOT / "reports/frontier.svg") == pytest.approx(
         numbers(tmp_path / "today.svg"), abs=0.011
@@ -81,8 +79,9 @@ def row(label):
 
 @cache
 def views():
-    """The four racks at their owner's cost, and rented at the rent and at the ends of its range;
-    the baseline's rent is a published one.
+    """Return the four racks at their owner's cost and rented: at the rent, its low and its high.
+
+    The baseline's rent is a published one.
     """
     view_metrics = {}
     for view in ("own", "value", "low", "high"):
@@ -109,7 +108,7 @@ def views():
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_the_two_views_are_those_the_program_finds(name):
+def test_both_cost_views_are_those_the_program_computes(name):
     owner_metrics, rent, low, high = (
         views()[view][name] for view in ("own", "value", "low", "high")
     )
@@ -127,7 +126,7 @@ def test_the_two_views_are_those_the_program_finds(name):
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_how_direct_the_prices_are(name):
+def test_first_hand_shares_in_the_docs_are_those_the_program_computes(name):
     shares = result(name).shares["directness"]
     assert (
         f"of which {shares['first-hand'] * 100:.0f} % is first-hand"

@@ -26,24 +26,24 @@ pue = { value = 1.2, unit = "", low = 1.1, high = 1.3, kind = "assumed", source 
         (HEADER.encode() + b"a\x00b\n", "NUL"),
     ],
 )
-def test_a_bad_table(own, content, message):
-    path = own.write("parts/own.csv", content)
+def test_a_bad_table(own_data, content, message):
+    path = own_data.write("parts/own.csv", content)
     with pytest.raises(DataError) as caught:
-        _ = own.catalogue().part_rows
+        _ = own_data.catalogue().part_rows
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
 
 
-def test_a_table_that_is_a_folder(own):
-    (own.folder / "parts" / "own.csv").mkdir(parents=True)
+def test_a_table_that_is_a_folder(own_data):
+    (own_data.folder / "parts" / "own.csv").mkdir(parents=True)
     with pytest.raises(DataError, match="is a folder"):
-        _ = own.catalogue().part_rows
+        _ = own_data.catalogue().part_rows
 
 
-def test_a_source_without_title(own):
-    path = own.write("sources.csv", "id,title,url,date\nme,,,\n")
+def test_a_source_without_title(own_data):
+    path = own_data.write("sources.csv", "id,title,url,date\nme,,,\n")
     with pytest.raises(DataError, match="a source needs an id and a title") as caught:
-        _ = own.catalogue().sources
+        _ = own_data.catalogue().sources
     assert str(caught.value).startswith(f"{path}:2: ")
 
 
@@ -52,17 +52,17 @@ def test_no_folder_at_all(tmp_path):
         load_catalogue(tmp_path / "nothing")
 
 
-def site(own, text):
-    path = own.write("sites/mine.toml", text)
+def site(own_data, text):
+    path = own_data.write("sites/mine.toml", text)
     with pytest.raises(DataError) as caught:
-        own.catalogue().document_inputs("sites", "mine", "site", "site")
+        own_data.catalogue().document_inputs("sites", "mine", "site", "site")
     assert str(caught.value).startswith(str(path)), str(caught.value)
     return str(caught.value).removeprefix(str(path))
 
 
-def test_a_good_document(own):
-    own.write("sites/mine.toml", SITE)
-    site_inputs = own.catalogue().document_inputs("sites", "mine", "site", "site")
+def test_a_good_document(own_data):
+    own_data.write("sites/mine.toml", SITE)
+    site_inputs = own_data.catalogue().document_inputs("sites", "mine", "site", "site")
     assert (site_inputs["site.pue"].value, site_inputs["site.pue"].overlay) == (1.2, True)
 
 
@@ -93,13 +93,13 @@ def test_a_good_document(own):
         ("pue = {", "pue = {{", ": broken TOML"),
     ],
 )
-def test_a_bad_document(own, old, new, message):
+def test_a_bad_document(own_data, old, new, message):
     assert old in SITE
-    assert site(own, SITE.replace(old, new)).startswith(message)
+    assert site(own_data, SITE.replace(old, new)).startswith(message)
 
 
-def test_an_empty_document(own):
-    assert "is empty" in site(own, "")
+def test_an_empty_document(own_data):
+    assert "is empty" in site(own_data, "")
 
 
 def test_an_unknown_document_gets_the_nearest_name(catalogue):

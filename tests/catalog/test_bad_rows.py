@@ -10,10 +10,10 @@ from tests.cli import tco
 GOOD = "nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,,"
 
 
-def read(own, row, part="nitro-v6-400g", name="price"):
-    path = own.parts(row)
+def read(own_data, row, part="nitro-v6-400g", name="price"):
+    path = own_data.parts(row)
     with pytest.raises(DataError) as caught:
-        own.catalogue().part_input(part, name, "2025-12")
+        own_data.catalogue().part_input(part, name, "2025-12")
     message = str(caught.value)
     assert message.startswith(f"{path}:2: "), message
     return message
@@ -27,17 +27,17 @@ def read(own, row, part="nitro-v6-400g", name="price"):
         ("", "the source is missing"),
     ],
 )
-def test_the_check_looks_for_the_source_of_a_row(own, source, finding):
-    path = own.parts(GOOD.replace("tco-model", source))
-    done = tco("parts", "check", "--data", own.folder)
+def test_the_check_looks_for_the_source_of_a_row(own_data, source, finding):
+    path = own_data.parts(GOOD.replace("tco-model", source))
+    done = tco("parts", "check", "--data", own_data.folder)
     assert done.exit_code == (1 if finding else 0)
     assert done.stdout.count(f"{path}:2: ") == (1 if finding else 0)
     assert finding in done.stdout
 
 
-def test_a_good_row_is_read(own):
-    path = own.parts(GOOD)
-    price_input = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+def test_a_good_row_is_read(own_data):
+    path = own_data.parts(GOOD)
+    price_input = own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
     assert (
         price_input.value,
         price_input.low,
@@ -61,9 +61,9 @@ def test_a_good_row_is_read(own):
     )
 
 
-def test_a_row_in_another_unit_is_converted(own):
-    own.parts("nitro-v6-400g,price,0.5,kUSD,0.4,0.65,2025-12,vendor,tco-model,,")
-    price_input = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+def test_a_row_in_another_unit_is_converted(own_data):
+    own_data.parts("nitro-v6-400g,price,0.5,kUSD,0.4,0.65,2025-12,vendor,tco-model,,")
+    price_input = own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
     assert (
         price_input.value,
         price_input.low,
@@ -118,35 +118,35 @@ def test_a_row_in_another_unit_is_converted(own):
         ("400,650,2025-12,vendor", "400,,2025-12,assumed", ["an assumed value needs low and high"]),
     ],
 )
-def test_a_bad_row(own, old, new, fragments):
+def test_a_bad_row(own_data, old, new, fragments):
     assert old in GOOD
-    message = read(own, GOOD.replace(old, new))
+    message = read(own_data, GOOD.replace(old, new))
     assert [text for text in fragments if text not in message] == [], message
 
 
-def test_an_unknown_attribute_gets_the_nearest_name(own):
-    message = read(own, GOOD.replace(",price,", ",prise,"), name="prise")
+def test_an_unknown_attribute_gets_the_nearest_name(own_data):
+    message = read(own_data, GOOD.replace(",price,", ",prise,"), name="prise")
     assert "unknown attribute of parts 'prise'; did you mean 'price'?" in message
 
 
-def test_a_value_given_twice(own):
-    path = own.parts(GOOD, GOOD)
+def test_a_value_given_twice(own_data):
+    path = own_data.parts(GOOD, GOOD)
     with pytest.raises(DataError) as caught:
-        own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+        own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
     assert str(caught.value).startswith(
         f"{path}:3: parts.nitro-v6-400g.price is given twice (also {path}:2)"
     )
 
 
-def test_a_value_that_does_not_move_is_given_twice_even_with_dates(own):
-    own.parts(
+def test_a_value_that_does_not_move_is_given_twice_even_with_dates(own_data):
+    own_data.parts(
         *(
             f"nitro-v6-400g,power,40,W,,,{date},vendor,tco-model,,"
             for date in ("2024-12", "2025-12")
         )
     )
     with pytest.raises(DataError, match="given twice"):
-        own.catalogue().part_input("nitro-v6-400g", "power", "2025-12")
+        own_data.catalogue().part_input("nitro-v6-400g", "power", "2025-12")
 
 
 def test_an_unknown_part_gets_the_nearest_name(catalogue):

@@ -36,12 +36,12 @@ def blocks(heading: str) -> list[str]:
 
 
 @pytest.fixture
-def example(own):
+def example(own_data):
     """The system and the parts of the page in a folder of one's own."""
     tree, rows = blocks("Add a system")
-    own.write("systems/toy-rack.toml", tree)
-    own.write("parts/toy.csv", rows)
-    return own
+    own_data.write("systems/toy-rack.toml", tree)
+    own_data.write("parts/toy.csv", rows)
+    return own_data
 
 
 def test_it_loads_and_prices(example):
@@ -81,10 +81,10 @@ def test_it_passes_on_the_command_line(example):
     assert "toy-rack" in tco("systems", "list", "--data", str(example.folder)).stdout
 
 
-def test_the_example_of_a_part(own):
+def test_the_example_of_a_part(own_data):
     (rows,) = blocks("Add a part")
-    own.write("parts/mine.csv", rows.replace("some-article", "tco-model"))
-    catalogue = own.catalogue()
+    own_data.write("parts/mine.csv", rows.replace("some-article", "tco-model"))
+    catalogue = own_data.catalogue()
     assert checks.check_parts(catalogue) == []
     assert {
         name: catalogue.part_input("my-nic-800g", name, "2026-06").value
@@ -113,14 +113,14 @@ def test_the_page_speaks_of_the_files_there_are():
     assert [path for path in files if not (root / path).exists()] == []
 
 
-def test_the_example_of_a_claim(own):
+def test_the_example_of_a_claim(own_data):
     """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it
     expects.
     """
     (row,) = blocks("Add a claim")
     header = (DATA / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
-    own.write("claims/ledger.csv", f"{header}\n{row}")
-    catalogue = own.catalogue()
+    own_data.write("claims/ledger.csv", f"{header}\n{row}")
+    catalogue = own_data.catalogue()
     ledger = read_ledger(catalogue)
     finding = check_claim(Context(catalogue, {}, ledger, ledger["C042"]))
     assert (finding.computed, finding.verdict, finding.claim.verdict) == (

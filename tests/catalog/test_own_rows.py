@@ -13,7 +13,7 @@ QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 @pytest.fixture
 def folder(request):
     """A data folder of one's own, filled line by line."""
-    return request.getfixturevalue("own")
+    return request.getfixturevalue("own_data")
 
 
 def notes(*arguments):
@@ -24,18 +24,18 @@ def notes(*arguments):
     ]
 
 
-def test_rows_in_force_are_counted(own):
-    own.parts(QUOTE)
-    assert notes("--data", own.folder) == ["own values: 1 in force, 0 not used"]
+def test_rows_in_force_are_counted(own_data):
+    own_data.parts(QUOTE)
+    assert notes("--data", own_data.folder) == ["own values: 1 in force, 0 not used"]
 
 
-def test_a_row_nothing_uses_is_named_with_the_nearest_part(own):
-    path = own.parts(
+def test_a_row_nothing_uses_is_named_with_the_nearest_part(own_data):
+    path = own_data.parts(
         QUOTE,
         QUOTE.replace("nitro-v6-400g", "nitro-v6-400"),
         QUOTE.replace("nitro-v6-400g", "bluefield-3"),
     )
-    (note,) = notes("--data", own.folder)
+    (note,) = notes("--data", own_data.folder)
     assert (
         note == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean "
         f"'nitro-v6-400g'?), {path}:4 bluefield-3.price"
@@ -119,61 +119,68 @@ def test_a_faulty_value_of_a_document_is_named_once_and_shown_with_its_place(fol
     assert faults[0] in page.stderr
 
 
-def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own, monkeypatch):
-    monkeypatch.chdir(own.folder.parent)
-    assert tco("parts", "new", "acme-x1", "--like", "b200-sxm", "--data", own.folder).exit_code == 0
-    assert "acme-x1.price (did you mean" in notes("--data", own.folder)[0]
+def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own_data, monkeypatch):
+    monkeypatch.chdir(own_data.folder.parent)
     assert (
-        tco("systems", "new", "acme-rack", "--like", "b200-hgx8", "--data", own.folder).exit_code
+        tco("parts", "new", "acme-x1", "--like", "b200-sxm", "--data", own_data.folder).exit_code
         == 0
     )
-    tree = own.folder / "systems" / "acme-rack.toml"
+    assert "acme-x1.price (did you mean" in notes("--data", own_data.folder)[0]
+    assert (
+        tco(
+            "systems", "new", "acme-rack", "--like", "b200-hgx8", "--data", own_data.folder
+        ).exit_code
+        == 0
+    )
+    tree = own_data.folder / "systems" / "acme-rack.toml"
     tree.write_text(tree.read_text().replace("b200-sxm", "acme-x1"))
-    (note,) = notes("--data", own.folder)
+    (note,) = notes("--data", own_data.folder)
     assert "acme-x1.price" in note
     assert "did you mean" not in note
 
 
-def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own):
+def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own_data):
     columns, row = (
         "region,attribute,value,unit,low,high,as_of,kind,source,note\n",
         "{},grid_carbon,300,kg/MWh,,,2025,analyst,mine,\n",
     )
-    path = own.write("grids/own.csv", columns + row.format("us-east5") + row.format("my-grid"))
-    command_options = ("--data", own.folder, "--set", "site.grid=us-east5")
+    path = own_data.write("grids/own.csv", columns + row.format("us-east5") + row.format("my-grid"))
+    command_options = ("--data", own_data.folder, "--set", "site.grid=us-east5")
     assert notes(*command_options) == [
         f"own values: 1 in force, 1 not used: {path}:3 my-grid.grid_carbon"
     ]
-    own.write("grids/own.csv", path.read_text().replace("kg/MWh", "USD"))
+    own_data.write("grids/own.csv", path.read_text().replace("kg/MWh", "USD"))
     done = tco("price", "trn3-nl72x2", *command_options)
     assert (done.exit_code, done.stdout) == (3, "")
     assert f"{path}:2: site.us-east5.grid_carbon" in done.stderr
 
 
-def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own):
-    path = own.parts(QUOTE.replace(",USD,", ",EUR,"))
-    done = tco("price", "trn3-nl72x2", "--data", own.folder)
+def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own_data):
+    path = own_data.parts(QUOTE.replace(",USD,", ",EUR,"))
+    done = tco("price", "trn3-nl72x2", "--data", own_data.folder)
     assert (done.exit_code, done.stdout) == (3, "")
     assert (
         f"{path}:2: parts.nitro-v6-400g.price: 'EUR' is not a unit; money is in USD: convert it at "
         "the rate of its date" in done.stderr
     )
-    listed = tco("parts", "check", "--data", own.folder)
+    listed = tco("parts", "check", "--data", own_data.folder)
     assert listed.exit_code == 1
     assert f"{path}:2: parts.nitro-v6-400g.price: 'EUR'" in listed.stdout + listed.stderr
 
 
-def test_a_rent_above_buying_twice_is_said_by_its_row(own):
-    path = own.parts("gb200-gpu,rent,6,USD/chip/h,,,2025-12,analyst,my-quote,,")
+def test_a_rent_above_buying_twice_is_said_by_its_row(own_data):
+    path = own_data.parts("gb200-gpu,rent,6,USD/chip/h,,,2025-12,analyst,my-quote,,")
     rented = ("price", "gb200-nvl72", "--set", "terms.perspective=renter")
     assert "more than twice" not in tco(*rented).stderr
-    done = tco(*rented, "--data", own.folder)
+    done = tco(*rented, "--data", own_data.folder)
     assert done.exit_code == 0
     assert (
         f"note: {path}:2: parts.gb200-gpu.rent: 3 years of it are 157,680 USD, more than twice the "
         in done.stderr
     )
-    assert document(*rented, "--data", str(own.folder))["metrics"]["tco_usd_per_chip_hour"] == 6
+    assert (
+        document(*rented, "--data", str(own_data.folder))["metrics"]["tco_usd_per_chip_hour"] == 6
+    )
 
 
 def test_without_a_folder_nothing_is_said():
@@ -198,25 +205,25 @@ def test_without_a_folder_nothing_is_said():
 @pytest.mark.parametrize(
     "command", [("price", "gb200-nvl72"), ("parts", "list"), ("fabric", "gb200-nvl72"), ("claims",)]
 )
-def test_a_row_that_cannot_be_read_stops_every_command(own, row, message, command):
-    path = own.parts(row)
-    done = tco(*command, "--data", own.folder)
+def test_a_row_that_cannot_be_read_stops_every_command(own_data, row, message, command):
+    path = own_data.parts(row)
+    done = tco(*command, "--data", own_data.folder)
     assert (done.exit_code, done.stdout) == (3, "")
     assert f"{path}{message}" in done.stderr
 
 
-def test_a_check_lists_what_is_wrong(own):
-    own.parts(QUOTE.replace(",price,", ",prise,"))
+def test_a_check_lists_what_is_wrong(own_data):
+    own_data.parts(QUOTE.replace(",price,", ",prise,"))
     assert any(
         "prise" in finding
-        for finding in document("parts", "check", "--data", own.folder, code=1)["findings"]
+        for finding in document("parts", "check", "--data", own_data.folder, code=1)["findings"]
     )
 
 
-def test_the_folder_one_stands_in_is_taken_by_every_command(own, monkeypatch, tmp_path):
-    own.parts(QUOTE)
+def test_the_folder_one_stands_in_is_taken_by_every_command(own_data, monkeypatch, tmp_path):
+    own_data.parts(QUOTE)
     (tmp_path / "here").mkdir()
-    own.folder.rename(tmp_path / "here" / "data")
+    own_data.folder.rename(tmp_path / "here" / "data")
     monkeypatch.chdir(tmp_path / "here")
     assert notes() == ["own values: 1 in force, 0 not used"]
     (item,) = [item for item in document("parts", "list")["items"] if item["id"] == "nitro-v6-400g"]

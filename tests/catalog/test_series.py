@@ -45,38 +45,38 @@ def test_a_single_row_holds_always():
     assert at_date(dated("2030"), "2000").as_of == "2030"
 
 
-def test_a_series_moves_with_the_date(own):
-    own.parts(
+def test_a_series_moves_with_the_date(own_data):
+    own_data.parts(
         *(
             f"nitro-v6-400g,price,{price},USD,,,{date},vendor,tco-model,,"
             for price, date in ((400, "2024-12"), (500, "2025-06"))
         )
     )
-    catalogue = own.catalogue()
+    catalogue = own_data.catalogue()
     assert [
         catalogue.part_input("nitro-v6-400g", "price", date).value
         for date in ("2024-12", "2025-05", "2025-06", "2026")
     ] == [400, 400, 500, 500]
 
 
-def test_one_date_twice_is_refused_by_its_rows(own):
+def test_one_date_twice_is_refused_by_its_rows(own_data):
     """Whichever of a longer series they are, in every table that has dates."""
     dates = ("2024", "2025-01", "2025-06", "2025-06")
-    path = own.parts(
+    path = own_data.parts(
         *(
             f"nitro-v6-400g,price,{price_value},USD,,,{date},vendor,tco-model,,"
             for price_value, date in enumerate(dates)
         )
     )
     with pytest.raises(DataError) as caught:
-        own.catalogue().part_input("nitro-v6-400g", "price", "2025-06")
+        own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-06")
     expected_message = (
         f"{path}:5: parts.nitro-v6-400g.price is given twice (also {path}:4), both of 2025-06; "
         "mark one 'alternative' or date both apart"
     )
     assert str(caught.value) == expected_message
     columns = "region,attribute,value,unit,low,high,as_of,kind,source,note\n"
-    grid = own.write(
+    grid = own_data.write(
         "grids/own.csv",
         columns
         + "".join(
@@ -87,23 +87,23 @@ def test_one_date_twice_is_refused_by_its_rows(own):
     with pytest.raises(
         DataError, match=f"{grid}:3: site.grid_carbon is given twice .also {grid}:2., both of 2024"
     ):
-        own.catalogue().grid_carbon("us-east5", "2025-06")
+        own_data.catalogue().grid_carbon("us-east5", "2025-06")
 
 
-def test_an_alternative_is_kept_but_not_used(own):
-    own.parts(
+def test_an_alternative_is_kept_but_not_used(own_data):
+    own_data.parts(
         "nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative",
         "nitro-v6-400g,price,500,USD,,,2025-06,vendor,tco-model,,",
     )
-    catalogue = own.catalogue()
+    catalogue = own_data.catalogue()
     assert catalogue.part_input("nitro-v6-400g", "price", "2025-12").value == 500
     assert len(catalogue.part_rows["nitro-v6-400g", "price"]) == 2
 
 
-def test_alternatives_alone_are_refused(own):
-    own.parts("nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative")
+def test_alternatives_alone_are_refused(own_data):
+    own_data.parts("nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative")
     with pytest.raises(DataError, match="every row is an alternative, one must be chosen"):
-        own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+        own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
 
 
 def test_shipped_memory_prices_move_with_the_date(catalogue):

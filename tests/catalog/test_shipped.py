@@ -169,10 +169,12 @@ def test_no_alternative_is_newer_than_its_row_merely_for_a_headline_date(catalog
     assert unexplained == []
 
 
-def test_the_rule_on_alternatives_sees_a_headline_date(own):
-    own.parts(
+def test_the_rule_on_alternatives_sees_a_headline_date(own_data):
+    own_data.parts(
         "mi450x,clock,2.6,GHz,,,2026-12,vendor,tco-model,later than the headline date,alternative",
         "mi450x,clock,2.4,GHz,,,2026-01,vendor,tco-model,,",
     )
-    (row,) = alternatives_newer_than_their_row(own.catalogue().rows("parts")["mi450x", "clock"])
+    (row,) = alternatives_newer_than_their_row(
+        own_data.catalogue().rows("parts")["mi450x", "clock"]
+    )
     assert AGE_ALONE.search(row.cells["note"])

@@ -14,7 +14,7 @@ COST = 31000
 
 @pytest.fixture(name="folder")
 def data_folder(request):
-    return request.getfixturevalue("own")
+    return request.getfixturevalue("own_data")
 
 
 def price_of(folder, content):

@@ -148,14 +148,14 @@ default = "200g"
 """
 
 
-def tiny(own, old="", new="", variant=None):
+def tiny(own_data, old="", new="", variant=None):
     assert old in TINY
-    path = own.write("systems/tiny.toml", TINY.replace(old, new, 1))
-    return path, lambda: load_system(own.catalogue(), "tiny", variant)
+    path = own_data.write("systems/tiny.toml", TINY.replace(old, new, 1))
+    return path, lambda: load_system(own_data.catalogue(), "tiny", variant)
 
 
-def test_a_system_of_ones_own(own):
-    _, load = tiny(own)
+def test_a_system_of_ones_own(own_data):
+    _, load = tiny(own_data)
     assert (load().chips, load().quantity["nitro-v6-400g"], load().variant) == (
         4,
         2,
@@ -163,8 +163,8 @@ def test_a_system_of_ones_own(own):
     )
 
 
-def test_a_variant_replaces_a_branch(own):
-    _, load = tiny(own, variant={"nic": "400g"})
+def test_a_variant_replaces_a_branch(own_data):
+    _, load = tiny(own_data, variant={"nic": "400g"})
     assert (load().chips, load().quantity["nitro-v6-400g"]) == (4, 4)
 
 
@@ -193,15 +193,15 @@ def test_a_variant_replaces_a_branch(own):
         ('source = "tco-model"', "source =", "broken TOML"),
     ],
 )
-def test_a_bad_file_names_the_key(own, old, new, message):
-    path, load = tiny(own, old, new)
+def test_a_bad_file_names_the_key(own_data, old, new, message):
+    path, load = tiny(own_data, old, new)
     with pytest.raises(DataError) as caught:
         load()
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
-def test_a_variant_of_an_assembly_that_is_not_there(own):
-    path, load = tiny(own, "400g.assemblies.world", "400g.assemblies.rack", {"nic": "400g"})
+def test_a_variant_of_an_assembly_that_is_not_there(own_data):
+    path, load = tiny(own_data, "400g.assemblies.world", "400g.assemblies.rack", {"nic": "400g"})
     with pytest.raises(DataError) as caught:
         load()
     assert (
@@ -222,9 +222,9 @@ def test_a_variant_of_an_assembly_that_is_not_there(own):
         ('source = "tco-model"', 'source = "hearsay"', "source 'hearsay' is not in sources.csv"),
     ],
 )
-def test_the_check_finds_what_the_schema_forbids(own, old, new, finding):
-    path, _ = tiny(own, old, new)
-    (schema_finding,) = checks.check_systems(own.catalogue())
+def test_the_check_finds_what_the_schema_forbids(own_data, old, new, finding):
+    path, _ = tiny(own_data, old, new)
+    (schema_finding,) = checks.check_systems(own_data.catalogue())
     assert schema_finding.startswith(f"{path}: {finding}")
 
 
@@ -257,18 +257,18 @@ def test_a_tree_too_deep_or_too_wide_is_refused():
         ("world = { trn3 = 4, nitro-v6-400g = 2 }", "world = 4", "assemblies.world"),
     ],
 )
-def test_a_system_of_ones_own_is_checked_when_it_is_read(own, old, new, key):
+def test_a_system_of_ones_own_is_checked_when_it_is_read(own_data, old, new, key):
     assert old in TINY
-    path = own.write("systems/tiny.toml", TINY.replace(old, new))
+    path = own_data.write("systems/tiny.toml", TINY.replace(old, new))
     with pytest.raises(DataError) as caught:
-        load_system(own.catalogue(), "tiny")
+        load_system(own_data.catalogue(), "tiny")
     assert str(caught.value).startswith((f"{path}: {key}: ", f"{path}: {key} is "))
 
 
-def test_an_assembly_that_is_no_table_is_refused(own):
-    path = own.write("assemblies.toml", "trn3 = 5\n")
+def test_an_assembly_that_is_no_table_is_refused(own_data):
+    path = own_data.write("assemblies.toml", "trn3 = 5\n")
     with pytest.raises(DataError) as caught:
-        load_system(own.catalogue(), "trn3-nl72x2")
+        load_system(own_data.catalogue(), "trn3-nl72x2")
     assert str(caught.value).startswith(f"{path}: trn3 is 5, expected the parts it contains")
 
 

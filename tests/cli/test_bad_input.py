@@ -171,10 +171,10 @@ def test_a_bad_result_file(content, tmp_path):
     one_message(tco("diff", path, "gb200-nvl72"), 3, "is no saved result")
 
 
-def test_a_bad_row_of_ones_own_names_file_and_line(own):
-    path = own.parts("nitro-v6-400g,price,-5,USD,,,2025-12,vendor,tco-model,,")
+def test_a_bad_row_of_ones_own_names_file_and_line(own_data):
+    path = own_data.parts("nitro-v6-400g,price,-5,USD,,,2025-12,vendor,tco-model,,")
     one_message(
-        tco("price", NAME, "--data", own.folder),
+        tco("price", NAME, "--data", own_data.folder),
         3,
         f"error: {path}:2: parts.nitro-v6-400g.price: value -5 USD is outside",
     )
@@ -416,9 +416,9 @@ def test_an_error_of_no_number_is_no_bound(tmp_path):
     assert tco("validate", path, "--max-error", "0").exit_code == 1
 
 
-def test_a_model_that_is_not_read_keeps_its_line(own):
-    own.write("models/encoder/config.json", '{"model_type": "bert"}')
-    done = tco("models", "list", "--data", own.folder, "--format", "json")
+def test_a_model_that_is_not_read_keeps_its_line(own_data):
+    own_data.write("models/encoder/config.json", '{"model_type": "bert"}')
+    done = tco("models", "list", "--data", own_data.folder, "--format", "json")
     assert done.exit_code == 0, done.stderr
     items = {item["id"]: item for item in json.loads(done.stdout)["items"]}
     assert "model_type 'bert' is not read: an encoder" in items.pop("encoder")["not_read"]
@@ -448,21 +448,24 @@ DIGITS = "9" * 5000  # more digits than Python reads as a number
         ("rebates/astera-2022.toml", "supplier = 5\n", ("price", "trn3-nl72x2"), "supplier"),
     ],
 )
-def test_a_file_of_ones_own_that_cannot_be_read_is_named(own, name, content, arguments, message):
-    own.write(name, content)
-    done = tco(*arguments, "--data", own.folder)
+def test_a_file_of_ones_own_that_cannot_be_read_is_named(
+    own_data, name, content, arguments, message
+):
+    own_data.write(name, content)
+    done = tco(*arguments, "--data", own_data.folder)
     assert (done.exit_code, done.stdout) == (3, "")
     assert message in done.stderr
 
 
-def test_a_list_goes_on_past_a_system_that_lacks_its_name(own):
-    own.write("systems/odd.toml", 'chip = "b200-sxm"\n')
+def test_a_list_goes_on_past_a_system_that_lacks_its_name(own_data):
+    own_data.write("systems/odd.toml", 'chip = "b200-sxm"\n')
     assert any(
-        item["id"] == "odd" for item in document("systems", "list", "--data", own.folder)["items"]
+        item["id"] == "odd"
+        for item in document("systems", "list", "--data", own_data.folder)["items"]
     )
     assert any(
         "name" in finding
-        for finding in document("systems", "check", "--data", own.folder, code=1)["findings"]
+        for finding in document("systems", "check", "--data", own_data.folder, code=1)["findings"]
     )
 
 

@@ -85,7 +85,7 @@ def test_the_golden_row_of_the_page(with_metric):
     assert source
 
 
-def test_the_kind_of_workload_of_the_page(own, monkeypatch):
+def test_the_kind_of_workload_of_the_page(own_data, monkeypatch):
     """An hour costs what it does of a stated rate, and so do its tokens; what another kind has is
     told from what it does.
     """
@@ -96,10 +96,12 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
         monkeypatch.setitem(workload.KINDS, name, kind)
         kinds = (*choices.WORKLOAD_KINDS, name)
         monkeypatch.setitem(choices.CHOICES, "workload.kind", ("kind of workload", kinds))
-    own.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
+    own_data.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
     rate_setting = {"workload.output_rate": "500 token/s/chip"}
     replayed_result, stated = (
-        tco_evaluate("gb200-nvl72", {"workload": name, **rate_setting}, catalogue=own.catalogue())
+        tco_evaluate(
+            "gb200-nvl72", {"workload": name, **rate_setting}, catalogue=own_data.catalogue()
+        )
         for name in ("replay", "stated")
     )
     assert replayed_result.metrics == stated.metrics
@@ -107,7 +109,7 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
     assert "trains, this one replays requests" in why_absent(replayed_result, "step_s")
 
 
-def test_the_cost_line_of_the_page(own, monkeypatch):
+def test_the_cost_line_of_the_page(own_data, monkeypatch):
     """0.4 % of the price of the servers every year, to every owner whose perspective does not say
     otherwise, by the month as in the hour.
     """
@@ -127,7 +129,7 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
         usual(lines, values, bill, broken)
 
     monkeypatch.setattr(ledger, "add_repairs", repairs)
-    own.write(
+    own_data.write(
         "perspectives/hyperscaler.toml",
         (DATA / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value,
     )
@@ -135,7 +137,7 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
         scenario_arguments = (
             "gb200-nvl72",
             "--data",
-            str(own.folder),
+            str(own_data.folder),
             "--set",
             f"terms.perspective={perspective}",
         )

@@ -57,9 +57,9 @@ def test_a_page_shows_each_value_as_written_with_its_range_and_source(catalogue)
         )
 
 
-def test_a_site_shows_what_it_takes_from_its_base(own):
-    own.write("sites/mine.toml", MINE)
-    page = answer("sites", "show", "mine", "--data", own.folder)
+def test_a_site_shows_what_it_takes_from_its_base(own_data):
+    own_data.write("sites/mine.toml", MINE)
+    page = answer("sites", "show", "mine", "--data", own_data.folder)
     values = {value["path"]: value for value in page["values"]}
     assert (
         values["site.electricity_price"]["value"],
@@ -69,15 +69,15 @@ def test_a_site_shows_what_it_takes_from_its_base(own):
     assert page["texts"]["tenure"] == "own"
     assert [
         item["own"]
-        for item in answer("sites", "list", "--data", own.folder)["items"]
+        for item in answer("sites", "list", "--data", own_data.folder)["items"]
         if item["id"] == "mine"
     ] == [True]
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
-def test_an_own_value_is_withheld_where_asked(own, form):
-    own.write("sites/mine.toml", MINE)
-    done = tco("sites", "show", "mine", "--data", own.folder, "--redact", "--format", form)
+def test_an_own_value_is_withheld_where_asked(own_data, form):
+    own_data.write("sites/mine.toml", MINE)
+    done = tco("sites", "show", "mine", "--data", own_data.folder, "--redact", "--format", form)
     assert done.exit_code == 0
     assert "45.6" not in done.stdout
     assert "SECRETNOTE" not in done.stdout + done.stderr
@@ -117,9 +117,9 @@ def test_an_own_value_is_withheld_where_asked(own, form):
         ),
     ],
 )
-def test_a_text_that_names_nothing_is_found(own, file, content, finding):
-    own.write(f"{file}.toml", content)
-    done = tco(file.partition("/")[0], "check", "--data", own.folder, "--format", "json")
+def test_a_text_that_names_nothing_is_found(own_data, file, content, finding):
+    own_data.write(f"{file}.toml", content)
+    done = tco(file.partition("/")[0], "check", "--data", own_data.folder, "--format", "json")
     assert (done.exit_code, done.stderr) == (1, "")
     assert finding in " ".join(json.loads(done.stdout)["findings"])
 

@@ -256,14 +256,23 @@ SECRET = "98765.4321"
 
 
 @pytest.mark.thorough
-def test_own_values_are_marked_and_can_be_kept_back(own, tmp_path, monkeypatch):
-    own.write(
+def test_own_values_are_marked_and_can_be_kept_back(own_data, tmp_path, monkeypatch):
+    own_data.write(
         "parts/mine.csv",
         "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
         f"gb200-gpu,price,{SECRET},USD,{SECRET},{SECRET},2025-11,vendor,own-quote,SECRETNOTE,\n",
     )
-    own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
-    export_arguments = ("export", "gb200-nvl72", "--data", own.folder, "--set", "terms.rate=0.0765")
+    own_data.write(
+        "sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n"
+    )
+    export_arguments = (
+        "export",
+        "gb200-nvl72",
+        "--data",
+        own_data.folder,
+        "--set",
+        "terms.rate=0.0765",
+    )
     assert tco(*export_arguments, "-o", tmp_path / "open.xlsx").exit_code == 0
     content = (tmp_path / "open.xlsx").read_bytes()
     inputs = table(content, "Inputs", "input")

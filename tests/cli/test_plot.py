@@ -176,10 +176,10 @@ OWN = "nitro-v6-400g,price,12345.67,USD,12345.67,12345.67,2025-11,vendor,own-quo
 
 
 @pytest.fixture
-def folder(own):
-    own.parts(OWN)
-    own.write("sources.csv", "id,title,url,date\nown-quote,a friend,,2025-11\n")
-    return own.folder
+def folder(own_data):
+    own_data.parts(OWN)
+    own_data.write("sources.csv", "id,title,url,date\nown-quote,a friend,,2025-11\n")
+    return own_data.folder
 
 
 # from many draws, each made several times

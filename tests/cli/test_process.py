@@ -183,9 +183,18 @@ def test_an_error_leaves_stdout_empty():
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "md", "table"])
-def test_output_is_utf8_whatever_the_locale(form, own):
-    own.parts("nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,geprüft – 100 µm,")
-    command = [*COMMAND, "parts", "show", "nitro-v6-400g", "--data", own.folder, "--format", form]
+def test_output_is_utf8_whatever_the_locale(form, own_data):
+    own_data.parts("nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,geprüft – 100 µm,")
+    command = [
+        *COMMAND,
+        "parts",
+        "show",
+        "nitro-v6-400g",
+        "--data",
+        own_data.folder,
+        "--format",
+        form,
+    ]
     done = subprocess.run(
         command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False
     )

@@ -49,10 +49,12 @@ COMMANDS = [
 
 
 @pytest.fixture(params=ROWS)
-def folder(request, own):
-    own.write("parts/mine.csv", COLUMNS + "".join(ROWS[request.param]))
-    own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
-    return own.folder
+def folder(request, own_data):
+    own_data.write("parts/mine.csv", COLUMNS + "".join(ROWS[request.param]))
+    own_data.write(
+        "sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n"
+    )
+    return own_data.folder
 
 
 def numbers(document):
@@ -190,16 +192,18 @@ def test_a_setting_is_an_own_value(command):
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_values_of_a_site_of_ones_own_are_kept_back(own, form):
+def test_values_of_a_site_of_ones_own_are_kept_back(own_data, form):
     """Two prices of electricity make the same bytes, and none of them that of the shipped site."""
     shipped, redacted_answers = (
         load_catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8"),
         [],
     )
     for price in ("0.0711", "0.0822"):
-        own.write("sites/us-hyperscale.toml", shipped.replace("value = 0.0861", f"value = {price}"))
+        own_data.write(
+            "sites/us-hyperscale.toml", shipped.replace("value = 0.0861", f"value = {price}")
+        )
         redacted_answers.append(
-            tco("price", "gb200-nvl72", "--data", own.folder, "--redact", "--format", form)
+            tco("price", "gb200-nvl72", "--data", own_data.folder, "--redact", "--format", form)
         )
     assert [done.exit_code for done in redacted_answers] == [0, 0]
     assert redacted_answers[0].stdout == redacted_answers[1].stdout
@@ -320,18 +324,20 @@ def test_redacted_baseline_of_two_scenarios_keeps_no_drawn_figures(folder, tmp_p
 
 
 @pytest.mark.thorough
-def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
+def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own_data):
     """Its document holds so many numbers of shipped rows that some difference of two is any number:
     hold it against that of another value.
     """
     sensitivity_rows = []
     for tdp in (TDP, 1.07 * TDP):
-        own.write(
+        own_data.write(
             "parts/mine.csv",
             COLUMNS
             + f"trn3,tdp,{tdp},W,{0.9 * tdp},{1.1 * tdp},2025-11,vendor,own-quote,{NOTE},\n",
         )
-        own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
+        own_data.write(
+            "sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n"
+        )
         arguments = (
             "sensitivity",
             "trn3-nl72x2",
@@ -339,7 +345,7 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
             "tco_usd_per_chip_hour",
             "--hold",
             "--data",
-            own.folder,
+            own_data.folder,
             "--redact",
         )
         document = json.loads(tco(*arguments, "--format", "json").stdout)
@@ -426,19 +432,19 @@ cluster = "tor-100g-16k"
 """
 
 
-def of_own(own, kind, is_second_person):
+def of_own(own_data, kind, is_second_person):
     """Write what one of two people has of some kind, and return what a command is asked with."""
     value = (3, 5)[is_second_person]
     if kind == "system":
-        own.write("parts/mine.csv", COLUMNS + TRAY)
-        own.write("systems/mine.toml", SYSTEM.format(value))
-        return ["mine", "--data", own.folder]
+        own_data.write("parts/mine.csv", COLUMNS + TRAY)
+        own_data.write("systems/mine.toml", SYSTEM.format(value))
+        return ["mine", "--data", own_data.folder]
     if kind == "model":
         config = json.loads(load_catalogue().models["deepseek-v3"].read_text(encoding="utf-8"))
-        own.write(
+        own_data.write(
             "models/deepseek-v3/config.json", json.dumps(config | {"num_hidden_layers": 10 * value})
         )
-        return ["gb200-nvl72", "--data", own.folder]
+        return ["gb200-nvl72", "--data", own_data.folder]
     if kind in ("layers", "date", "software"):
         path, text = {
             "layers": ("model", "layers=3,hidden=40"),
@@ -451,15 +457,15 @@ def of_own(own, kind, is_second_person):
             f"{'terms' if kind == 'date' else 'workload'}.{path}={text}{value}",
         ]
     if kind == "price":
-        own.write(
+        own_data.write(
             "parts/mine.csv",
             COLUMNS
             + f"gb200-gpu,price,{value}0000,USD,{value}0000,{value}0000,2026-03,vendor,own-quote,{NOTE},\n",
         )
-        own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE,,2026-03\n")
-        return ["gb200-nvl72", "--data", own.folder]
+        own_data.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE,,2026-03\n")
+        return ["gb200-nvl72", "--data", own_data.folder]
     if kind == "stated text":
-        return [own.write("mine.toml", SCENARIO.format("terms.date", f"2026-0{value}"))]
+        return [own_data.write("mine.toml", SCENARIO.format("terms.date", f"2026-0{value}"))]
     unread = {
         "currency": f"{value}1337 EURO",
         "unit": f"{value}1337 kg",
@@ -467,7 +473,7 @@ def of_own(own, kind, is_second_person):
         "stated price": f"{value}1337 EURO",
     }[kind]
     if kind == "stated price":
-        return [own.write("mine.toml", SCENARIO.format("parts.gb200-gpu.price", unread))]
+        return [own_data.write("mine.toml", SCENARIO.format("parts.gb200-gpu.price", unread))]
     return ["gb200-nvl72", "--set", f"parts.gb200-gpu.price={unread}"]
 
 
@@ -508,10 +514,10 @@ def cases():
 
 
 @pytest.mark.parametrize(("kind", "command", "form"), list(cases()))
-def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own, kind, command, form):
+def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own_data, kind, command, form):
     answers = []
     for is_second_person in (False, True):
-        first, *more = of_own(own, kind, is_second_person)
+        first, *more = of_own(own_data, kind, is_second_person)
         done = tco(command, first, *ASKED[command], *more, "--redact", "--format", form)
         answers.append((done.exit_code, done.stdout, done.stderr))
     assert answers[0] == answers[1]
@@ -519,11 +525,11 @@ def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own, kind, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_people_have_other_answers_where_nothing_is_kept_back(own, kind):
+def test_two_people_have_other_answers_where_nothing_is_kept_back(own_data, kind):
     """Else the same bytes would say nothing."""
     answers = []
     for is_second_person in (False, True):
-        first, *more = of_own(own, kind, is_second_person)
+        first, *more = of_own(own_data, kind, is_second_person)
         done = tco("price", first, *more, "--format", "json")
         answers.append((done.exit_code, done.stdout, done.stderr))
     assert answers[0] != answers[1]
@@ -537,35 +543,35 @@ def test_two_people_have_other_answers_where_nothing_is_kept_back(own, kind):
     ],
 )
 def test_a_text_of_an_own_document_that_no_shipped_one_states_is_refused(
-    own, folder, name, shipped, text
+    own_data, folder, name, shipped, text
 ):
     content = load_catalogue().find(folder, name, folder).read_text(encoding="utf-8")
     assert shipped in content
-    own.write(f"{folder}/{name}.toml", content)
-    assert tco("price", "gb200-nvl72", "--data", own.folder, "--redact").exit_code == 0
-    own.write(f"{folder}/{name}.toml", content.replace(shipped, text))
-    done = tco("price", "gb200-nvl72", "--data", own.folder, "--redact")
+    own_data.write(f"{folder}/{name}.toml", content)
+    assert tco("price", "gb200-nvl72", "--data", own_data.folder, "--redact").exit_code == 0
+    own_data.write(f"{folder}/{name}.toml", content.replace(shipped, text))
+    done = tco("price", "gb200-nvl72", "--data", own_data.folder, "--redact")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "a text cannot be withheld" in done.stderr
     assert text.split('"')[1] not in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["currency", "unit", "bounds", "stated price"])
-def test_an_error_of_a_setting_names_its_path_and_not_its_value(own, kind):
-    done = tco("price", *of_own(own, kind, False), "--redact")
+def test_an_error_of_a_setting_names_its_path_and_not_its_value(own_data, kind):
+    done = tco("price", *of_own(own_data, kind, False), "--redact")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "parts.gb200-gpu.price: is no quantity in USD within its bounds" in done.stderr
     assert "1337" not in done.stderr
 
 
-def test_own_measured_rows_and_claims_are_refused(own, tmp_path):
+def test_own_measured_rows_and_claims_are_refused(own_data, tmp_path):
     """An error times a prediction is a measurement."""
-    measured_path = own.write("mine.csv", "chip,model\n")
+    measured_path = own_data.write("mine.csv", "chip,model\n")
     done = tco("validate", measured_path, "--redact")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "measured rows of your own cannot be withheld" in done.stderr
-    own.write("claims/ledger.csv", "id\n")
-    done = tco("claims", "--data", own.folder, "--redact")
+    own_data.write("claims/ledger.csv", "id\n")
+    done = tco("claims", "--data", own_data.folder, "--redact")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "claims of your own cannot be withheld" in done.stderr
 

@@ -93,13 +93,13 @@ KINDS_AND_FORMS = [
 ]
 
 
-def told(command, own, kind, person, monkeypatch, folder):
+def told(command, own_data, kind, person, monkeypatch, folder):
     """Return all that a command tells one of two people of: how it ends, both streams, every file
     it writes.
     """
     folder.mkdir(exist_ok=True)
     rows = OWN[kind](person)
-    own.write(
+    own_data.write(
         "parts/mine.csv",
         COLUMNS
         + "".join(
@@ -108,9 +108,9 @@ def told(command, own, kind, person, monkeypatch, folder):
             for part, name, value, unit in rows
         ),
     )
-    own.write("sources.csv", SOURCES.format(person, person))
+    own_data.write("sources.csv", SOURCES.format(person, person))
     monkeypatch.chdir(folder)
-    done = tco(*command, "--data", own.folder, "--redact")
+    done = tco(*command, "--data", own_data.folder, "--redact")
     answer_parts = {"code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         answer_parts[path.relative_to(folder).as_posix()] = path.read_bytes()
@@ -118,8 +118,10 @@ def told(command, own, kind, person, monkeypatch, folder):
     return answer_parts
 
 
-def same(command, own, kind, monkeypatch, tmp_path):
-    answers = [told(command, own, kind, person, monkeypatch, tmp_path / "out") for person in (0, 1)]
+def same(command, own_data, kind, monkeypatch, tmp_path):
+    answers = [
+        told(command, own_data, kind, person, monkeypatch, tmp_path / "out") for person in (0, 1)
+    ]
     # whether a check holds is what its exit code is for: that much is told
     if command[:2] == (
         "scenarios",
@@ -147,27 +149,27 @@ def same(command, own, kind, monkeypatch, tmp_path):
     ],
     ids=" ".join,
 )
-def test_two_own_prices_are_told_in_the_same_bytes(own, monkeypatch, tmp_path, command):
+def test_two_own_prices_are_told_in_the_same_bytes(own_data, monkeypatch, tmp_path, command):
     kind = "clock" if "gb200-nvl72" in command[1:2] else "price"
-    assert same(command, own, kind, monkeypatch, tmp_path)["code"] == 0
+    assert same(command, own_data, kind, monkeypatch, tmp_path)["code"] == 0
 
 
 @pytest.mark.parametrize("command", FILES[:1] + FILES[2:3], ids=" ".join)
-def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path, command):
-    answer_parts = same(command, own, "price", monkeypatch, tmp_path)
+def test_two_own_prices_are_written_in_the_same_bytes(own_data, monkeypatch, tmp_path, command):
+    answer_parts = same(command, own_data, "price", monkeypatch, tmp_path)
     assert any(
         b"withheld" in content for content in answer_parts.values() if isinstance(content, bytes)
     )
 
 
 @pytest.mark.thorough
-def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path):
+def test_a_value_beyond_a_limit_is_told_as_one_below(own_data, monkeypatch, tmp_path):
     """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show
     alike is nothing to show.
     """
     same(
         ("compare", *PAIR, "--no-range", "--format", "json"),
-        own,
+        own_data,
         "bandwidth",
         monkeypatch,
         tmp_path,
@@ -176,21 +178,23 @@ def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path)
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
-def test_every_command_tells_the_same_bytes(own, monkeypatch, tmp_path, command):
-    same((*command, "--format", "json"), own, "price", monkeypatch, tmp_path)
+def test_every_command_tells_the_same_bytes(own_data, monkeypatch, tmp_path, command):
+    same((*command, "--format", "json"), own_data, "price", monkeypatch, tmp_path)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "form"), KINDS_AND_FORMS)
 @pytest.mark.parametrize("command", QUICK, ids=" ".join)
-def test_every_kind_and_form_tells_the_same_bytes(own, monkeypatch, tmp_path, command, kind, form):
-    same((*command, "--format", form), own, kind, monkeypatch, tmp_path)
+def test_every_kind_and_form_tells_the_same_bytes(
+    own_data, monkeypatch, tmp_path, command, kind, form
+):
+    same((*command, "--format", form), own_data, kind, monkeypatch, tmp_path)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", FILES, ids=" ".join)
-def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command):
-    same(command, own, "parts", monkeypatch, tmp_path)
+def test_every_file_holds_the_same_bytes(own_data, monkeypatch, tmp_path, command):
+    same(command, own_data, "parts", monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +248,7 @@ def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
     assert answers[0] == answers[1]
 
 
-def test_a_fault_tells_no_number(own, monkeypatch, tmp_path):
+def test_a_fault_tells_no_number(own_data, monkeypatch, tmp_path):
     """Whatever goes wrong inside may hold a value in its words."""
 
     def broken(*_, **__):

@@ -203,17 +203,23 @@ def test_a_building_of_rainier(catalogue):
     assert 500_000 <= 7 * hall["chips"] <= 700_000
 
 
-def test_a_site_is_based_on_another(catalogue, own):
-    own.write("sites/mine.toml", 'base = "us-hyperscale"\nname = "mine"\ntenure = "colocation"\n')
-    own.write("sites/deep.toml", 'base = "us-ohio"\nname = "deep"\n')
+def test_a_site_is_based_on_another(catalogue, own_data):
+    own_data.write(
+        "sites/mine.toml", 'base = "us-hyperscale"\nname = "mine"\ntenure = "colocation"\n'
+    )
+    own_data.write("sites/deep.toml", 'base = "us-ohio"\nname = "deep"\n')
     ohio = evaluate("gb200-nvl72", {"site": "us-ohio", "workload": "stated"}, catalogue=catalogue)
     assert ohio.inputs["site.electricity_price"].value == pytest.approx(0.079e-3)
     assert ohio.inputs["site.pue"].value == 1.15
     with pytest.raises(DataError, match="base 'us-ohio' has a base itself"):
-        evaluate("gb200-nvl72", {"site": "deep", "workload": "stated"}, catalogue=own.catalogue())
-    own.write("sites/lost.toml", 'base = "us-hyperscal"\nname = "lost"\n')
+        evaluate(
+            "gb200-nvl72", {"site": "deep", "workload": "stated"}, catalogue=own_data.catalogue()
+        )
+    own_data.write("sites/lost.toml", 'base = "us-hyperscal"\nname = "lost"\n')
     with pytest.raises(DataError, match="did you mean 'us-hyperscale'"):
-        evaluate("gb200-nvl72", {"site": "lost", "workload": "stated"}, catalogue=own.catalogue())
+        evaluate(
+            "gb200-nvl72", {"site": "lost", "workload": "stated"}, catalogue=own_data.catalogue()
+        )
 
 
 def test_a_site_that_opens_later(catalogue):

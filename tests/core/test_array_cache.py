@@ -46,7 +46,7 @@ def test_arrays_are_made_once_for_each_key(reading):
         lambda content: content[:-1] + bytes([content[-1] ^ 1]),
     ],
 )
-def test_file_that_another_has_changed_is_made_anew(reading, spoil):
+def test_arrays_in_a_changed_file_are_computed_anew(reading, spoil):
     read, folder, log = reading
     before = read()
     (file,) = folder.iterdir()
@@ -57,7 +57,7 @@ def test_file_that_another_has_changed_is_made_anew(reading, spoil):
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "writable by others"])
-def test_what_is_no_file_of_ones_own_is_replaced_and_not_followed(reading, tmp_path, kind):
+def test_cached_path_that_is_no_file_of_the_user_is_replaced_unfollowed(reading, tmp_path, kind):
     read, folder, log = reading
     before = read()
     (file,) = folder.iterdir()

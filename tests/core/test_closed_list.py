@@ -129,8 +129,8 @@ def tree_of(function):
 
 
 @each_formula
-def test_formula_keeps_to_the_closed_list(found):
-    check_function(tree_of(found.function))
+def test_formula_keeps_to_the_closed_list(formula):
+    check_function(tree_of(formula.function))
 
 
 GOOD = [
@@ -194,12 +194,12 @@ BAD = [
 
 
 @pytest.mark.parametrize("body", GOOD)
-def test_the_check_lets_the_list_pass(body):
+def test_check_accepts_what_the_closed_list_allows(body):
     check_function(ast.parse(f"def f(a, b=1):\n    {body}\n").body[0])
 
 
 @pytest.mark.parametrize("body", BAD)
-def test_the_check_refuses_the_rest(body):
+def test_check_refuses_what_the_closed_list_lacks(body):
     with pytest.raises(NotAllowedError):
         check_function(ast.parse(f"def f(a, b):\n    {body}\n").body[0])
 

@@ -68,10 +68,11 @@ def test_months_and_quarters_follow_without_a_gap(day):
 
 
 @pytest.mark.parametrize("text", [*BAD, "", " 2026", "2026\n", "\u0662\u0660\u0662\u0666"])
-def test_what_is_no_date_is_refused(text):
+def test_text_that_is_no_date_is_refused(text):
     with pytest.raises(
         DataError,
-        match=r"^here: .* is no date, expected a year, a quarter, a month or a day, such as 2026, 2026-Q3",
+        match=r"^here: .* is no date, expected a year, a quarter, a month or a day, "
+        r"such as 2026, 2026-Q3",
     ):
         period(text, "here")
 
@@ -95,19 +96,23 @@ def test_the_third_quarter_ends_in_september(catalogue):
     )
 
 
-def test_a_document_with_no_date_says_where(own):
-    text = own.catalogue().find("terms", "hyperscaler-2025-12", "terms").read_text(encoding="utf-8")
-    own.write("terms/mine.toml", text.replace('date = "2025-12"', 'date = "2025-31"'))
-    done = tco("price", "trn3-nl72x2", "--set", "terms=mine", "--data", str(own.folder))
+def test_a_document_with_no_date_says_where(own_data):
+    text = (
+        own_data.catalogue()
+        .find("terms", "hyperscaler-2025-12", "terms")
+        .read_text(encoding="utf-8")
+    )
+    own_data.write("terms/mine.toml", text.replace('date = "2025-12"', 'date = "2025-31"'))
+    done = tco("price", "trn3-nl72x2", "--set", "terms=mine", "--data", str(own_data.folder))
     assert done.exit_code == 3
     assert "mine: terms.date: '2025-31' is no date" in done.stderr
 
 
-def test_a_row_with_no_date_is_refused(own):
-    own.parts("nitro-v6-400g,price,400,USD,,,2025-13,vendor,tco-model,,")
+def test_a_row_with_no_date_is_refused(own_data):
+    own_data.parts("nitro-v6-400g,price,400,USD,,,2025-13,vendor,tco-model,,")
     with pytest.raises(DataError, match=r"nitro-v6-400g.price: as_of: '2025-13' is no date"):
-        own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
-    done = tco("parts", "check", "--data", str(own.folder))
+        own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+    done = tco("parts", "check", "--data", str(own_data.folder))
     assert done.exit_code == 1
     assert "'2025-13' is no date" in done.stdout
 
@@ -126,8 +131,8 @@ def test_a_purchase_falls_under_one_of_two_agreements_that_follow_each_other(cat
         assert [agreement for agreement in (old, new) if agreement.in_force(text)] == [holds], text
 
 
-def test_an_agreement_with_no_date_is_refused(own):
-    text = own.catalogue().find("rebates", "astera-2022", "rebate").read_text(encoding="utf-8")
-    own.write("rebates/mine.toml", text.replace('"2026-02-04"', '"2026-02-30"'))
+def test_an_agreement_with_no_date_is_refused(own_data):
+    text = own_data.catalogue().find("rebates", "astera-2022", "rebate").read_text(encoding="utf-8")
+    own_data.write("rebates/mine.toml", text.replace('"2026-02-04"', '"2026-02-30"'))
     with pytest.raises(DataError, match=r"mine.toml: until: '2026-02-30' is no date"):
-        load_agreement(own.catalogue(), "mine")
+        load_agreement(own_data.catalogue(), "mine")

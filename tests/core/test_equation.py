@@ -1,6 +1,4 @@
-"""Symbols: the printed equation keeps the brackets it needs, and refuses what a formula may
-not do.
-"""
+"""Symbols print an equation with the brackets it needs and refuse what no formula may use."""
 
 from __future__ import annotations
 
@@ -91,8 +89,8 @@ def test_a_known_equation():
 
 
 @each_formula
-def test_an_equation_is_the_same_twice(found):
-    assert equation(found) == equation(found)
+def test_an_equation_is_the_same_twice(formula):
+    assert equation(formula) == equation(formula)
 
 
 def written(text, unit="USD", defaults=(1.0,)):

@@ -1,6 +1,4 @@
-"""Reading and writing files: every fault names the file, the line and what was expected; nothing is
-ever half-written.
-"""
+"""Reading and writing files: a fault names file, line and expectation; no write stops halfway."""
 
 from __future__ import annotations
 
@@ -110,7 +108,7 @@ def test_bad_toml_is_refused(put, content, message):
     assert str(caught.value).startswith(str(path))
 
 
-def test_a_name_that_no_file_can_have_leads_nowhere(tmp_path):
+def test_a_name_that_no_file_can_have_is_not_found(tmp_path):
     long_path = tmp_path / ("x" * 5000)
     assert (files.is_there(long_path), files.is_folder(long_path)) == (False, False)
     assert (files.is_there(tmp_path), files.is_folder(tmp_path)) == (True, True)
@@ -237,7 +235,7 @@ def test_a_pipe_is_written_in_place(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-def test_a_name_as_long_as_names_may_be(tmp_path):
+def test_a_name_of_the_longest_length_is_written_and_a_longer_one_refused(tmp_path):
     path = tmp_path / ("n" * 255)
     write_atomically(path, "x")
     assert path.read_text() == "x"
@@ -245,7 +243,7 @@ def test_a_name_as_long_as_names_may_be(tmp_path):
         write_atomically(tmp_path / ("n" * 256), "x")
 
 
-def test_nobody_waits_for_who_writes_to_a_pipe(tmp_path):
+def test_reading_a_pipe_without_a_writer_does_not_wait(tmp_path):
     os.mkfifo(tmp_path / "scenario.toml")
     with pytest.raises(DataError, match="is a pipe"):
         read_toml(tmp_path / "scenario.toml")
@@ -254,7 +252,7 @@ def test_nobody_waits_for_who_writes_to_a_pipe(tmp_path):
 @pytest.mark.parametrize("steps", ["a.", '"a".', "1.", "a . "])
 @pytest.mark.parametrize("around", ["{}b = 1", "[{}b]", "x = {{ {}b = 1 }}"])
 def test_a_key_of_many_steps_is_refused_before_it_is_read(tmp_path, steps, around):
-    """What reads TOML takes the square of the steps: those of 200 KB half a minute."""
+    """The TOML reader's time grows with the square of the steps: 200 KB take half a minute."""
     path = tmp_path / "deep.toml"
     path.write_text("y = 1\n" + around.format(steps * 60_000))
     began = time.process_time()

@@ -1,4 +1,4 @@
-"""What every formula must state, and the helpers formulas are made of."""
+"""Requirements of every formula, and the helpers that formulas are made of."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.registry import (
 from tests.scenario_helpers import recording
 
 
-def test_the_walk_finds_the_formulas():
+def test_import_of_all_modules_registers_the_formulas():
     assert len(FORMULAS) >= 90
 
 
@@ -47,28 +47,30 @@ def test_every_golden_value_says_where_it_comes_from():
 
 
 @each_formula
-def test_source_is_listed(found):
-    assert found.source in CATALOGUE.sources
+def test_source_is_listed(formula):
+    assert formula.source in CATALOGUE.sources
 
 
 @each_formula
-def test_text_says_what_it_is_and_how_it_is_computed(found):
+def test_text_names_the_quantity_and_its_equation(formula):
     """A line that names the quantity, then an equation: after a colon, or with an equals sign."""
-    words, colon, equation = found.text.splitlines()[0].partition(":")
+    words, colon, equation = formula.text.splitlines()[0].partition(":")
     assert len(words) >= 10
-    assert "=" in found.text or (colon and equation.strip(" .")), "the text states no equation"
+    assert "=" in formula.text or (colon and equation.strip(" .")), "the text states no equation"
 
 
 @each_formula
-def test_units_are_in_the_table(found):
+def test_units_are_in_the_table(formula):
     table = unit_table()
-    assert [text for text in (*found.parameters.values(), found.unit) if text not in table] == []
+    assert [
+        text for text in (*formula.parameters.values(), formula.unit) if text not in table
+    ] == []
 
 
 @each_formula
-def test_every_parameter_has_a_unit_by_name(found):
-    assert found.function.__code__.co_argcount == len(found.parameters)
-    assert all(isinstance(text, str) for text in found.parameters.values())
+def test_every_parameter_has_a_unit_by_name(formula):
+    assert formula.function.__code__.co_argcount == len(formula.parameters)
+    assert all(isinstance(text, str) for text in formula.parameters.values())
 
 
 def test_a_formula_is_defined_once():
@@ -87,7 +89,7 @@ def test_an_unknown_unit_name_is_refused_at_definition():
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
-def test_gatherings_are_the_builtins(terms):
+def test_gatherings_of_numbers_equal_the_builtins(terms):
     # one after the other: `sum` adds more closely from Python 3.12 on
     assert total("t", terms) == reduce(add, terms)
     assert least("l", terms) == min(terms)
@@ -115,7 +117,7 @@ def test_select_of_an_array_is_elementwise():
 
 
 @given(st.integers(1, 10**6), st.floats(1e-3, 1e12))
-def test_ceil_ratio_does_not_fall_off_the_cliff(count, size):
+def test_ceil_ratio_of_a_rounding_error_above_an_integer_is_that_integer(count, size):
     """A whole multiple that rounding has pushed over a whole number needs no further piece."""
     assert ceil_ratio(count * size * (1 + 2e-16), size) == count
 
@@ -142,9 +144,10 @@ def test_normal_cdf_takes_arrays():
     [((), ()), ((7,), ()), ((5, 1), (1, 6)), ((3, 4, 5), (5,)), ((3, 1), (50_000,))],
     ids=str,
 )
-def test_candidates_at_once_or_one_by_one_are_the_same(shapes):
-    """Stacked on an axis in front, or in turn as while a trace is recorded, with arguments of any
-    number of axes.
+def test_stacked_candidates_cost_the_same_as_candidates_in_turn(shapes):
+    """Candidates stacked on an axis in front give the same least cost as candidates taken in turn.
+
+    A trace takes them in turn. The arguments may have any number of axes.
     """
     generator = np.random.default_rng(5)
     x_values, y_values = (generator.uniform(1, 9, shape) if shape else 3.7 for shape in shapes)

@@ -1,6 +1,4 @@
-"""What is kept of what was made once: whole, of this program on this data, and the same to the
-byte.
-"""
+"""Cached answers are complete, belong to this program and data, and are the same to the byte."""
 
 from __future__ import annotations
 
@@ -15,9 +13,10 @@ from tests.cli import tco
 
 
 @pytest.fixture
-def keeping(tmp_path, monkeypatch):
-    """Return a cache of one's own, a way to read through it, and how often something was made;
-    making takes no draws.
+def cached_comparison(tmp_path, monkeypatch):
+    """Return the file of a cached comparison, a function that reads it, and its computations.
+
+    The comparison takes no draws.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compute_calls = []
@@ -47,8 +46,8 @@ def keeping(tmp_path, monkeypatch):
         lambda text: "[" * 100_000,
     ],
 )
-def test_what_another_has_written_is_made_anew(keeping, spoil):
-    file, read, compute_calls = keeping
+def test_cached_file_that_another_program_changed_is_computed_anew(cached_comparison, spoil):
+    file, read, compute_calls = cached_comparison
     before, text = read(), file.read_text()
     assert len(compute_calls) == 1
     file.write_text(spoil(text))
@@ -57,9 +56,11 @@ def test_what_another_has_written_is_made_anew(keeping, spoil):
 
 
 @pytest.mark.parametrize("folder", ["data", "scenarios"])
-def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatch, folder):
+def test_edit_that_keeps_size_and_time_of_a_file_empties_the_cache(
+    cached_comparison, tmp_path, monkeypatch, folder
+):
     """Copies and checkouts may set a file's time back."""
-    _, read, compute_calls = keeping
+    _, read, compute_calls = cached_comparison
     (tmp_path / "shipped").mkdir()
     price = tmp_path / "shipped" / "chips.csv"
     price.write_text("gb200-gpu,price,30059")
@@ -78,11 +79,11 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("environment_change", ["numpy", "scipy", "pint", "processor", "switch"])
-def test_other_libraries_and_other_instructions_are_seen(
-    keeping, tmp_path, monkeypatch, environment_change
+def test_change_of_libraries_or_instructions_empties_the_cache(
+    cached_comparison, tmp_path, monkeypatch, environment_change
 ):
     """They round in the last digits."""
-    _, read, compute_calls = keeping
+    _, read, compute_calls = cached_comparison
     if environment_change in ("numpy", "scipy", "pint"):
         (tmp_path / f"{environment_change}-0.0.dist-info").mkdir()
         monkeypatch.setattr(
@@ -98,8 +99,8 @@ def test_other_libraries_and_other_instructions_are_seen(
     assert len(compute_calls) == 2
 
 
-def planted(file, what, prize):
-    """Put something that is no file of the user's own at the path of a kept file."""
+def plant(file, what, prize):
+    """Put a pipe, a link or a file open to all at the path of a cached file."""
     file.unlink()
     if what == "pipe":
         os.mkfifo(file)
@@ -111,13 +112,13 @@ def planted(file, what, prize):
 
 
 @pytest.mark.parametrize("what", ["pipe", "link", "open to all"])
-def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(
-    keeping, tmp_path, what
+def test_cached_path_that_is_no_file_of_the_user_is_replaced_unread(
+    cached_comparison, tmp_path, what
 ):
-    file, read, compute_calls = keeping
+    file, read, compute_calls = cached_comparison
     text, prize = file.read_text(), tmp_path / "prize"
     prize.write_text(text)
-    planted(file, what, prize)
+    plant(file, what, prize)
     read(), read()
     assert len(compute_calls) == 2
     assert file.is_file()
@@ -125,8 +126,8 @@ def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(
     assert (file.read_text(), prize.read_text()) == (text, text)
 
 
-def test_a_folder_that_others_may_write_to_keeps_nothing(keeping):
-    file, read, compute_calls = keeping
+def test_cache_folder_that_others_may_write_to_keeps_nothing(cached_comparison):
+    file, read, compute_calls = cached_comparison
     file.parent.chmod(0o777)
     read(), read()
     assert len(compute_calls) == 3
@@ -137,45 +138,45 @@ WORDS = ("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range")
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
-    """Return a cache of one's own and the scenarios that were evaluated since, each time all of
-    them.
-    """
+def evaluated_scenarios(tmp_path, monkeypatch):
+    """Return the list of scenarios that were evaluated; the cache is empty at first."""
     from tco.evaluation import evaluation
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     stamp.cache_clear()
-    usual, evaluated_scenarios = evaluation.evaluate_each, []
+    usual, evaluations = evaluation.evaluate_each, []
 
     def noted(*call_arguments, **how):
-        evaluated_scenarios.append(call_arguments[0])
+        evaluations.append(call_arguments[0])
         return usual(*call_arguments, **how)
 
     monkeypatch.setattr(evaluation, "evaluate_each", noted)
-    return evaluated_scenarios
+    return evaluations
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
-def test_an_answer_of_what_is_shipped_is_made_once_and_said_alike(asked, form):
+def test_answer_of_shipped_data_is_computed_once_and_printed_the_same(evaluated_scenarios, form):
     first_run, again = (tco(*WORDS, "--format", form) for _ in range(2))
-    assert len(asked) == 1
+    assert len(evaluated_scenarios) == 1
     assert (first_run.stdout, first_run.stderr) == (again.stdout, again.stderr)
     assert first_run.stdout
     assert first_run.stderr.startswith("note: ")
     assert tco(*WORDS, "--format", form, "--quiet").stderr == ""
-    assert len(asked) == 1
+    assert len(evaluated_scenarios) == 1
 
 
-def test_other_words_have_an_answer_of_their_own(asked):
+def test_each_command_line_has_a_cached_answer_of_its_own(evaluated_scenarios):
     words = ((), ("--full",), ("--speeds", "25"), ("--format", "csv"))
     answers = [tco(*WORDS, *more).stdout for more in words]
     assert len(set(answers)) == len(answers)
-    before = len(asked)
+    before = len(evaluated_scenarios)
     assert [tco(*WORDS, *more).stdout for more in words] == answers
-    assert len(asked) == before
+    assert len(evaluated_scenarios) == before
 
 
-def test_what_rests_on_something_of_ones_own_is_made_each_time(asked, tmp_path, monkeypatch):
+def test_answer_that_rests_on_user_data_is_computed_each_time(
+    evaluated_scenarios, tmp_path, monkeypatch
+):
     data_folder(tmp_path / "here" / "data")
     for own_words in (
         ("--set", "site.pue=1.3"),
@@ -183,9 +184,9 @@ def test_what_rests_on_something_of_ones_own_is_made_each_time(asked, tmp_path, 
         ("--redact",),
     ):
         for _ in range(2):
-            before = len(asked)
+            before = len(evaluated_scenarios)
             assert tco(*WORDS, *own_words).exit_code == 0
-            assert len(asked) > before
+            assert len(evaluated_scenarios) > before
     monkeypatch.chdir(tmp_path / "here")
     assert tco(*WORDS).stdout == tco(*WORDS, "--data", str(tmp_path / "here" / "data")).stdout
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,6 @@
-"""Formulas keep their digits: held to arithmetic of hundreds of digits (mpmath), where a difference
-may be next to nothing.
+"""Formulas keep their digits: they agree with arithmetic of hundreds of digits (mpmath).
+
+Where a formula subtracts, the difference may be next to nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def exactly(value, inputs):
 
 @over({row.id: row for row in ROWS})
 def test_no_golden_row_loses_digits(row):
-    """What a formula gives is what its own body gives exactly, to 1e-12."""
+    """A formula gives the value that its body gives in exact arithmetic, to 1e-12."""
     for factor in (1.0, 0.93, 1.04):
         inputs = {
             name: value * (1 if input_index % 2 else factor)

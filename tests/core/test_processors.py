@@ -1,5 +1,6 @@
-"""The same figures on any processor: with all instructions that numpy finds and with none of them,
-in arrays and one by one.
+"""Figures are the same on any processor, in arrays and one by one.
+
+They are computed with all instructions that numpy finds and with none of them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 SWITCH = "NPY_DISABLE_CPU_FEATURES"
 
 
-def told(without=()):
-    """What a process of its own gives, without some instructions."""
+def process_report(disabled_features=()):
+    """Return the figures of a new process, with some instructions of the processor disabled."""
     environment = {name: value for name, value in os.environ.items() if name != SWITCH} | (
-        {SWITCH: " ".join(without)} if without else {}
+        {SWITCH: " ".join(disabled_features)} if disabled_features else {}
     )
     words = [sys.executable, "-m", "tests.processor"]
     done = subprocess.run(
@@ -34,10 +35,10 @@ def told(without=()):
     return json.loads(done.stdout)
 
 
-def test_no_instruction_and_no_array_moves_a_figure():
+def test_figures_are_the_same_without_instructions_and_in_arrays():
     """Formulas on their golden rows and metrics of draws, to 1e-12."""
-    full_report = told()
-    least = told(full_report["found"]) if full_report["found"] else full_report
+    full_report = process_report()
+    least = process_report(full_report["found"]) if full_report["found"] else full_report
     assert least["found"] == []  # numpy was without them indeed
     assert full_report["figures"].keys() == least["figures"].keys()
     wrong = []

@@ -1,5 +1,4 @@
-"""The whole chain read as pint quantities: every formula call of every scenario is checked for its
-dimensions.
+"""Pint checks the dimensions of every formula call of every scenario.
 
 The inputs come in other units than the formulas declare (GB for byte, kUSD for USD), so a factor
 forgotten between two formulas shows in the metrics.
@@ -19,9 +18,7 @@ from tests.scenario_helpers import HEADLINE, inputs_of, result
 
 
 class Quantities:
-    """A recorder that gives plain numbers of the structure their declared units and checks every
-    result's dimension.
-    """
+    """Give plain numbers their declared units and check the dimension of every result."""
 
     def __init__(self) -> None:
         self.calls: set[str] = set()

@@ -1,6 +1,4 @@
-"""One formula, many readings: number, array, quantity, trace, equation - all give the golden
-value.
-"""
+"""Every reading of a formula (number, array, quantity, trace, equation) gives the golden value."""
 
 from __future__ import annotations
 
@@ -57,14 +55,15 @@ def same(value, expected, tolerance):
     return math.isclose(value, expected, rel_tol=tolerance, abs_tol=0.0)
 
 
-def wanted(row):
+def expected_value(row):
     """The golden value in the declared unit of the formula."""
     return convert(row.expected, row.unit, row.formula.unit)
 
 
 def other_unit(text):
-    """The same dimension in other units: 'USD/chip/h' becomes 'kUSD/chip/day'; a pure number
-    becomes a percentage.
+    """Return the same dimension in other units; a pure number becomes a percentage.
+
+    'USD/chip/h' becomes 'kUSD/chip/day'.
     """
     words = set(re.findall(r"[A-Za-z]+", text))
     assert words <= OTHER.keys() | ALONE, (
@@ -74,9 +73,9 @@ def other_unit(text):
 
 
 @each_row
-def test_number(row):
+def test_formula_of_numbers_gives_the_golden_value(row):
     value = row.formula.function(**row.inputs)
-    assert same(float(value), wanted(row), row.tolerance)
+    assert same(float(value), expected_value(row), row.tolerance)
 
 
 @each_row
@@ -92,7 +91,7 @@ def test_the_name_a_module_offers_is_the_formula(row):
 
 
 @each_row
-def test_array(row):
+def test_formula_of_arrays_gives_the_golden_value(row):
     spread = {
         name: np.roll(SPREAD, input_index) * value
         for input_index, (name, value) in enumerate(row.inputs.items())
@@ -126,10 +125,8 @@ def test_array_broadcasts(row):
         for scaled in (False, True)
     }
 )
-def test_quantity(case):
-    """The dimension check: pint works out the same answer from quantities, whatever the size of
-    their units.
-    """
+def test_formula_of_quantities_gives_the_golden_value(case):
+    """Pint computes the golden value from quantities, whatever the size of their units."""
     row, scaled = case
     quantity = registry().Quantity
     input_quantities = {}
@@ -147,18 +144,19 @@ def test_quantity(case):
         .to(row.formula.unit or "dimensionless")
         .magnitude
     )
-    assert same(float(answer), wanted(row), max(row.tolerance, 1e-12))
+    assert same(float(answer), expected_value(row), max(row.tolerance, 1e-12))
 
 
-def sees(row, wrong):
-    """Say whether the row notices that one of its inputs has another dimension: pint refuses, or
-    answers in another unit.
+def notices_dimension(row, wrong_input):
+    """Tell whether a row fails when one of its inputs has another dimension.
+
+    Pint then refuses, or answers in another unit.
     """
     quantity = registry().Quantity
     units = row.formula.parameters
     input_quantities = {
         name: quantity(row.inputs[name], unit or "dimensionless")
-        * quantity(1, "kg" if name == wrong else "")
+        * quantity(1, "kg" if name == wrong_input else "")
         for name, unit in units.items()
     }
     try:
@@ -174,16 +172,19 @@ def sees(row, wrong):
 @over(
     {formula.name: formula for formula in FORMULAS if any(row.formula is formula for row in ROWS)}
 )
-def test_a_wrong_dimension_does_not_pass(found):
-    """For every parameter at least one golden row (for `select`, that of its branch) notices a
-    wrong dimension.
+def test_a_wrong_dimension_does_not_pass(formula):
+    """For every parameter at least one golden row notices a wrong dimension.
+
+    For `select` it is the row of the parameter's branch.
     """
-    rows = [row for row in ROWS if row.formula is found]
-    assert [name for name in found.parameters if not any(sees(row, name) for row in rows)] == []
+    rows = [row for row in ROWS if row.formula is formula]
+    assert [
+        name for name in formula.parameters if not any(notices_dimension(row, name) for row in rows)
+    ] == []
 
 
 @each_row
-def test_trace(row):
+def test_traced_formula_gives_the_golden_value(row):
     with recording() as trace:
         leaves = {
             name: trace.leaf(
@@ -208,9 +209,7 @@ def test_trace(row):
 
 @each_row
 def test_trace_of_plain_numbers(row):
-    """Counts of the structure and defaults of the equation become leaves of their own, with their
-    units.
-    """
+    """Counts of the structure and defaults of the equation become leaves with units."""
     explicit_inputs = {
         name: value for name, value in row.inputs.items() if name not in row.formula.defaults
     }
@@ -238,14 +237,14 @@ PYTHON = {
 
 
 @each_row
-def test_equation(row):
+def test_printed_equation_gives_the_golden_value(row):
     """The printed equation, run as Python on the same inputs, is the formula."""
     text = equation(row.formula)
     value = eval(text, {"__builtins__": {}}, {**PYTHON, **row.inputs})
-    assert same(float(value), wanted(row), max(row.tolerance, 1e-11))
+    assert same(float(value), expected_value(row), max(row.tolerance, 1e-11))
 
 
 @each_formula
-def test_equation_uses_every_parameter(found):
-    words = set(re.findall(r"[A-Za-z_]\w*", equation(found)))
-    assert found.parameters.keys() <= words
+def test_equation_uses_every_parameter(formula):
+    words = set(re.findall(r"[A-Za-z_]\w*", equation(formula)))
+    assert formula.parameters.keys() <= words

@@ -1,6 +1,4 @@
-"""Many threads at once: what one records, or reads of a shared catalogue, does not disturb the
-others.
-"""
+"""Threads that record or read a shared catalogue at the same time do not disturb each other."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ def hurried() -> Iterator[None]:
 
 
 def graph(node):
-    """The nodes of a graph with their places, values and what lies below them, each once, in
-    order.
-    """
+    """Return the nodes of a graph in order, with their paths, values and inputs, each node once."""
     return [
         (n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs])
         for n in nodes_below(node)
@@ -50,7 +46,7 @@ def graph(node):
 
 
 def answer(name, trace, catalogue):
-    """What a scenario comes to, as far as two evaluations must agree to the last bit."""
+    """Return the parts of a result that two evaluations must agree on to the last bit."""
     result = evaluate(name, NAMES[name], catalogue=catalogue, trace=trace)
     return (
         result.metrics,
@@ -62,7 +58,7 @@ def answer(name, trace, catalogue):
 
 
 @pytest.mark.thorough
-def test_eight_threads_give_what_one_gives(hurried):
+def test_eight_threads_give_the_answer_of_one(hurried):
     names = tuple(NAMES)
     jobs = [(names[i % len(names)], i % 2 == 0) for i in range(4 * THREADS)]
     single_answers = {job: answer(*job, load_catalogue()) for job in set(jobs)}

@@ -1,6 +1,4 @@
-"""The tracing reading: values that remember how they were made, and that refuse to be used behind
-its back.
-"""
+"""Traced values remember how they were computed, and refuse arithmetic outside a formula."""
 
 from __future__ import annotations
 
@@ -90,8 +88,9 @@ def test_a_plain_term_of_a_gathering_is_a_leaf_of_the_structure(trace):
 
 @pytest.mark.parametrize(("terms", "value"), [([], 0.0), ([2.0, 3.0], 5.0)])
 def test_a_gathering_of_plain_numbers_is_a_plain_number(trace, terms, value):
-    """What it is part of takes it as a count of its own unit: a bill may hold none of the parts an
-    agreement covers.
+    """A plain total enters a formula as a count of the unit that the formula takes.
+
+    A bill may hold none of the parts that an agreement covers.
     """
     assert total("sum", terms) == value
     assert FORMULA.extended_price(total("sum", terms), leaf(trace, 1.0, "")).node.unit == "USD"
@@ -146,7 +145,7 @@ def test_a_pause_computes_on_plain_values(trace):
     assert isinstance(FORMULA.extended_price(1.0, 2), Traced)
 
 
-def test_plain_takes_the_number_out(trace):
+def test_plain_returns_the_number_of_a_traced_value(trace):
     assert untraced_value(leaf(trace, 7.0)) == 7.0
     assert untraced_value(8.0) == 8.0
 
@@ -156,7 +155,7 @@ def test_traced_arrays_keep_their_shape(trace):
     assert traced_price.value.tolist() == [3, 6]
 
 
-def test_places_name_what_is_made_in_them(trace):
+def test_scopes_name_the_nodes_made_in_them(trace):
     price = leaf(trace, 10.0)
     with scope("cost"):
         terms = []

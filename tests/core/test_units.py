@@ -1,6 +1,4 @@
-"""Units that cannot lie: the committed table is pint's reading of our own unit file, and
-conversions are exact.
-"""
+"""The committed table of units is pint's reading of our unit file, and conversions are exact."""
 
 from __future__ import annotations
 
@@ -95,7 +93,7 @@ def test_every_unit_name_of_the_annotations_is_in_the_table():
         (2.4, "GHz", "1/s", 2.4e9),
     ],
 )
-def test_conversions_everybody_knows(value, source, target, expected):
+def test_well_known_conversions_are_exact(value, source, target, expected):
     assert convert(value, source, target) == pytest.approx(expected, rel=1e-15)
 
 
@@ -208,7 +206,7 @@ PAIRS = [(a, b) for texts in by_dimension().values() for a in texts for b in tex
 
 
 @given(st.sampled_from(PAIRS), st.floats(1e-12, 1e15) | st.floats(-1e15, -1e-12))
-def test_there_and_back(pair, value):
+def test_conversion_there_and_back_returns_the_value(pair, value):
     from_unit, to_unit = pair
     assert convert(convert(value, from_unit, to_unit), to_unit, from_unit) == pytest.approx(
         value, rel=4e-16, abs=0
@@ -275,13 +273,14 @@ def test_a_quantity_as_users_write_it(text, target, expected):
     assert parse_quantity(text, target) == pytest.approx(expected, rel=1e-15)
 
 
-NOBODY_CAN_READ = """
-USD|many USD|nan USD|inf USD|-inf|1e999 USD|9000|9000 W|1,00 USD|1,0000 USD|$9 USD|9 m USD|%|0x10 USD|1 2 USD|,5 USD|$|9000 €|£9000
-""".strip()
+UNREADABLE = (
+    "USD|many USD|nan USD|inf USD|-inf|1e999 USD|9000|9000 W|1,00 USD|1,0000 USD|$9 USD|9 m USD|"
+    "%|0x10 USD|1 2 USD|,5 USD|$|9000 €|£9000"
+)
 
 
-@pytest.mark.parametrize("text", ["", *NOBODY_CAN_READ.split("|")])
-def test_a_quantity_nobody_can_read(text):
+@pytest.mark.parametrize("text", ["", *UNREADABLE.split("|")])
+def test_unreadable_quantity_is_refused(text):
     with pytest.raises(DataError):
         parse_quantity(text, "USD")
 

@@ -1,6 +1,4 @@
-"""The one mapping every quantity comes from, by itself: resolving, settings, derived values,
-bounds.
-"""
+"""One mapping gives every quantity: it resolves, takes settings, derives and checks bounds."""
 
 from __future__ import annotations
 
@@ -90,7 +88,7 @@ def test_a_derived_value_that_is_set_keeps_its_unit():
         values({"a.sum": "7 W"}).derived("a.sum", "USD", lambda: 0)
 
 
-def test_settings_without_effect_are_told_apart():
+def test_check_given_lists_settings_without_effect_and_refuses_unknown_paths():
     input_values = values({"a.x": "1 USD", "a.y": "1 W"})
     assert input_values["a.x"] == 1
     assert input_values.check_given(lambda path: path == "a.y") == ["a.y"]

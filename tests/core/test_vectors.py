@@ -1,8 +1,8 @@
-"""Published figures and closed forms: expressions over the formulas, with the figures' own inputs
-and tolerances.
+"""Published figures and closed forms agree with expressions over the formulas.
 
 A row of `tests/golden/vectors.csv` is all it takes: `expression` may name every formula and what
-`OTHERS` holds; `gives` is the unit of what it comes to, `unit` that of the expected figure.
+`OTHERS` holds; `gives` is the unit of what it comes to, `unit` that of the expected figure. Inputs
+and tolerances are those of the figure.
 """
 
 from __future__ import annotations

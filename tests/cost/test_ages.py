@@ -76,9 +76,9 @@ def test_the_shares_move_with_the_date(catalogue):
     assert ages[0].older < ages[1].older < ages[2].older
 
 
-def test_one_day_over_the_limit_is_old(own):
-    own.parts("connectx-7,price,1400,USD,,,2025-06-30,vendor,tco-model,,")
-    price_input = own.catalogue().part_input("connectx-7", "price", "2027")
+def test_one_day_over_the_limit_is_old(own_data):
+    own_data.parts("connectx-7,price,1400,USD,,,2025-06-30,vendor,tco-model,,")
+    price_input = own_data.catalogue().part_input("connectx-7", "price", "2027")
     # a file of one's own is no kind of its own
     assert evidence_age_limit(price_input) == limits()["parts", "*"] == 731
     assert not is_old(price_input, period("2027-07-01").last)
@@ -87,7 +87,7 @@ def test_one_day_over_the_limit_is_old(own):
         evaluate(
             "gb200-nvl72",
             {"terms.date": f"2027-07-0{day}"},
-            catalogue=own.catalogue(),
+            catalogue=own_data.catalogue(),
             variant={"nic": "400g"},
         ).ages.older
         for day in (1, 2)
@@ -127,12 +127,12 @@ def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalog
 
 
 # ---------------------------------------------------------------- the age of evidence
-def test_a_row_is_as_old_as_its_evidence(own):
-    own.write(
+def test_a_row_is_as_old_as_its_evidence(own_data):
+    own_data.write(
         "parts/own.csv",
         f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2026-11,vendor,tco-model,,,2024-10\n",
     )
-    price_input = own.catalogue().part_input("connectx-7", "price", "2026-11")
+    price_input = own_data.catalogue().part_input("connectx-7", "price", "2026-11")
     assert (price_input.as_of, price_input.evidence_of, price_input.evidence_date) == (
         "2026-11",
         "2024-10",
@@ -144,8 +144,8 @@ def test_a_row_is_as_old_as_its_evidence(own):
     assert not is_old(price_input._replace(evidence_of=""), period("2026-11").last)
 
 
-def test_evidence_later_than_its_row_is_refused(own):
-    own.write(
+def test_evidence_later_than_its_row_is_refused(own_data):
+    own_data.write(
         "parts/own.csv",
         f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2025-06,vendor,tco-model,,,2026-01\n",
     )
@@ -153,28 +153,32 @@ def test_evidence_later_than_its_row_is_refused(own):
         DataError,
         match=r"own\.csv:2: parts\.connectx-7\.price: evidence_of 2026-01 is later than as_of 2025-06, expected the date",
     ):
-        own.catalogue().part_input("connectx-7", "price", "2026-11")
+        own_data.catalogue().part_input("connectx-7", "price", "2026-11")
 
 
-def test_evidence_that_is_no_date_is_refused(own):
-    own.write(
+def test_evidence_that_is_no_date_is_refused(own_data):
+    own_data.write(
         "parts/own.csv",
         f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2025-06,vendor,tco-model,,,soon\n",
     )
     with pytest.raises(DataError, match="evidence_of: 'soon' is no date"):
-        own.catalogue().part_input("connectx-7", "price", "2026-11")
+        own_data.catalogue().part_input("connectx-7", "price", "2026-11")
 
 
-def test_a_site_of_ones_own_says_how_old_its_evidence_is(own, catalogue):
+def test_a_site_of_ones_own_says_how_old_its_evidence_is(own_data, catalogue):
     shipped = (catalogue.folders[0] / "sites" / "us-hyperscale.toml").read_text(encoding="utf-8")
-    own.write(
+    own_data.write(
         "sites/mine.toml",
         shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\nevidence_of = "2025"\n', 1),
     )
-    (note,) = evaluate("gb200-nvl72", {"site": "mine"}, catalogue=own.catalogue()).ages.hour_notes
+    (note,) = evaluate(
+        "gb200-nvl72", {"site": "mine"}, catalogue=own_data.catalogue()
+    ).ages.hour_notes
     assert "electricity price (2025)" in note
-    own.write("sites/mine.toml", shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\n', 1))
-    (note,) = evaluate("gb200-nvl72", {"site": "mine"}, catalogue=own.catalogue()).ages.hour_notes
+    own_data.write("sites/mine.toml", shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\n', 1))
+    (note,) = evaluate(
+        "gb200-nvl72", {"site": "mine"}, catalogue=own_data.catalogue()
+    ).ages.hour_notes
     assert "electricity price" not in note
 
 
@@ -202,17 +206,17 @@ def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
     )
 
 
-def test_terms_age_but_are_no_share_of_the_chip_hour(own, catalogue):
+def test_terms_age_but_are_no_share_of_the_chip_hour(own_data, catalogue):
     shipped = (catalogue.folders[0] / "perspectives" / "hyperscaler.toml").read_text(
         encoding="utf-8"
     )
-    own.write(
+    own_data.write(
         "perspectives/hyperscaler.toml",
         shipped.replace('as_of = "2025-12-31"', 'as_of = "2024-12-31"', 1),
     )
     before, after = (
         evaluate("gb200-nvl72", catalogue=price_catalogue).ages
-        for price_catalogue in (catalogue, own.catalogue())
+        for price_catalogue in (catalogue, own_data.catalogue())
     )
     assert after.hour_older == before.hour_older
     assert "cost of capital (2024-12-31)" in after.hour_notes[0]
@@ -242,10 +246,10 @@ def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparis
     assert "unguarded" not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
 
 
-def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own, catalogue):
-    own.parts("nvme-8tb,price,5000,USD,,,2026-11,vendor,tco-model,,")
+def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own_data, catalogue):
+    own_data.parts("nvme-8tb,price,5000,USD,,,2026-11,vendor,tco-model,,")
     for price_catalogue, settings in (
-        (own.catalogue(), {}),
+        (own_data.catalogue(), {}),
         (catalogue, {"parts.nvme-8tb.price": "5000 USD"}),
     ):
         notes = evaluate(

@@ -267,12 +267,12 @@ def test_batteries_stand_in_the_rack_or_in_the_building(name):
 BUILDING = ("usd_per_mw", "liquid_premium", "air_discount", "backup_usd_per_mw")
 
 
-def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own):
-    text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
+def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own_data):
+    text = own_data.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
     start, end = text.index("[air_discount]"), text.index("[maintenance]")
-    own.write("sites/us-hyperscale.toml", text[:start] + text[end:])
+    own_data.write("sites/us-hyperscale.toml", text[:start] + text[end:])
     rack_result = evaluate(
-        "trn3-nl72x2", None, result("trn3-nl72x2").plan, catalogue=own.catalogue()
+        "trn3-nl72x2", None, result("trn3-nl72x2").plan, catalogue=own_data.catalogue()
     )
     building = next(line.usd for line in rack_result.lines if line.path == "site/building")
     assert building == pytest.approx(

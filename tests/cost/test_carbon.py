@@ -77,16 +77,16 @@ def test_more_silicon_and_memory_emit_more_and_a_contract_is_no_life(catalogue):
     )
 
 
-def test_what_nobody_states_is_left_out(catalogue, own):
+def test_what_nobody_states_is_left_out(catalogue, own_data):
     assert found(catalogue, "tpuv7-cube64")[MADE] is None
     assert found(catalogue, "tpuv7-cube64")[TOKENS] is None
     assert (
         found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__logic_area": "1400 mm^2"})[TOKENS] > 0
     )
-    text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
+    text = own_data.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
     before, after = text.split("[grid_carbon]\n")
-    own.write("sites/us-hyperscale.toml", before + after[after.index("[") :])
-    assert found(own.catalogue())[GRID] is None
+    own_data.write("sites/us-hyperscale.toml", before + after[after.index("[") :])
+    assert found(own_data.catalogue())[GRID] is None
 
 
 def test_columns_of_their_own():

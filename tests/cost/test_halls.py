@@ -102,19 +102,19 @@ def test_command_says_which_hall_is_filled(command):
     assert "air" in tco(*command).stdout
 
 
-def test_hall_of_an_unknown_cooling_is_refused_with_the_known_ones(own):
-    own.write("sites/mine.toml", 'base = "us-hyperscale"\nname = "mine"\n\n[halls.ice]\n')
+def test_hall_of_an_unknown_cooling_is_refused_with_the_known_ones(own_data):
+    own_data.write("sites/mine.toml", 'base = "us-hyperscale"\nname = "mine"\n\n[halls.ice]\n')
     with pytest.raises(DataError, match=r"mine\.toml: halls: unknown hall 'ice'.*air, liquid"):
-        evaluate(LIQUID_RACK, {"site": "mine"}, catalogue=own.catalogue())
+        evaluate(LIQUID_RACK, {"site": "mine"}, catalogue=own_data.catalogue())
 
 
-def test_hall_stated_without_a_table_is_refused(own):
-    own.write("sites/mine.toml", 'base = "us-hyperscale"\nname = "mine"\nhalls = "air"\n')
+def test_hall_stated_without_a_table_is_refused(own_data):
+    own_data.write("sites/mine.toml", 'base = "us-hyperscale"\nname = "mine"\nhalls = "air"\n')
     with pytest.raises(
         DataError,
         match=r"mine\.toml: halls: expected a table for each hall, such as \[halls\.air\.pue\]",
     ):
-        evaluate(LIQUID_RACK, {"site": "mine"}, catalogue=own.catalogue())
+        evaluate(LIQUID_RACK, {"site": "mine"}, catalogue=own_data.catalogue())
 
 
 SITE = {"name": "x", "halls": {"air": {"pue": 1.2}, "liquid": {"pue": 1.1}}}

@@ -70,22 +70,26 @@ def test_an_unknown_perspective_is_refused_with_the_nearest():
 
 
 # ---------------------------------------------------------------- what a perspective brings
-def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, own):
+def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, own_data):
     assert seen(catalogue, "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.103
     assert (
         seen(catalogue, "gb200-nvl72", "neocloud", terms__rate="0.2").inputs["terms.rate"].value
         == 0.2
     )
-    text = own.catalogue().find("terms", "hyperscaler-2026-11", "terms").read_text(encoding="utf-8")
+    text = (
+        own_data.catalogue()
+        .find("terms", "hyperscaler-2026-11", "terms")
+        .read_text(encoding="utf-8")
+    )
     rate = (
         '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = '
         '"assumed"\nsource = "tco-estimate-2026"\n'
     )
-    own.write("terms/hyperscaler-2026-11.toml", text + rate)
-    assert seen(own.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
+    own_data.write("terms/hyperscaler-2026-11.toml", text + rate)
+    assert seen(own_data.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
 
 
-def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
+def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own_data):
     hyperscaler, neocloud = (
         seen(catalogue, "gb200-nvl72", name).inputs for name in ("hyperscaler", "neocloud")
     )
@@ -99,15 +103,15 @@ def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
         '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = '
         '"assumed"\nsource = "tco-estimate-2026"\n'
     )
-    own.write("perspectives/mine.toml", perspective_text + rate)
-    priced_result = seen(own.catalogue(), "gb200-nvl72", "mine")
+    own_data.write("perspectives/mine.toml", perspective_text + rate)
+    priced_result = seen(own_data.catalogue(), "gb200-nvl72", "mine")
     assert (priced_result.inputs["terms.rate"].value, priced_result.inputs["terms.life"].value) == (
         0.15,
         5,
     )
-    own.write("perspectives/mine.toml", perspective_text.replace("hyperscaler", "neocloud"))
+    own_data.write("perspectives/mine.toml", perspective_text.replace("hyperscaler", "neocloud"))
     with pytest.raises(DataError, match="base 'neocloud' has a base itself"):
-        seen(own.catalogue(), "gb200-nvl72", "mine")
+        seen(own_data.catalogue(), "gb200-nvl72", "mine")
 
 
 def test_a_sellers_margin_and_tax_by_hand(catalogue):

@@ -141,7 +141,7 @@ def test_a_rebate_is_a_line_of_its_own(name):
     ("key", "message"),
     [("supplier", "the key 'supplier' is missing"), ("kind", "the key 'kind' is missing")],
 )
-def test_a_broken_agreement(own, key, message):
+def test_a_broken_agreement(own_data, key, message):
     text = (
         "\n".join(
             f'{name} = "x"'
@@ -150,13 +150,13 @@ def test_a_broken_agreement(own, key, message):
         )
         + "\nparts = []\n"
     )
-    path = own.write("rebates/mine.toml", text)
+    path = own_data.write("rebates/mine.toml", text)
     with pytest.raises(DataError, match=message) as caught:
-        load_agreement(own.catalogue(), "mine")
+        load_agreement(own_data.catalogue(), "mine")
     assert str(caught.value).startswith(str(path))
 
 
-def test_an_unknown_kind_of_agreement(own):
+def test_an_unknown_kind_of_agreement(own_data):
     text = (
         "\n".join(
             f'{name} = "warrant-spent"'
@@ -164,11 +164,11 @@ def test_an_unknown_kind_of_agreement(own):
         )
         + "\nparts = []\n"
     )
-    own.write("rebates/mine.toml", text)
+    own_data.write("rebates/mine.toml", text)
     with pytest.raises(
         DataError, match="unknown kind of rebate 'warrant-spent'; did you mean 'warrant-spend'"
     ):
-        load_agreement(own.catalogue(), "mine")
+        load_agreement(own_data.catalogue(), "mine")
 
 
 @given(st.floats(0, 1), st.floats(0, 2))
@@ -302,7 +302,7 @@ def test_a_warrant_past_its_last_hurdle_is_worth_what_semianalysis_says(catalogu
     )
 
 
-def test_an_agreement_without_hurdles_states_what_is_reachable(own, catalogue):
+def test_an_agreement_without_hurdles_states_what_is_reachable(own_data, catalogue):
     text = (catalogue.folders[0] / "rebates" / "amd-openai.toml").read_text(encoding="utf-8")
     remaining_lines = [
         line for line in text.splitlines() if not line.startswith(("last_hurdle", "hurdle_steps"))
@@ -311,8 +311,10 @@ def test_an_agreement_without_hurdles_states_what_is_reachable(own, catalogue):
         'reachable = { value = 0.25, unit = "", low = 0.1, high = 0.5, as_of = "2026-11", '
         'kind = "estimate", source = "tco-model" }'
     )
-    own.write("rebates/amd-openai.toml", "\n".join([*remaining_lines, stated]) + "\n")
-    rack_result = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=own.catalogue())
+    own_data.write("rebates/amd-openai.toml", "\n".join([*remaining_lines, stated]) + "\n")
+    rack_result = evaluate(
+        "mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=own_data.catalogue()
+    )
     assert rack_result.inputs["rebates.amd-openai.reachable"].value == 0.25
 
 

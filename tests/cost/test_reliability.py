@@ -298,13 +298,13 @@ def test_repairs_by_hand(catalogue):
     assert line.amount > 0.8 * 0.15 * 0.1 * 72 * rack_result.inputs["parts.gb200-gpu.price"].value
 
 
-def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
+def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own_data):
     text = (
-        own.catalogue()
+        own_data.catalogue()
         .find("perspectives", "hyperscaler", "perspective")
         .read_text(encoding="utf-8")
     )
-    own.write(
+    own_data.write(
         "perspectives/hyperscaler.toml",
         text[: text.index("[repairs]")] + text[text.index("[margin]") :],
     )
@@ -313,7 +313,7 @@ def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
         for line in evaluate(
             "gb200-nvl72",
             {"terms.perspective": "neocloud", "workload": "stated"},
-            catalogue=own.catalogue(),
+            catalogue=own_data.catalogue(),
         ).lines
     ]
     assert "upkeep/repairs" not in paths
@@ -380,9 +380,9 @@ def test_a_training_cluster_of_others(catalogue):
 
 
 # ---------------------------------------------------------------- what is stated badly
-def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own):
-    text = own.catalogue().find("systems", "h100-hgx8", "system").read_text(encoding="utf-8")
-    own.write(
+def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own_data):
+    text = own_data.catalogue().find("systems", "h100-hgx8", "system").read_text(encoding="utf-8")
+    own_data.write(
         "systems/h100-hgx8.toml",
         text.replace('chip = "h100-sxm"', 'chip = "h800-sxm"').replace(
             "h100-sxm = 8", "h800-sxm = 8"
@@ -391,7 +391,7 @@ def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own):
     rack_result = evaluate(
         "h100-hgx8",
         {"workload": "stated", "parts.h800-sxm.price": "20000 USD"},
-        catalogue=own.catalogue(),
+        catalogue=own_data.catalogue(),
     )
     assert rack_result.inputs["failures.chip_rate"].value == pytest.approx(0.1)
     assert math.isclose(rack_result.metrics["goodput"], 0.988, abs_tol=0.002)
@@ -462,8 +462,8 @@ def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalo
         ('tor-25t6 = "x"', "expected how many"),
     ],
 )
-def test_bad_spares(spares, message, own):
-    text = own.catalogue().find("systems", "trn3-nl72x2", "system").read_text(encoding="utf-8")
-    own.write("systems/trn3-nl72x2.toml", text.replace("tor-25t6 = 1\n", f"{spares}\n"))
+def test_bad_spares(spares, message, own_data):
+    text = own_data.catalogue().find("systems", "trn3-nl72x2", "system").read_text(encoding="utf-8")
+    own_data.write("systems/trn3-nl72x2.toml", text.replace("tor-25t6 = 1\n", f"{spares}\n"))
     with pytest.raises(DataError, match=message):
-        evaluate("trn3-nl72x2", {"workload": "stated"}, catalogue=own.catalogue())
+        evaluate("trn3-nl72x2", {"workload": "stated"}, catalogue=own_data.catalogue())

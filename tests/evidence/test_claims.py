@@ -69,7 +69,7 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
-def row(own):
+def row(own_data):
     """What the ledger comes to in a row that replaces the first one."""
     header, *_ = (
         (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
@@ -88,8 +88,8 @@ def row(own):
         csv.writer(text, lineterminator="\n").writerow(
             (usual | {"formula": formula} | cells).get(name, "") for name in header.split(",")
         )
-        own.write("claims/ledger.csv", f"{header}\n{text.getvalue()}")
-        catalogue = own.catalogue()
+        own_data.write("claims/ledger.csv", f"{header}\n{text.getvalue()}")
+        catalogue = own_data.catalogue()
         ledger = read_ledger(catalogue)
         return check_claim(Context(catalogue, {}, ledger, ledger["C001"]))
 
@@ -440,7 +440,7 @@ def test_no_claim_is_a_constant(found):
         ), claim
 
 
-def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own, found):
+def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own_data, found):
     """Sixteen trays in a rack of NL72x2 in place of eighteen, and a claim on it of one's own."""
     header, *lines = (
         (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
@@ -448,10 +448,12 @@ def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own, found):
     changed_row = next(line for line in lines if line.startswith("C095,")).replace(
         ",11520,", ",11000,"
     )
-    own.write("claims/ledger.csv", f"{header}\n{changed_row}\n")
+    own_data.write("claims/ledger.csv", f"{header}\n{changed_row}\n")
     text = (data_directory() / "systems" / "trn3-nl72x2.toml").read_text(encoding="utf-8")
-    own.write("systems/trn3-nl72x2.toml", text.replace("compute-tray = 18", "compute-tray = 16"))
-    catalogue = own.catalogue()
+    own_data.write(
+        "systems/trn3-nl72x2.toml", text.replace("compute-tray = 18", "compute-tray = 16")
+    )
+    catalogue = own_data.catalogue()
     ledger = read_ledger(catalogue)
     moved_claims = ("C055", "C071", "C074", "C095", "C098", "C137", "C138", "C139", "C170")
     still = ("C053", "C094", "C107", "C160")
@@ -715,14 +717,16 @@ def test_a_conclusion_is_what_its_command_shows(found):
         ),
     ],
 )
-def test_a_fault_in_a_formula_is_told_with_its_place(row, own, formula, column, message):
+def test_a_fault_in_a_formula_is_told_with_its_place(row, own_data, formula, column, message):
     before = (
         f'C001,,"a ""claim"" of\ntwo lines",1,,0,equal,port=400 Gb/s,{chr(34) * ("," in formula)}'
     )
     with pytest.raises(DataError) as caught:
         row(formula, claim='a "claim" of\ntwo lines', given="port=400 Gb/s")
     last = before.rpartition("\n")[2]
-    assert f"{own.folder / 'claims' / 'ledger.csv'}:3:{len(last) + column}: " in str(caught.value)
+    assert f"{own_data.folder / 'claims' / 'ledger.csv'}:3:{len(last) + column}: " in str(
+        caught.value
+    )
     assert message in str(caught.value)
 
 

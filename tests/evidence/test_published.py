@@ -134,7 +134,7 @@ def test_what_does_not_come_out_is_said():
 
 
 # ---------------------------------------------------------------- figures that prices can fail
-def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bool]:
+def held_at(own_data, factor: float, parts: tuple[str, ...] | None = None) -> list[bool]:
     """Say of every independent figure whether it holds where the prices of the catalogue, or of
     some parts, are multiplied.
     """
@@ -164,8 +164,8 @@ def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bo
                     ]
                 )
             )
-    own.write("parts/dearer.csv", "\n".join(rows) + "\n")
-    catalogue = own.catalogue()
+    own_data.write("parts/dearer.csv", "\n".join(rows) + "\n")
+    catalogue = own_data.catalogue()
     return [
         figure.ok
         for name in FOUND
@@ -173,8 +173,8 @@ def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bo
     ]
 
 
-def test_most_independent_figures_fail_where_all_prices_rise_by_half(own):
-    now, then = [figure.ok for figure in INDEPENDENT], held_at(own, 1.5)
+def test_most_independent_figures_fail_where_all_prices_rise_by_half(own_data):
+    now, then = [figure.ok for figure in INDEPENDENT], held_at(own_data, 1.5)
     assert len(now) >= 40
     assert sum(now) >= 30
     assert {figure.system for figure in INDEPENDENT if figure.ok} >= set(CHIPS)
@@ -183,8 +183,8 @@ def test_most_independent_figures_fail_where_all_prices_rise_by_half(own):
 
 
 @pytest.mark.parametrize("system", CHIPS)
-def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own, system):
-    then = held_at(own, 2.0, CHIPS[system])
+def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own_data, system):
+    then = held_at(own_data, 2.0, CHIPS[system])
     assert any(
         figure.ok and not holds
         for figure, holds in zip(INDEPENDENT, then, strict=True)
@@ -192,7 +192,7 @@ def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own, sy
     )
 
 
-def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
+def test_who_shares_a_publisher_with_a_price_is_not_independent(own_data):
     """A figure is of the same publisher as soon as one of its prices is his, or was solved from one
     of his.
     """
@@ -213,14 +213,14 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
         "same-publisher"
     }
     header = "part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from\n"
-    own.write(
+    own_data.write(
         "parts/mine.csv",
         header
         + "gb200-gpu,price,30000,USD,26000,35000,2026-05,derived,tco-estimate-2026,,,inferencex-costs-2026-08\n",
     )
     now = {
         figure.system: figure.kind
-        for figure in publication(own.catalogue(), "neocloud-2026-08").figures
+        for figure in publication(own_data.catalogue(), "neocloud-2026-08").figures
     }
     assert now["gb200-nvl72"] == "same-publisher"
 
@@ -297,7 +297,7 @@ def test_a_guard_is_no_older_than_the_evidence_of_its_price():
     assert "semianalysis" not in figures["parts.gb200-memory.price"]
 
 
-def test_a_figure_that_is_told_older_guards_no_more(own):
+def test_a_figure_that_is_told_older_guards_no_more(own_data):
     """The same figure, said to be of an earlier date than the row it checks."""
     row = next(
         row

@@ -132,28 +132,30 @@ OWN = {
 }
 
 
-def test_a_machine_of_ones_own_is_predicted_and_fitted_once_it_is_described(toy, tmp_path, own):
+def test_a_machine_of_ones_own_is_predicted_and_fitted_once_it_is_described(
+    toy, tmp_path, own_data
+):
     toy(4)
     path = tmp_path / "c.csv"
-    own.parts(
+    own_data.parts(
         *(
             f"my-chip,{name},{text.replace(' ', ',')},,,2026-11,vendor,inferencex-gpu-specs,,"
             for name, text in OWN.items()
         )
     )
-    own.write("accelerators.csv", "name,part\nToy GPU,my-chip\n")
-    own.write("performance/families.toml", 'my-chip = "nvidia"\n')
-    done = tco("measure", "--kind", "collectives", "--data", own.folder, "-o", path)
+    own_data.write("accelerators.csv", "name,part\nToy GPU,my-chip\n")
+    own_data.write("performance/families.toml", 'my-chip = "nvidia"\n')
+    done = tco("measure", "--kind", "collectives", "--data", own_data.folder, "-o", path)
     assert "note" not in done.stderr
-    before = document("validate", path, "--data", own.folder)
+    before = document("validate", path, "--data", own_data.folder)
     assert before["skipped"] == {}
-    fitted = own.folder / "calibration" / "mine.csv"
+    fitted = own_data.folder / "calibration" / "mine.csv"
     fitted.parent.mkdir()
-    assert tco("calibrate", path, "--data", own.folder, "-o", fitted).exit_code == 0
-    after = document("validate", path, "--data", own.folder)
+    assert tco("calibrate", path, "--data", own_data.folder, "-o", fitted).exit_code == 0
+    after = document("validate", path, "--data", own_data.folder)
     assert after["median_ape"] < before["median_ape"] / 2
     # the shipped chips keep their families
-    assert tco("collective", "gb200-nvl72", "--data", own.folder).exit_code == 0
+    assert tco("collective", "gb200-nvl72", "--data", own_data.folder).exit_code == 0
 
 
 def test_one_gpu_has_no_collectives(toy, tmp_path):

@@ -200,7 +200,7 @@ def test_every_operation_bends_at_rising_places():
     assert list(TIMES) == sorted(TIMES)
 
 
-def test_a_file_of_one_s_own_may_know_one_chip_alone(own):
+def test_a_file_of_one_s_own_may_know_one_chip_alone(own_data):
     """What it says holds on that chip; on others, of which it says nothing, physics does."""
     cells = [
         "gemm",
@@ -214,7 +214,7 @@ def test_a_file_of_one_s_own_may_know_one_chip_alone(own):
         "2026-11",
         "tco-calibration",
     ]
-    folder = own.write(
+    folder = own_data.write(
         "engine_kernels.csv", ",".join(COLUMNS) + "\n" + ",".join(cells) + "\n"
     ).parent
     line = [
@@ -237,14 +237,14 @@ def test_a_file_of_one_s_own_may_know_one_chip_alone(own):
 
 
 @pytest.mark.parametrize("name", ["kernels", "training"])
-def test_a_file_without_kernels_of_engines_is_refused(own, name):
+def test_a_file_without_kernels_of_engines_is_refused(own_data, name):
     done = tco(
         "calibrate",
         str(ROOT / f"data/measured/{name}.csv.gz"),
         "--fit",
         "engine-kernels",
         "-o",
-        str(own.write("x.csv", "")),
+        str(own_data.write("x.csv", "")),
     )
     assert done.exit_code == 2
     assert "engine_kernel" in done.stderr

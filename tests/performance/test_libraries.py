@@ -94,18 +94,18 @@ def test_a_library_keeps_to_the_schema_of_ones_own(name):
         ("[formats]", '[formats]\nsource = "me"', "formats.source: "),
     ],
 )
-def test_a_bad_library_of_ones_own_names_the_key(own, old, new, message):
+def test_a_bad_library_of_ones_own_names_the_key(own_data, old, new, message):
     text = (DATA / "libraries" / "deepep.toml").read_text()
     assert old in text
-    path = own.write("libraries/deepep.toml", text.replace(old, new, 1))
+    path = own_data.write("libraries/deepep.toml", text.replace(old, new, 1))
     if message is None:
         assert (
-            read_library(own.catalogue(), "deepep").offers
+            read_library(own_data.catalogue(), "deepep").offers
             == read_library(CATALOGUE, "deepep").offers
         )
         return
     with pytest.raises(DataError) as caught:
-        read_library(own.catalogue(), "deepep")
+        read_library(own_data.catalogue(), "deepep")
     assert str(caught.value).startswith(f"{path}: {message}")
 
 

@@ -302,12 +302,14 @@ def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected)
 
 # ---------------------------------------------------------------- own values
 @pytest.mark.thorough
-def test_own_values_are_kept_back(own, tmp_path):
-    own.parts(ROW)
-    own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
+def test_own_values_are_kept_back(own_data, tmp_path):
+    own_data.parts(ROW)
+    own_data.write(
+        "sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n"
+    )
     full_path, redacted_path = tmp_path / "shown.html", tmp_path / "kept.html"
-    assert tco("report", PAIR[0], "--data", own.folder, "-o", full_path).exit_code == 0
-    done = tco("report", PAIR[0], "--data", own.folder, "--redact", "-o", redacted_path)
+    assert tco("report", PAIR[0], "--data", own_data.folder, "-o", full_path).exit_code == 0
+    done = tco("report", PAIR[0], "--data", own_data.folder, "--redact", "-o", redacted_path)
     assert done.exit_code == 0, done.stderr
     assert "12345.67" in full_path.read_text(encoding="utf-8")
     text = redacted_path.read_text(encoding="utf-8")

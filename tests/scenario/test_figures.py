@@ -46,8 +46,8 @@ def test_a_format_the_chip_does_not_compute_is_null_with_a_reason(catalogue):
     assert system_figures.notes == ["flop_per_byte_fp4: trn2 computes no FP4"]
 
 
-def test_a_value_nobody_states_is_null_with_a_reason(own):
-    own.parts(
+def test_a_value_nobody_states_is_null_with_a_reason(own_data):
+    own_data.parts(
         *(
             f"my-chip,{name}"
             for name in (
@@ -56,8 +56,8 @@ def test_a_value_nobody_states_is_null_with_a_reason(own):
             )
         )
     )
-    own.write("systems/mine.toml", MINE)
-    system_figures = figures(own.catalogue(), "mine")
+    own_data.write("systems/mine.toml", MINE)
+    system_figures = figures(own_data.catalogue(), "mine")
     assert set(system_figures.chip.values()) == {None}
     assert system_figures.domain == {"chips": 4, **dict.fromkeys(list(system_figures.domain)[1:])}
     assert (

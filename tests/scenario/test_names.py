@@ -63,18 +63,18 @@ def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_adding_a_cost_line_leaves_all_other_names(name, own):
+def test_adding_a_cost_line_leaves_all_other_names(name, own_data):
     system = load_scenario(CATALOGUE, name).system
     text = (DATA / "systems" / f"{system}.toml").read_text(encoding="utf-8")
-    own.write(
+    own_data.write(
         f"systems/{system}.toml",
         re.sub(r"^world = \{ ", "world = { aaa-crate = 3, ", text, count=1, flags=re.MULTILINE),
     )
-    own.parts(
+    own_data.parts(
         "aaa-crate,price,10,USD,9,11,2025-06,estimate,tco-estimate-2026,,",
         "aaa-crate,power,1,W,0.9,1.1,2025-06,estimate,tco-estimate-2026,,",
     )
-    before, after = cells(name), cells(name, own.catalogue())
+    before, after = cells(name), cells(name, own_data.catalogue())
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
     assert all("aaa-crate" in added_name for added_name in added)

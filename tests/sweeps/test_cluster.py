@@ -120,9 +120,9 @@ def test_draws_made_by_workers_are_the_same_to_the_byte(processes):
 FEW = ("uncertainty", "b200-hgx8", "--samples", "100", "--format", "json")
 
 
-def test_draws_on_data_of_ones_own_are_the_same(processes, own):
-    own.parts("b200,price,41000,USD,30000,60000,2025-11,estimate,tco-estimate-2026,,")
-    words = (*FEW, "--data", own.folder)
+def test_draws_on_data_of_ones_own_are_the_same(processes, own_data):
+    own_data.parts("b200,price,41000,USD,30000,60000,2025-11,estimate,tco-estimate-2026,,")
+    words = (*FEW, "--data", own_data.folder)
     processes.worker()
     cluster_run = cli(*words, "--cluster", processes.address)
     assert cluster_run.exit_code == 0, cluster_run.stderr

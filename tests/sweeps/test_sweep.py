@@ -320,7 +320,7 @@ def test_a_file_that_is_no_part_of_the_study_is_refused(cut, name, tmp_path):
 
 
 @pytest.mark.parametrize("folder_kind", ["study", "setting", "data", "version", "broken", "files"])
-def test_a_folder_of_something_else_is_refused(folder_kind, tmp_path, own, monkeypatch):
+def test_a_folder_of_something_else_is_refused(folder_kind, tmp_path, own_data, monkeypatch):
     path, folder = toml(tmp_path, SMALL), tmp_path / "o"
     if folder_kind == "files":
         folder.mkdir()
@@ -336,8 +336,8 @@ def test_a_folder_of_something_else_is_refused(folder_kind, tmp_path, own, monke
     elif folder_kind == "setting":
         more, message = ("--set", "terms.life=4 year"), "other settings"
     elif folder_kind == "data":
-        own.parts("b200,tdp,1001,W,1001,1001,2025-11,vendor,tco-estimate-2026,,")
-        more, message = ("--data", own.folder), "on data"
+        own_data.parts("b200,tdp,1001,W,1001,1001,2025-11,vendor,tco-estimate-2026,,")
+        more, message = ("--data", own_data.folder), "on data"
     elif folder_kind == "version":
         monkeypatch.setattr("tco.evaluation.workers.program", lambda: "9.9.9+abc")
         message = "this is 9.9.9+abc"

@@ -166,24 +166,26 @@ def test_without_a_date_it_is_the_first_one(catalogue):
         ),
     ],
 )
-def test_bad_alternatives(own, old, new, message):
-    path, catalogue = changed(own, NAME, (old, new))
+def test_bad_alternatives(own_data, old, new, message):
+    path, catalogue = changed(own_data, NAME, (old, new))
     with pytest.raises(DataError) as caught:
         bill_of(NAME, catalogue=catalogue)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
 
 
-def test_a_place_joins_what_already_stands_there(own):
-    _, catalogue = changed(own, NAME, ("tray-switch = 1, ", "scorpio-p-32 = 1, tray-switch = 1, "))
+def test_a_place_joins_what_already_stands_there(own_data):
+    _, catalogue = changed(
+        own_data, NAME, ("tray-switch = 1, ", "scorpio-p-32 = 1, tray-switch = 1, ")
+    )
     assert load_system(catalogue, NAME).quantity["scorpio-p-32"] == 9 * TRAYS
 
 
-def test_the_schema_knows_them(own):
+def test_the_schema_knows_them(own_data):
     changed(
-        own,
+        own_data,
         NAME,
         ("scorpio-p-32 = 8, scorpio-p-64 = 4,", 'scorpio-p-32 = "8", scorpio-p-64 = "four",'),
     )
-    findings = checks.check_systems(own.catalogue())
+    findings = checks.check_systems(own_data.catalogue())
     assert any("alternatives.tray-switch.scorpio-p-64" in finding for finding in findings)

@@ -146,19 +146,21 @@ def test_finished_racks_have_no_assembly_line_and_racks_at_cost_do(catalogue):
     )
 
 
-def test_a_tray_whose_hours_nobody_states_is_an_error(own):
-    own.write("systems/tiny.toml", TINY.replace("my-box = 1,", "my-box = 1, assembly-test = 1,"))
+def test_a_tray_whose_hours_nobody_states_is_an_error(own_data):
+    own_data.write(
+        "systems/tiny.toml", TINY.replace("my-box = 1,", "my-box = 1, assembly-test = 1,")
+    )
     rows = (
         "my-box,own_price,5,USD,,,2025-12,vendor,tco-model,,",
         "my-box,power,5,W,,,2025-12,vendor,tco-model,,",
     )
-    own.parts(*rows)
+    own_data.parts(*rows)
     with pytest.raises(
         DataError,
         match=r"assembly-test prices hours of assembly, but nothing in the tree takes any; give trays and racks an assembly_time",
     ):
-        bill_of("tiny", catalogue=own.catalogue())
-    own.write(
+        bill_of("tiny", catalogue=own_data.catalogue())
+    own_data.write(
         "systems/tiny.toml",
         TINY.replace("my-box = 1,", "my-box = 1, assembly-test = 1,").replace(
             "[fabric]", "my-box = { trn3 = 1 }\n\n[fabric]"
@@ -167,9 +169,9 @@ def test_a_tray_whose_hours_nobody_states_is_an_error(own):
     with pytest.raises(
         DataError, match=r"parts.my-box.assembly_time is missing .* never taken as zero"
     ):
-        bill_of("tiny", catalogue=own.catalogue())
-    own.parts(*rows, "my-box,assembly_time,3,h,,,2025-12,vendor,tco-model,,")
-    catalogue = own.catalogue()
+        bill_of("tiny", catalogue=own_data.catalogue())
+    own_data.parts(*rows, "my-box,assembly_time,3,h,,,2025-12,vendor,tco-model,,")
+    catalogue = own_data.catalogue()
     assert assembly_cost(bill_of("tiny", catalogue=catalogue).bill, catalogue) == pytest.approx(
         180, rel=1e-12
     )
@@ -204,29 +206,29 @@ def test_a_setting_the_bill_does_not_rest_on_is_noted(catalogue):
     ]
 
 
-def test_a_missing_price_is_an_error(own):
+def test_a_missing_price_is_an_error(own_data):
     """A part without a price is never free."""
-    own.write("systems/tiny.toml", TINY)
-    own.parts("my-box,power,5,W,,,2025-12,vendor,tco-model,,")
+    own_data.write("systems/tiny.toml", TINY)
+    own_data.parts("my-box,power,5,W,,,2025-12,vendor,tco-model,,")
     with pytest.raises(DataError, match=r"parts.my-box.price is missing .* never taken as zero"):
-        bill_of("tiny", catalogue=own.catalogue())
+        bill_of("tiny", catalogue=own_data.catalogue())
 
 
-def test_a_missing_power_is_an_error(own):
-    own.write("systems/tiny.toml", TINY)
-    own.parts("my-box,price,5,USD,,,2025-12,vendor,tco-model,,")
+def test_a_missing_power_is_an_error(own_data):
+    own_data.write("systems/tiny.toml", TINY)
+    own_data.parts("my-box,price,5,USD,,,2025-12,vendor,tco-model,,")
     with pytest.raises(DataError, match=r"parts.my-box.power is missing"):
-        bill_of("tiny", catalogue=own.catalogue())
+        bill_of("tiny", catalogue=own_data.catalogue())
 
 
-def test_a_tree_without_power_shelf_is_an_error(own):
-    own.write("systems/tiny.toml", TINY.replace(", power-shelf-33kw = 1", ""))
-    own.parts(
+def test_a_tree_without_power_shelf_is_an_error(own_data):
+    own_data.write("systems/tiny.toml", TINY.replace(", power-shelf-33kw = 1", ""))
+    own_data.parts(
         "my-box,price,5,USD,,,2025-12,vendor,tco-model,,",
         "my-box,power,5,W,,,2025-12,vendor,tco-model,,",
     )
     with pytest.raises(DataError, match="the tree holds no power shelf"):
-        bill_of("tiny", catalogue=own.catalogue())
+        bill_of("tiny", catalogue=own_data.catalogue())
 
 
 TINY = """\

@@ -94,10 +94,10 @@ def test_no_system_sets_a_rate_beside_its_cards(catalogue):
 
 
 # ---------------------------------------------------------------- what moves with them
-def test_faster_cards_in_a_tray_move_network_and_tokens(own):
-    before = bandwidth(own.catalogue(), "gb200-nvl72", **VENDOR)
+def test_faster_cards_in_a_tray_move_network_and_tokens(own_data):
+    before = bandwidth(own_data.catalogue(), "gb200-nvl72", **VENDOR)
     _, catalogue = changed(
-        own,
+        own_data,
         "gb200-nvl72",
         ("connectx-7 = 4", "connectx-8 = 4"),
         ('nic = "connectx-7"', 'nic = "connectx-8"'),
@@ -107,7 +107,7 @@ def test_faster_cards_in_a_tray_move_network_and_tokens(own):
         evaluate("gb200-nvl72", catalogue=priced_catalogue, variant=VENDOR).metrics[
             "network_usd_per_chip"
         ]
-        for priced_catalogue in (own.catalogue(), catalogue)
+        for priced_catalogue in (own_data.catalogue(), catalogue)
     ]
     assert cost[0] == cost[1]  # both read the changed file
     assert cost[1] > evaluate("gb200-nvl72", variant=VENDOR).metrics["network_usd_per_chip"]
@@ -219,14 +219,16 @@ def test_explain_opens_the_card():
         ),
     ],
 )
-def test_a_card_that_cannot_be_is_refused(own, change, message):
-    path, catalogue = changed(own, "gb200-nvl72", ('nic = "connectx-7"', change))
+def test_a_card_that_cannot_be_is_refused(own_data, change, message):
+    path, catalogue = changed(own_data, "gb200-nvl72", ('nic = "connectx-7"', change))
     refused(path, catalogue, message)
 
 
-def test_a_network_nobody_knows_is_refused(own):
+def test_a_network_nobody_knows_is_refused(own_data):
     path, catalogue = changed(
-        own, "gb200-nvl72", ('scale_out = { nic = "connectx-7"', 'scale_up = { nic = "connectx-7"')
+        own_data,
+        "gb200-nvl72",
+        ('scale_out = { nic = "connectx-7"', 'scale_up = { nic = "connectx-7"'),
     )
     refused(path, catalogue, "unknown key 'network.scale_up'; did you mean 'network.scale_out'?")
 

@@ -15,15 +15,15 @@ MOST_TIERS = 4
 NOT_SCALE_UP = ("host", "nic")
 
 
-def changed(own, name: str, *pairs: tuple[str, str]):
+def changed(own_data, name: str, *pairs: tuple[str, str]):
     """Lay a shipped system over itself, with some of its text replaced; return its path and the
     catalogue.
     """
-    text = own.catalogue().find("systems", name, "system").read_text(encoding="utf-8")
+    text = own_data.catalogue().find("systems", name, "system").read_text(encoding="utf-8")
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    return own.write(f"systems/{name}.toml", text), own.catalogue()
+    return own_data.write(f"systems/{name}.toml", text), own_data.catalogue()
 
 
 def every_variant(catalogue):
@@ -159,8 +159,8 @@ REFUSED = [
     REFUSED,
     ids=[f"{case[0]}: {case[1][1].strip()[:30]}" for case in REFUSED],
 )
-def test_refused_with_the_arithmetic(own, name, change, message):
-    path, catalogue = changed(own, name, change)
+def test_refused_with_the_arithmetic(own_data, name, change, message):
+    path, catalogue = changed(own_data, name, change)
     with pytest.raises(DataError) as caught:
         bill_of(name, catalogue=catalogue)
     assert str(caught.value).startswith(f"{path}: ")
@@ -168,9 +168,9 @@ def test_refused_with_the_arithmetic(own, name, change, message):
     assert "\n" not in str(caught.value)
 
 
-def test_every_fault_is_named(own):
+def test_every_fault_is_named(own_data):
     _, catalogue = changed(
-        own,
+        own_data,
         "trn3-nl32x2",
         ("planes = 2\n", "planes = 1\n"),
         ("plane_spare = 16", "plane_spare = 24"),
@@ -190,17 +190,17 @@ def test_every_fault_is_named(own):
         ("systems", "show", "trn3-nl32x2"),
     ],
 )
-def test_every_command_refuses(own, words):
-    changed(own, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
-    done = tco(*words, "--data", str(own.folder))
+def test_every_command_refuses(own_data, words):
+    changed(own_data, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
+    done = tco(*words, "--data", str(own_data.folder))
     assert done.exit_code == 3
     assert "168 scale-up lanes, a trn3 has 160" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_the_check_finds_it_too(own):
-    changed(own, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
-    done = tco("systems", "check", "--data", str(own.folder))
+def test_the_check_finds_it_too(own_data):
+    changed(own_data, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
+    done = tco("systems", "check", "--data", str(own_data.folder))
     assert done.exit_code == 1
     assert "168 scale-up lanes, a trn3 has 160" in done.stdout
 
@@ -230,12 +230,12 @@ UNSAID = [
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"), UNSAID, ids=[case[3].partition(" ")[0] for case in UNSAID]
 )
-def test_the_check_names_what_is_left_unsaid(own, name, old, new, message):
+def test_the_check_names_what_is_left_unsaid(own_data, name, old, new, message):
     """Such a system has a price, but nobody can judge its wires."""
-    path, catalogue = changed(own, name, (old, new))
+    path, catalogue = changed(own_data, name, (old, new))
     assert list(unstated(load_system(catalogue, name), catalogue)) == [f"{path}: {message}"]
     assert bill_of(name, catalogue=catalogue).bill.price > 0
-    done = tco("systems", "check", "--data", str(own.folder))
+    done = tco("systems", "check", "--data", str(own_data.folder))
     assert done.exit_code == 1
     assert done.stdout.count(message) == 1
 
@@ -295,8 +295,8 @@ def test_what_was_judged_is_no_setting_without_effect(catalogue):
         ("mi300x-8", ("mi300x = 8,", "mi300x = 0.5,"), "a mesh joins two chips or more"),
     ],
 )
-def test_a_fabric_that_cannot_be(own, name, change, message):
-    _, catalogue = changed(own, name, change)
+def test_a_fabric_that_cannot_be(own_data, name, change, message):
+    _, catalogue = changed(own_data, name, change)
     with pytest.raises(DataError) as caught:
         scopes_in(catalogue, name)
     assert message in str(caught.value)
@@ -306,18 +306,18 @@ def scopes_in(catalogue, name: str):
     return fabric_of(system_of(name, catalogue=catalogue))
 
 
-def test_a_cycle_in_the_tree(own):
+def test_a_cycle_in_the_tree(own_data):
     path, catalogue = changed(
-        own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-board-nl32x2 = 1, rack = 1")
+        own_data, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-board-nl32x2 = 1, rack = 1")
     )
     with pytest.raises(DataError) as caught:
         bill_of("trn3-nl32x2", catalogue=catalogue)
     assert str(caught.value) == f"{path}: rack contains itself: world > rack > switch-tray > rack"
 
 
-def test_a_part_nobody_knows(own):
+def test_a_part_nobody_knows(own_data):
     path, catalogue = changed(
-        own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-bored-nl32x2 = 1")
+        own_data, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-bored-nl32x2 = 1")
     )
     with pytest.raises(DataError) as caught:
         bill_of("trn3-nl32x2", catalogue=catalogue)

@@ -39,7 +39,7 @@ def plain():
 
 
 @pytest.fixture
-def own(tmp_path, plain):
+def own_data(tmp_path, plain):
     """Write a run of the question that is asked, so many times as quick as it is predicted, cells
     replaced; return its file.
     """
@@ -77,24 +77,24 @@ def own(tmp_path, plain):
     return write
 
 
-def test_a_run_moves_its_own_configuration_most_of_the_way(own, plain):
-    before, after = plain["metrics"][RATE], rate("--anchor", own())
-    more = rate("--anchor", own(rows=8))
+def test_a_run_moves_its_own_configuration_most_of_the_way(own_data, plain):
+    before, after = plain["metrics"][RATE], rate("--anchor", own_data())
+    more = rate("--anchor", own_data(rows=8))
     assert 1.05 * before < after < more < 1.2 * before
 
 
-def test_a_stated_run_moves_alike_whether_chosen_plans_are_as_deployed(own):
+def test_a_stated_run_moves_alike_whether_chosen_plans_are_as_deployed(own_data):
     """Deployment efficiency is no part of a plan and a load that are stated."""
     tuned = ("--set", "workload.as_deployed=0")
     assert rate(*tuned) == rate()
-    assert rate(*tuned, "--anchor", own()) == rate("--anchor", own())
+    assert rate(*tuned, "--anchor", own_data()) == rate("--anchor", own_data())
 
 
-def test_a_run_as_predicted_moves_nothing(own, plain):
-    assert rate("--anchor", own(1)) == pytest.approx(plain["metrics"][RATE], rel=0.005)
+def test_a_run_as_predicted_moves_nothing(own_data, plain):
+    assert rate("--anchor", own_data(1)) == pytest.approx(plain["metrics"][RATE], rel=0.005)
 
 
-def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
+def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own_data):
     """In its own class of engines and speed: the rate moves, and the speed that users get
     does not.
     """
@@ -106,7 +106,7 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
         "--set",
         "workload.interactivity=20 token/s",
     )
-    before, after = document(*question), document(*question, "--anchor", own())
+    before, after = document(*question), document(*question, "--anchor", own_data())
     assert after["metrics"][RATE] / before["metrics"][RATE] == pytest.approx(
         1 + after["anchored"]["systems"]["b200-hgx8"], rel=1e-9
     )
@@ -115,8 +115,8 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
     assert after["metrics"]["ttft_s"] == before["metrics"]["ttft_s"]
 
 
-def test_the_document_says_what_it_rests_on(own, plain):
-    perf_document = document(*ASKED, "--anchor", own())
+def test_the_document_says_what_it_rests_on(own_data, plain):
+    perf_document = document(*ASKED, "--anchor", own_data())
     anchor_record = perf_document["anchored"]
     assert anchor_record["rows"] == 1
     # what is no pass is not moved
@@ -138,8 +138,8 @@ def test_the_document_says_what_it_rests_on(own, plain):
     assert "anchored" not in plain
 
 
-def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own, plain):
-    path = own()
+def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own_data, plain):
+    path = own_data()
     anchor_shifts = [
         document("perf", system, *ASKED[2:-1], f"workload.engine={engine}", "--anchor", path)[
             "anchored"
@@ -153,7 +153,7 @@ def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own, plain
     assert anchor_shifts[0] > anchor_shifts[1] > anchor_shifts[2] > 0
 
 
-def test_runs_narrow_the_range(own):
+def test_runs_narrow_the_range(own_data):
     question = (
         "uncertainty",
         "b200-hgx8",
@@ -165,7 +165,7 @@ def test_runs_narrow_the_range(own):
         "400",
     )
     wide, narrow = (
-        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own()))
+        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own_data()))
     )
     assert (narrow["p90"] - narrow["p10"]) / narrow["p50"] < 0.95 * (
         wide["p90"] - wide["p10"]
@@ -173,8 +173,8 @@ def test_runs_narrow_the_range(own):
     assert narrow["p50"] > wide["p50"]
 
 
-def test_a_scenario_names_its_runs(own, tmp_path, plain):
-    own()
+def test_a_scenario_names_its_runs(own_data, tmp_path, plain):
+    own_data()
     documents = {
         "system": "b200-hgx8",
         "site": "us-hyperscale",
@@ -206,27 +206,27 @@ def test_a_scenario_names_its_runs(own, tmp_path, plain):
         (1, {"concurrency": ""}, "unstated concurrency"),
     ],
 )
-def test_what_cannot_be_believed_is_refused_by_row(own, quicker, cells, message):
-    path = own(quicker, **cells)
+def test_what_cannot_be_believed_is_refused_by_row(own_data, quicker, cells, message):
+    path = own_data(quicker, **cells)
     command_result = tco(*ASKED, "--anchor", path)
     assert command_result.exit_code == 3
     assert f"{path}:2: " in command_result.stderr
     assert message in command_result.stderr
 
 
-def test_serving_runs_say_nothing_of_training(own):
-    command_result = tco("perf", "train-gpt3-175b-a100x64", "--anchor", own())
+def test_serving_runs_say_nothing_of_training(own_data):
+    command_result = tco("perf", "train-gpt3-175b-a100x64", "--anchor", own_data())
     assert command_result.exit_code == 3
     assert "moves serving alone" in command_result.stderr
 
 
 @pytest.mark.thorough
-def test_what_is_kept_back_tells_nothing_of_own_runs(own):
+def test_what_is_kept_back_tells_nothing_of_own_runs(own_data):
     """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is
     refused, in the same words.
     """
     command_results = [
-        tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json")
+        tco(*ASKED, "--anchor", own_data(quicker), "--redact", "--format", "json")
         for quicker in (1.1, 1.5)
     ]
     assert {
@@ -236,7 +236,7 @@ def test_what_is_kept_back_tells_nothing_of_own_runs(own):
     assert command_results[0].stderr == command_results[1].stderr != ""
 
 
-def test_one_run_moves_by_its_share_of_the_variance(own, plain):
+def test_one_run_moves_by_its_share_of_the_variance(own_data, plain):
     """Of effects with variances v and a run with r: E = V/(V + r) y with V their sum, as of one
     effect.
     """
@@ -244,12 +244,14 @@ def test_one_run_moves_by_its_share_of_the_variance(own, plain):
     rows = [CATALOGUE.practice(owner, "unexplained_serving") for owner in (*levels, "run")]
     variances = [(math.log((1 + row.high) / (1 + row.low)) / (2 * P95)) ** 2 for row in rows]
     shared, single = sum(variances[:-1]), variances[-1]
-    assert rate("--anchor", own(1.2)) / plain["metrics"][RATE] == pytest.approx(
+    assert rate("--anchor", own_data(1.2)) / plain["metrics"][RATE] == pytest.approx(
         1.2 ** (shared / (shared + single)), rel=5e-3
     )
 
 
-def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_runs_have_alone(own):
+def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_runs_have_alone(
+    own_data,
+):
     question = (
         "perf",
         "b200-hgx8",
@@ -259,7 +261,7 @@ def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_run
         ),
     )
     before, after = (
-        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own(1.2)))
+        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own_data(1.2)))
     )
     rows = [
         CATALOGUE.practice(owner, "deployment_efficiency")
@@ -270,8 +272,8 @@ def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_run
     assert after / before == pytest.approx(1.2 ** (shared / (shared + single / 2)), rel=5e-3)
 
 
-def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(own):
-    path = own(rows=4)
+def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(own_data):
+    path = own_data(rows=4)
     question = (
         "--set",
         "workload.engine=vllm",

@@ -86,17 +86,17 @@ def test_accepted_lengths_are_met_by_one_chance_and_its_decline():
     assert validation.card["median_ape"] < 0.06
 
 
-def test_an_accepted_length_beyond_its_drafts_is_refused(own):
+def test_an_accepted_length_beyond_its_drafts_is_refused(own_data):
     rows = "model,draft_tokens,acceptance_length_tokens_per_step\na,3,4.5\nb,3,0.5\nc,,2\nd,3,2.5\n"
-    validation_document = document("validate", str(own.write("lengths.csv", rows)))
+    validation_document = document("validate", str(own_data.write("lengths.csv", rows)))
     assert validation_document["scored"] == 1
     assert sorted(validation_document["skipped"].values()) == [1, 2]
 
 
-def test_a_header_without_its_other_columns_is_named(own):
+def test_a_header_without_its_other_columns_is_named(own_data):
     done = tco(
         "validate",
-        str(own.write("half.csv", "accelerator,mla_dtype,time_us\nH100 SXM,bfloat16,10\n")),
+        str(own_data.write("half.csv", "accelerator,mla_dtype,time_us\nH100 SXM,bfloat16,10\n")),
     )
     assert done.exit_code == 3
     assert "half.csv:1" in done.stderr

@@ -60,9 +60,9 @@ def values():
     return plain_values()
 
 
-def predicted(own, *rows):
+def predicted(own_data, *rows):
     return today.predicted(
-        "kernels", today.table_of(own.write("kernels.csv", "\n".join((HEADER, *rows, ""))))
+        "kernels", today.table_of(own_data.write("kernels.csv", "\n".join((HEADER, *rows, ""))))
     )
 
 
@@ -71,8 +71,8 @@ def chips(catalogue, values):
     return {name: chip_on(catalogue, values, name) for name in CHIPS}
 
 
-def test_published_rows(own):
-    predictions = predicted(own, *PUBLISHED)
+def test_published_rows(own_data):
+    predictions = predicted(own_data, *PUBLISHED)
     assert list(predictions.skip) == [""] * len(PUBLISHED)
     assert np.abs(predictions.predicted / predictions.target - 1).max() < 0.2
 
@@ -97,14 +97,14 @@ def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, ch
     assert slow > 5 * times[2]  # measured: TensorRT-LLM's tables of 64 queries a key head
 
 
-def test_the_score_of_the_file(own):
-    kernel_score = today.scored(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))))
+def test_the_score_of_the_file(own_data):
+    kernel_score = today.scored(own_data.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))))
     assert kernel_score.kind == "kernels"
     assert kernel_score.card["median_ape"] < 0.1
     assert kernel_score.card["scored"] == len(PUBLISHED)
 
 
-def test_own_measurements_are_predicted(own):
+def test_own_measurements_are_predicted(own_data):
     """Bare kernels as `tco measure` writes them."""
     rows = (
         "own-measurement,H100 SXM,elementwise:copy,PyTorch "
@@ -114,7 +114,7 @@ def test_own_measurements_are_predicted(own):
         "own-measurement,H100 SXM,attention_decode,PyTorch 2.8,bfloat16/kv "
         "bfloat16,,,,,8,1,4096,64,8,128,1,,60,,,",
     )
-    predictions = predicted(own, *rows)
+    predictions = predicted(own_data, *rows)
     assert list(predictions.skip) == [""] * 3
     assert list(predictions.target_name) == ["gb_s", "time_us", "time_us"]
     assert np.isfinite(predictions.predicted).all()
@@ -123,19 +123,19 @@ def test_own_measurements_are_predicted(own):
 @pytest.mark.parametrize(
     ("mask", "same"), [("", True), ("1.0", True), ("True", True), ("0.0", False), ("False", False)]
 )
-def test_prompts_are_causal_unless_a_row_says_no(own, mask, same):
+def test_prompts_are_causal_unless_a_row_says_no(own_data, mask, same):
     default_time, masked_time = predicted(
-        own, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")
+        own_data, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")
     ).predicted
     assert (masked_time == default_time) == same
     assert masked_time >= default_time
 
 
-def test_rates_stand_in_for_times(own):
+def test_rates_stand_in_for_times(own_data):
     """A row that states TFLOP/s or GB/s instead of its time is predicted as that."""
-    timed = predicted(own, PUBLISHED[0], PUBLISHED[7])
+    timed = predicted(own_data, PUBLISHED[0], PUBLISHED[7])
     rated = predicted(
-        own,
+        own_data,
         PUBLISHED[0].replace("174.285,,", ",788.6,"),
         PUBLISHED[7].replace("108.432,,,", ",,2476,"),
     )
@@ -144,14 +144,14 @@ def test_rates_stand_in_for_times(own):
     assert rated.predicted[1] == pytest.approx(2 * 64 * 16384 * 128 / timed.predicted[1] / 1e3)
 
 
-def test_every_row_can_be_asked_again(own):
+def test_every_row_can_be_asked_again(own_data):
     """The command line of a row gives its prediction, whatever the row states."""
     rows = (
         *PUBLISHED,
         PUBLISHED[0].replace("174.285,,", ",788.6,"),
         PUBLISHED[7].replace("108.432,,,", ",,2476,"),
     )
-    predictions = predicted(own, *rows)
+    predictions = predicted(own_data, *rows)
     for command, key, scale, expected in zip(
         predictions.command, predictions.key, predictions.scale, predictions.predicted, strict=True
     ):
@@ -182,8 +182,8 @@ def test_every_row_can_be_asked_again(own):
         ),
     ],
 )
-def test_what_is_not_scored_says_why(own, row, reason):
-    assert list(predicted(own, row).skip) == [reason]
+def test_what_is_not_scored_says_why(own_data, row, reason):
+    assert list(predicted(own_data, row).skip) == [reason]
 
 
 SIZES = st.integers(1, 2**15)
