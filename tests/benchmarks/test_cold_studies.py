@@ -1,5 +1,6 @@
-"""How long studies of ranges take from cold, a process of their own each time, by the CPU time it
-used. Run with `--benchmark-only`.
+"""CPU time of studies of ranges from cold, each in a new process.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations

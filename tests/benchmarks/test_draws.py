@@ -1,5 +1,6 @@
-"""How many draws of all inputs with a range a second takes, the batch solved for the target in
-each. Run with `--benchmark-only`.
+"""Draws per second of all inputs with a range; the batch is solved for the target in each.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ DRAWS = CELLS
 FEW = 512
 
 
-def drawn(result):
-    """Draws of every input that has a range, log-normal through its low and high where it is above
-    zero, but for those that are whole.
+def draw_inputs(result):
+    """Return draws of every input that has a range, except whole numbers.
+
+    They are log-normal through low and high where the range lies above zero.
     """
     generator = np.random.default_rng(0)
     integer_paths = {
@@ -64,12 +66,16 @@ def drawn(result):
 @pytest.mark.parametrize(("hold", "least"), [(True, 80e3), (False, 12e3)], ids=["held", "chosen"])
 @pytest.mark.parametrize("name", HEADLINE)
 def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
-    """200,000 draws a second on a plan that is held, and 40,000 on one that is chosen in each, are
-    the marks of a machine at rest.
+    """A second takes 80,000 draws on a fixed plan, and 12,000 on plans chosen in each draw.
+
+    On a machine at rest it takes 200,000 and 40,000.
     """
     result = tco.evaluate(name, catalogue=catalogue)
     benchmark.pedantic(
-        tco.evaluate_draws, (name, drawn(result)), {"hold": hold, "catalogue": catalogue}, rounds=3
+        tco.evaluate_draws,
+        (name, draw_inputs(result)),
+        {"hold": hold, "catalogue": catalogue},
+        rounds=3,
     )
     rate = DRAWS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
@@ -79,8 +85,9 @@ def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", HEADLINE)
 def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
-    """The draws of one table, sizes of clusters and choices among parts drawn as well: 20,000 a
-    second are the mark of a machine at rest.
+    """A second takes 5,000 draws of one table, with sizes of clusters and choices of parts drawn.
+
+    On a machine at rest it takes 20,000.
     """
     ranges = beliefs_of(tco.evaluate(name, catalogue=catalogue))
     dice = Dice(catalogue, 0, 0, FEW)
@@ -101,8 +108,9 @@ def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
 
 @pytest.mark.benchmark(timer=time.process_time)
 def test_values_of_all_inputs(benchmark, catalogue):
-    """Twenty million values a second, of all distributions and causes as the inputs of a headline
-    rack have them, on a machine at rest.
+    """A second takes eight million values of all distributions and causes of a rack's inputs.
+
+    On a machine at rest it takes twenty million.
     """
     ranges = beliefs_of(tco.evaluate(HEADLINE[0], catalogue=catalogue))
 

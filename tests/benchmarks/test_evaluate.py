@@ -1,5 +1,6 @@
-"""How long the answers take in a loop, as a user of the library asks for them. Run with
-`--benchmark-only`.
+"""Time of answers in a loop, as a user of the library computes them.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,8 @@ COLUMN, ROW = np.ones((8, 1)), np.ones((1, 5))
 LOOPS = 6
 
 
-def another(result, side):
-    """A setting that nobody asked for yet, of what the chips cost or of what they do, the next in
-    each call.
-    """
+def next_setting(result, side):
+    """Return a new setting in each call, of what the chips cost or of what they do."""
     if side == "price":
         return {"site.electricity_price": f"{0.05 + 1e-7 * next(SERIES)} USD/kWh"}
     path = next(path for path in result.inputs if path.endswith(".hbm_bandwidth"))
@@ -33,13 +32,14 @@ def another(result, side):
 @pytest.mark.parametrize("side", ["price", "performance"])
 @pytest.mark.parametrize("name", HEADLINE)
 def test_evaluate_with_a_fixed_plan(name, side, benchmark):
-    """The whole chain on one plan, with an input that is new each time: the unit of every study. 2
-    ms are the mark of a machine at rest.
+    """The chain on a fixed plan takes 2 ms on a machine at rest, with a new input each time.
+
+    It is the unit of every study.
     """
     result = evaluate(name)
 
     def anew():
-        return (name, another(result, side), result.plan), {}
+        return (name, next_setting(result, side), result.plan), {}
 
     benchmark.pedantic(evaluate, setup=anew, rounds=300, warmup_rounds=2)
     assert benchmark.stats.stats.min <= 2e-3
@@ -56,14 +56,15 @@ def reference() -> float:
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", HEADLINE)
 def test_evaluate_with_the_search(name, benchmark):
-    """Five milliseconds are the mark of a machine at rest; the limit, in loops of the reference,
-    holds on any.
+    """A search takes at most `LOOPS` times the reference loop, on any machine.
+
+    On a machine at rest it takes 5 ms.
     """
     result, loops = evaluate(name), []
 
     def anew():
         loops.append(reference())
-        return (name, another(result, "performance")), {}
+        return (name, next_setting(result, "performance")), {}
 
     benchmark.pedantic(evaluate, setup=anew, rounds=60, warmup_rounds=1)
     ratio = benchmark.stats.stats.min / min(loops)
@@ -73,15 +74,13 @@ def test_evaluate_with_the_search(name, benchmark):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_passes_of_a_search(name, benchmark, catalogue, monkeypatch):
-    """One pass over the grid, one around the target, two more where the best ends at a step, and
-    one of it alone.
-    """
+    """A search takes at most five passes: grid, target, two at a step, and the best one again."""
     passes = []
     step = phases.decode_step
     monkeypatch.setattr(
         phases, "decode_step", lambda *step_arguments: passes.append(1) or step(*step_arguments)
     )
-    settings = another(evaluate(name, catalogue=catalogue), "performance")
+    settings = next_setting(evaluate(name, catalogue=catalogue), "performance")
     passes.clear()
     benchmark.pedantic(evaluate, (name, settings), {"catalogue": catalogue}, rounds=1)
     assert 1 <= len(passes) <= 5

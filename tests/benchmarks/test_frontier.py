@@ -1,5 +1,6 @@
-"""The frontier over every plan and batch, against a fixed calculation in the same run. Run with
-`--benchmark-only`.
+"""The frontier over every plan and batch, against a fixed calculation in the same run.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ def reference():
 
 
 def test_every_plan_and_batch_of_the_largest_switched_world(benchmark, catalogue):
-    """Half a second is the mark; ten sorts, some 30 ms each, are the limit that holds on a machine
-    of any speed.
+    """Every plan and batch takes at most half a second, and ten sorts on a machine of any speed.
+
+    A sort takes about 30 ms.
     """
     pool = pool_of(catalogue, "trn3-nl72x2", {})
     sorts = []

@@ -1,4 +1,7 @@
-"""How long bills and fabrics take. Run with `--benchmark-only`."""
+"""Time of bills and fabrics.
+
+Run with `--benchmark-only`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The page of the four headline racks, from scenarios to text, and a frame of its what-if. Run with
-`--benchmark-only`.
+"""Time of the page of four headline racks, from scenarios to text, and of a frame of its what-if.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""How many draws of all prices at once a second prices, on the program of a scenario. Run with
-`--benchmark-only`.
+"""Draws per second of all prices at once, on the compiled program of a scenario.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ OF_THE_WORK = ("performance.", "workload.")
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_draws_of_all_prices(name, benchmark, catalogue):
-    """Cost and price of a chip from the rows up, with everything drawn they rest on: 4 M draws a
-    second of CPU time on a machine at rest.
+    """Cost and price of a chip, from the rows up, take 2 M draws per second of CPU time.
+
+    Every price is drawn. On a machine at rest it is 4 M draws.
     """
     result = tco.evaluate(name, catalogue=catalogue)
     ranges, dice = beliefs_of(result), Dice(catalogue, 0, 0, CELLS)

@@ -1,5 +1,6 @@
-"""The time of a product on arrays of plans and batches, of which serving asks for a dozen in a
-pass. Run with `--benchmark-only`.
+"""Time of a product on arrays of plans and batches; a pass of serving computes a dozen.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations

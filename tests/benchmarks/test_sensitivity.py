@@ -1,5 +1,6 @@
-"""How long it takes to move every input with a range to both its ends. Run with
-`--benchmark-only`.
+"""Time to move every input with a range to both its ends.
+
+Run with `--benchmark-only`.
 """
 
 from __future__ import annotations

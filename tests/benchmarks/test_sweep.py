@@ -1,5 +1,4 @@
-"""How many cases of a sweep a second takes, to Parquet, and that neither time nor memory of a case
-grows with their number.
+"""Cases of a sweep per second, to Parquet; time and memory of a case stay the same at any number.
 
 Run with `--benchmark-only`.
 """
@@ -43,9 +42,7 @@ def test_cases_of_a_sweep(benchmark, tmp_path):
 
 
 def rate_of(workers, folder):
-    """Cases a second from the first ones on: what it takes to start workers is no part of how quick
-    they are.
-    """
+    """Return cases per second, without the time that workers take to start."""
     progress_times = []
     tco.sweep(
         study(8192),

@@ -1,4 +1,4 @@
-"""Bad files of a person's own folder, and bad documents: each a message that names the place."""
+"""Bad files of a user's data folder, and bad documents, are refused with their place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pue = { value = 1.2, unit = "", low = 1.1, high = 1.3, kind = "assumed", source 
         (HEADER.encode() + b"a\x00b\n", "NUL"),
     ],
 )
-def test_a_bad_table(own_data, content, message):
+def test_bad_table_is_refused_with_its_place(own_data, content, message):
     path = own_data.write("parts/own.csv", content)
     with pytest.raises(DataError) as caught:
         _ = own_data.catalogue().part_rows
@@ -34,20 +34,20 @@ def test_a_bad_table(own_data, content, message):
     assert message in str(caught.value)
 
 
-def test_a_table_that_is_a_folder(own_data):
+def test_table_that_is_a_folder_is_refused(own_data):
     (own_data.folder / "parts" / "own.csv").mkdir(parents=True)
     with pytest.raises(DataError, match="is a folder"):
         _ = own_data.catalogue().part_rows
 
 
-def test_a_source_without_title(own_data):
+def test_source_without_title_is_refused(own_data):
     path = own_data.write("sources.csv", "id,title,url,date\nme,,,\n")
     with pytest.raises(DataError, match="a source needs an id and a title") as caught:
         _ = own_data.catalogue().sources
     assert str(caught.value).startswith(f"{path}:2: ")
 
 
-def test_no_folder_at_all(tmp_path):
+def test_missing_data_folder_is_refused(tmp_path):
     with pytest.raises(DataError, match="no such folder"):
         load_catalogue(tmp_path / "nothing")
 
@@ -60,7 +60,7 @@ def site(own_data, text):
     return str(caught.value).removeprefix(str(path))
 
 
-def test_a_good_document(own_data):
+def test_complete_document_is_read(own_data):
     own_data.write("sites/mine.toml", SITE)
     site_inputs = own_data.catalogue().document_inputs("sites", "mine", "site", "site")
     assert (site_inputs["site.pue"].value, site_inputs["site.pue"].overlay) == (1.2, True)
@@ -93,12 +93,12 @@ def test_a_good_document(own_data):
         ("pue = {", "pue = {{", ": broken TOML"),
     ],
 )
-def test_a_bad_document(own_data, old, new, message):
+def test_bad_document_is_refused_with_its_place(own_data, old, new, message):
     assert old in SITE
     assert site(own_data, SITE.replace(old, new)).startswith(message)
 
 
-def test_an_empty_document(own_data):
+def test_empty_document_is_refused(own_data):
     assert "is empty" in site(own_data, "")
 
 

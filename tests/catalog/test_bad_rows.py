@@ -118,7 +118,7 @@ def test_a_row_in_another_unit_is_converted(own_data):
         ("400,650,2025-12,vendor", "400,,2025-12,assumed", ["an assumed value needs low and high"]),
     ],
 )
-def test_a_bad_row(own_data, old, new, fragments):
+def test_bad_row_is_refused_with_file_and_line(own_data, old, new, fragments):
     assert old in GOOD
     message = read(own_data, GOOD.replace(old, new))
     assert [text for text in fragments if text not in message] == [], message
@@ -129,7 +129,7 @@ def test_an_unknown_attribute_gets_the_nearest_name(own_data):
     assert "unknown attribute of parts 'prise'; did you mean 'price'?" in message
 
 
-def test_a_value_given_twice(own_data):
+def test_value_stated_twice_is_refused(own_data):
     path = own_data.parts(GOOD, GOOD)
     with pytest.raises(DataError) as caught:
         own_data.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
@@ -138,7 +138,7 @@ def test_a_value_given_twice(own_data):
     )
 
 
-def test_a_value_that_does_not_move_is_given_twice_even_with_dates(own_data):
+def test_undated_attribute_with_rows_of_two_dates_is_refused(own_data):
     own_data.parts(
         *(
             f"nitro-v6-400g,power,40,W,,,{date},vendor,tco-model,,"
@@ -156,14 +156,14 @@ def test_an_unknown_part_gets_the_nearest_name(catalogue):
         catalogue.part_input("nitro-v6-400", "price", "2025-12")
 
 
-def test_a_value_nobody_gave(catalogue):
+def test_missing_value_of_a_part_is_refused(catalogue):
     with pytest.raises(
         DataError, match=r"parts.nitro-v6-400g.hbm_capacity is missing .* never taken as zero"
     ):
         catalogue.part_input("nitro-v6-400g", "hbm_capacity", "2025-12")
 
 
-def test_an_attribute_that_does_not_exist(catalogue):
+def test_attribute_that_does_not_exist_is_refused(catalogue):
     with pytest.raises(DataError, match="unknown attribute of parts 'powr'; did you mean 'power'"):
         catalogue.part_input("nitro-v6-400g", "powr", "2025-12")
 

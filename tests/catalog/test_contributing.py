@@ -1,6 +1,4 @@
-"""The worked example of CONTRIBUTING.md is read out of the page and run: a page that lies fails
-here.
-"""
+"""The worked examples of CONTRIBUTING.md run as the page prints them."""
 
 from __future__ import annotations
 
@@ -37,14 +35,14 @@ def blocks(heading: str) -> list[str]:
 
 @pytest.fixture
 def example(own_data):
-    """The system and the parts of the page in a folder of one's own."""
+    """Write the system and the parts of the page into a user's data folder."""
     tree, rows = blocks("Add a system")
     own_data.write("systems/toy-rack.toml", tree)
     own_data.write("parts/toy.csv", rows)
     return own_data
 
 
-def test_it_loads_and_prices(example):
+def test_example_system_loads_and_has_a_price(example):
     rack_bill = bill_of("toy-rack", catalogue=example.catalogue())
     assert rack_bill.system.quantity["b200-sxm"] == 8
     assert rack_bill.system.quantity["toy-tray"] == 4
@@ -55,20 +53,20 @@ def test_it_loads_and_prices(example):
     assert rack_bill.notes == []
 
 
-def test_its_fabric_is_a_star(example):
+def test_fabric_of_the_example_is_a_star(example):
     inputs = system_of("toy-rack", catalogue=example.catalogue())
     _, world = fabric_of(inputs)
     assert (world.chips, world.hops_mean) == (8, 1)
     assert world.all_to_all == world.injection
 
 
-def test_it_passes_the_checks(example):
+def test_example_passes_the_checks(example):
     catalogue = example.catalogue()
     assert checks.check_systems(catalogue) == []
     assert checks.check_parts(catalogue) == []
 
 
-def test_it_passes_on_the_command_line(example):
+def test_example_passes_on_the_command_line(example):
     for words in (
         ("systems", "check"),
         ("parts", "check"),
@@ -81,7 +79,7 @@ def test_it_passes_on_the_command_line(example):
     assert "toy-rack" in tco("systems", "list", "--data", str(example.folder)).stdout
 
 
-def test_the_example_of_a_part(own_data):
+def test_example_part_passes_the_checks_and_has_its_values(own_data):
     (rows,) = blocks("Add a part")
     own_data.write("parts/mine.csv", rows.replace("some-article", "tco-model"))
     catalogue = own_data.catalogue()
@@ -95,9 +93,10 @@ def test_the_example_of_a_part(own_data):
     }
 
 
-def test_the_page_speaks_of_the_files_there_are():
-    """Every path of the page in backticks exists in the checkout; KIND stands for each kind of
-    measured rows.
+def test_paths_of_the_page_exist():
+    """Every path of the page in backticks exists in the checkout.
+
+    KIND stands for each kind of measured rows.
     """
     root = DATA.parent
     text = PAGE.read_text(encoding="utf-8")
@@ -113,9 +112,10 @@ def test_the_page_speaks_of_the_files_there_are():
     assert [path for path in files if not (root / path).exists()] == []
 
 
-def test_the_example_of_a_claim(own_data):
-    """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it
-    expects.
+def test_example_claim_gets_its_verdict(own_data):
+    """The example row replaces the claim of its id and gets the verdict it expects.
+
+    It has the columns of the ledger.
     """
     (row,) = blocks("Add a claim")
     header = (DATA / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]

@@ -1,4 +1,4 @@
-"""A folder of one's own is laid over the shipped data, value by value."""
+"""A user's data folder replaces shipped data value by value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tco import Catalogue, evaluate
 QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 
 
-def test_one_value_replaces_ours_and_leaves_the_rest(own_data, catalogue):
+def test_own_value_replaces_the_shipped_one_and_leaves_the_rest(own_data, catalogue):
     own_data.parts(QUOTE)
     overlaid_catalogue = own_data.catalogue()
     assert overlaid_catalogue.part_input("nitro-v6-400g", "price", "2025-12").value == 500
@@ -17,7 +17,7 @@ def test_one_value_replaces_ours_and_leaves_the_rest(own_data, catalogue):
     assert overlaid_catalogue.parts.keys() == catalogue.parts.keys()
 
 
-def test_it_replaces_a_whole_series(own_data, catalogue):
+def test_own_value_replaces_a_whole_series(own_data, catalogue):
     assert len(catalogue.part_rows["ddr5-dimm", "price"]) > 1
     own_data.parts("ddr5-dimm,price,300,USD,,,2024-01,vendor,my-quote,,")
     assert own_data.catalogue().part_input("ddr5-dimm", "price", "2026-09").value == 300
@@ -37,7 +37,7 @@ def test_the_price_moves_by_the_quantity(own_data, catalogue):
     assert abs(after - before - 108 * 50) < 1e-6
 
 
-def test_the_line_knows_that_it_is_ones_own(own_data):
+def test_line_of_an_own_price_is_marked_as_own(own_data):
     own_data.parts(QUOTE)
     result = evaluate("trn3-nl72x2", catalogue=own_data.catalogue())
     overlay_paths = [line.path for line in result.lines if line.overlay]
@@ -59,7 +59,7 @@ def test_the_last_folder_wins(tmp_path):
     assert Catalogue(folders[::-1]).part_input("nitro-v6-400g", "price", "2025-12").value == 100
 
 
-def test_a_document_of_ones_own_wins(own_data, catalogue):
+def test_own_document_replaces_the_shipped_one(own_data, catalogue):
     ours, _ = catalogue.document("sites", "us-hyperscale", "site")
     text = ours.read_text(encoding="utf-8")
     overlay_path = own_data.write("sites/us-hyperscale.toml", text)
@@ -68,7 +68,7 @@ def test_a_document_of_ones_own_wins(own_data, catalogue):
     assert not own_data.catalogue().is_overlay(ours)
 
 
-def test_sources_add_up(own_data, catalogue):
+def test_own_sources_add_to_the_shipped_ones(own_data, catalogue):
     own_data.write("sources.csv", "id,title,url,date\nmy-quote,A quote of mine,,2025-12\n")
     overlaid_catalogue = own_data.catalogue()
     assert overlaid_catalogue.source_title("my-quote") == "A quote of mine"
@@ -76,7 +76,7 @@ def test_sources_add_up(own_data, catalogue):
     assert overlaid_catalogue.source_title("no id at all") == "no id at all"
 
 
-def test_the_hash_follows_the_data(own_data, catalogue):
+def test_hash_changes_with_the_data(own_data, catalogue):
     empty = own_data.catalogue().hash()
     own_data.parts(QUOTE)
     quoted_hash = own_data.catalogue().hash()

@@ -1,4 +1,4 @@
-"""A person's own rows count or are named, and are checked before anything is computed."""
+"""Rows of a user are in force or named as unused, and are checked before any computation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 
 @pytest.fixture
 def folder(request):
-    """A data folder of one's own, filled line by line."""
+    """Return a user's data folder, filled line by line."""
     return request.getfixturevalue("own_data")
 
 
@@ -43,7 +43,7 @@ def test_a_row_nothing_uses_is_named_with_the_nearest_part(own_data):
 
 
 @pytest.mark.parametrize("slip", ["NITRO-V6-400G", "nitro-v6-4\u043e0g", "nitro-v6-400"])
-def test_a_row_of_a_misspelt_part_fails_the_check_and_is_said_when_quiet(folder, slip):
+def test_row_of_a_misspelt_part_fails_the_check_and_is_named_when_quiet(folder, slip):
     folder.write("sources.csv", "id,title,url,date\nmy-quote,Quote,,2025-12\n")
     path = folder.parts(QUOTE, QUOTE.replace("nitro-v6-400g", slip))
     sentence = (
@@ -82,7 +82,7 @@ def test_a_row_of_a_misspelt_owner_of_any_table_fails_the_check(folder, file, te
     assert any("nothing takes this row" in finding for finding in findings)
 
 
-def test_blanks_around_a_part_are_passed_over(folder):
+def test_blanks_around_the_name_of_a_part_are_ignored(folder):
     folder.parts(QUOTE.replace("nitro-v6-400g", " nitro-v6-400g "))
     assert notes("--data", folder.folder) == ["own values: 1 in force, 0 not used"]
 
@@ -119,7 +119,7 @@ def test_a_faulty_value_of_a_document_is_named_once_and_shown_with_its_place(fol
     assert faults[0] in page.stderr
 
 
-def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own_data, monkeypatch):
+def test_new_part_in_an_own_system_is_in_force(own_data, monkeypatch):
     monkeypatch.chdir(own_data.folder.parent)
     assert (
         tco("parts", "new", "acme-x1", "--like", "b200-sxm", "--data", own_data.folder).exit_code
@@ -139,7 +139,7 @@ def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own_data, mon
     assert "did you mean" not in note
 
 
-def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own_data):
+def test_own_grid_is_in_force_when_its_site_uses_it(own_data):
     columns, row = (
         "region,attribute,value,unit,low,high,as_of,kind,source,note\n",
         "{},grid_carbon,300,kg/MWh,,,2025,analyst,mine,\n",
@@ -155,7 +155,7 @@ def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own_data):
     assert f"{path}:2: site.us-east5.grid_carbon" in done.stderr
 
 
-def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own_data):
+def test_money_without_an_exchange_rate_is_in_dollars(own_data):
     path = own_data.parts(QUOTE.replace(",USD,", ",EUR,"))
     done = tco("price", "trn3-nl72x2", "--data", own_data.folder)
     assert (done.exit_code, done.stdout) == (3, "")
@@ -168,7 +168,7 @@ def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own_data):
     assert f"{path}:2: parts.nitro-v6-400g.price: 'EUR'" in listed.stdout + listed.stderr
 
 
-def test_a_rent_above_buying_twice_is_said_by_its_row(own_data):
+def test_rent_above_twice_the_cost_of_buying_is_named_by_its_row(own_data):
     path = own_data.parts("gb200-gpu,rent,6,USD/chip/h,,,2025-12,analyst,my-quote,,")
     rented = ("price", "gb200-nvl72", "--set", "terms.perspective=renter")
     assert "more than twice" not in tco(*rented).stderr
@@ -183,7 +183,7 @@ def test_a_rent_above_buying_twice_is_said_by_its_row(own_data):
     )
 
 
-def test_without_a_folder_nothing_is_said():
+def test_without_a_data_folder_there_is_no_note():
     assert notes() == []
 
 
@@ -220,7 +220,9 @@ def test_a_check_lists_what_is_wrong(own_data):
     )
 
 
-def test_the_folder_one_stands_in_is_taken_by_every_command(own_data, monkeypatch, tmp_path):
+def test_every_command_reads_the_data_folder_of_the_working_directory(
+    own_data, monkeypatch, tmp_path
+):
     own_data.parts(QUOTE)
     (tmp_path / "here").mkdir()
     own_data.folder.rename(tmp_path / "here" / "data")

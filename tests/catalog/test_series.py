@@ -41,7 +41,7 @@ def test_the_order_of_the_file_does_not_matter(rows, date):
     assert at_date(rows, date).as_of == at_date(SERIES, date).as_of
 
 
-def test_a_single_row_holds_always():
+def test_single_row_holds_at_every_date():
     assert at_date(dated("2030"), "2000").as_of == "2030"
 
 
@@ -59,7 +59,7 @@ def test_a_series_moves_with_the_date(own_data):
     ] == [400, 400, 500, 500]
 
 
-def test_one_date_twice_is_refused_by_its_rows(own_data):
+def test_date_stated_twice_is_refused_with_both_rows(own_data):
     """Whichever of a longer series they are, in every table that has dates."""
     dates = ("2024", "2025-01", "2025-06", "2025-06")
     path = own_data.parts(

@@ -1,6 +1,4 @@
-"""The data that ships with the program is in order: schemas, units, bounds, sources, systems,
-models, scenarios.
-"""
+"""Shipped data passes its checks: schemas, units, bounds, sources, systems, models, scenarios."""
 
 from __future__ import annotations
 
@@ -23,22 +21,22 @@ DOCUMENTS = [
 ]
 
 
-def test_parts_and_shares(catalogue):
+def test_shipped_parts_and_shares_pass_the_checks(catalogue):
     assert checks.check_parts(catalogue) == []
 
 
 @pytest.mark.parametrize("folder", DOCUMENTS)
-def test_documents(catalogue, folder):
+def test_shipped_documents_pass_the_checks(catalogue, folder):
     assert catalogue.ids(folder)
     assert checks.check_documents(catalogue, folder) == []
 
 
-def test_systems(catalogue):
+def test_shipped_systems_pass_the_checks(catalogue):
     assert len(catalogue.ids("systems")) >= 4
     assert checks.check_systems(catalogue) == []
 
 
-def test_scenarios(catalogue):
+def test_shipped_scenarios_pass_the_checks(catalogue):
     assert len(catalogue.scenarios) >= 4
     assert [
         finding
@@ -47,7 +45,7 @@ def test_scenarios(catalogue):
     ] == []
 
 
-def test_sources(catalogue):
+def test_shipped_sources_pass_the_checks(catalogue):
     assert all(source.title for source in catalogue.sources.values())
     assert [
         source.id
@@ -64,7 +62,7 @@ def test_a_source_is_listed_once():
     assert [name for name, times in Counter(rows).items() if times > 1] == []
 
 
-def test_models(catalogue):
+def test_shipped_models_load(catalogue):
     for name in catalogue.models:
         assert load_model(catalogue, name).parameters > 0.9e9
 
@@ -149,9 +147,10 @@ def alternatives_newer_than_their_row(rows):
             yield row
 
 
-def test_no_alternative_is_newer_than_its_row_merely_for_a_headline_date(catalogue):
-    """One that is newer says what is wrong with it; that some comparison was of an earlier date is
-    nothing wrong.
+def test_alternative_newer_than_its_row_has_a_reason_beyond_the_date(catalogue):
+    """The note of a newer alternative says what is wrong with its value.
+
+    An earlier date of some comparison is no fault of a value.
     """
     newer = []
     for group in ("parts", "shares", "site"):
@@ -169,7 +168,7 @@ def test_no_alternative_is_newer_than_its_row_merely_for_a_headline_date(catalog
     assert unexplained == []
 
 
-def test_the_rule_on_alternatives_sees_a_headline_date(own_data):
+def test_rule_on_alternatives_matches_notes_on_headline_dates(own_data):
     own_data.parts(
         "mi450x,clock,2.6,GHz,,,2026-12,vendor,tco-model,later than the headline date,alternative",
         "mi450x,clock,2.4,GHz,,,2026-01,vendor,tco-model,,",

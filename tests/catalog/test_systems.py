@@ -70,7 +70,7 @@ def test_counts_follow_from_the_published_racks(catalogue, name, variant, counts
     assert {part: quantity.get(part, 0) for part in counts} == counts
 
 
-def test_a_place_holds_what_stands_above_it(catalogue):
+def test_place_in_a_tree_lies_below_its_parents(catalogue):
     """The quantity of a place is that of its parent times what one parent contains."""
     system = load_system(catalogue, "trn3-nl72x2")
     quantity_by_path = {leaf.path: leaf.quantity for leaf in system.leaves}
@@ -81,21 +81,21 @@ def test_a_place_holds_what_stands_above_it(catalogue):
         assert leaf.quantity == quantity_by_path[leaf.parent] * system.contains[holder][leaf.part]
 
 
-def test_an_unknown_variant(catalogue):
+def test_unknown_variant_is_refused(catalogue):
     with pytest.raises(
         DataError, match="unknown variant switch of trn3-nl72x2 'gen9'; did you mean 'gen"
     ):
         load_system(catalogue, "trn3-nl72x2", {"switch": "gen9"})
 
 
-def test_an_unknown_kind_of_variant(catalogue):
+def test_unknown_kind_of_variant_is_refused(catalogue):
     with pytest.raises(
         DataError, match="unknown variant of trn3-nl72x2 'swich'; did you mean 'switch'"
     ):
         load_system(catalogue, "trn3-nl72x2", {"swich": "gen1"})
 
 
-def test_an_unknown_system(catalogue):
+def test_unknown_system_is_refused(catalogue):
     with pytest.raises(DataError, match="unknown system 'gb200-nvl27'; did you mean 'gb200-nvl72'"):
         load_system(catalogue, "gb200-nvl27")
 
@@ -119,7 +119,7 @@ def test_expanding_a_tree():
         ({"world": {"a": True}}, "world contains True of a, expected a count"),
     ],
 )
-def test_a_bad_tree(tree, message):
+def test_bad_tree_is_refused(tree, message):
     with pytest.raises(DataError) as caught:
         paths(tree)
     assert str(caught.value) == f"x.toml: {message}" or str(caught.value).startswith(
@@ -154,7 +154,7 @@ def tiny(own_data, old="", new="", variant=None):
     return path, lambda: load_system(own_data.catalogue(), "tiny", variant)
 
 
-def test_a_system_of_ones_own(own_data):
+def test_own_system_is_read(own_data):
     _, load = tiny(own_data)
     assert (load().chips, load().quantity["nitro-v6-400g"], load().variant) == (
         4,
@@ -200,7 +200,7 @@ def test_a_bad_file_names_the_key(own_data, old, new, message):
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
-def test_a_variant_of_an_assembly_that_is_not_there(own_data):
+def test_variant_of_a_missing_assembly_is_refused(own_data):
     path, load = tiny(own_data, "400g.assemblies.world", "400g.assemblies.rack", {"nic": "400g"})
     with pytest.raises(DataError) as caught:
         load()
@@ -257,7 +257,7 @@ def test_a_tree_too_deep_or_too_wide_is_refused():
         ("world = { trn3 = 4, nitro-v6-400g = 2 }", "world = 4", "assemblies.world"),
     ],
 )
-def test_a_system_of_ones_own_is_checked_when_it_is_read(own_data, old, new, key):
+def test_own_system_is_checked_when_it_is_read(own_data, old, new, key):
     assert old in TINY
     path = own_data.write("systems/tiny.toml", TINY.replace(old, new))
     with pytest.raises(DataError) as caught:

@@ -1,5 +1,6 @@
-"""A program gives what the chain gives: every formula, and every draw of whole scenarios, held and
-chosen.
+"""A compiled program gives the values of the traced chain: each formula and each draw of scenarios.
+
+The plan is fixed, or chosen again in each draw.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def kernel_of(program, varying, **results):
 
 
 @over({row.id: row for row in ROWS})
-def test_a_formula_taken_apart_is_the_formula(row):
+def test_formula_compiled_into_steps_gives_the_value_of_the_formula(row):
     """With all inputs varying, with the first alone, and with none."""
     spread_inputs = {name: value * SPREAD for name, value in row.inputs.items()}
     for varying in (list(spread_inputs), list(spread_inputs)[:1], []):
@@ -69,7 +70,7 @@ def test_a_formula_taken_apart_is_the_formula(row):
         )
 
 
-def test_gatherings_and_what_is_computed_once():
+def test_gatherings_of_the_same_terms_are_computed_once():
     units = dict.fromkeys("abc", "s")
     program = Program()
     with recorded_by(program):
@@ -116,7 +117,7 @@ def draws_of(name, count, seed=3):
 
 
 @pytest.mark.parametrize("name", [*HEADLINE, *TRAINING])
-def test_draws_are_what_the_chain_gives_of_each(name):
+def test_draws_equal_the_chain_evaluated_for_each_draw(name):
     base, drawn = draws_of(name, 3)
     drawn_result = tco.evaluate_draws(
         name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
@@ -141,9 +142,11 @@ def test_draws_are_what_the_chain_gives_of_each(name):
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_a_batch_leaves_no_room_for_a_larger_one(name):
-    """A thousandth more would be late, or too large for the memory, or make less beyond a step of
-    tiles, or is more than any group decodes.
+def test_chosen_batch_leaves_no_room_for_a_larger_one(name):
+    """A batch larger by a thousandth is late, exceeds the memory, makes less or is above the limit.
+
+    It makes less where it needs one more step of tiles. The limit is the most that any group
+    decodes.
     """
     base, drawn = draws_of(name, 200)
     drawn_result = tco.evaluate_draws(

@@ -1,5 +1,6 @@
-"""The search for the largest number in time: it finds what a curve's own inverse gives, in few
-looks, and begins where it is told to.
+"""The search for the largest number within a time agrees with a curve's inverse in few evaluations.
+
+It starts at the number that it is given.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Curve:
     ],
     ids=["line", "parabola", "waves"],
 )
-def test_it_finds_the_inverse_of_a_curve_in_few_looks(time_of, number_of, looks):
+def test_search_finds_the_inverse_of_a_curve_in_few_evaluations(time_of, number_of, looks):
     curve = Curve(time_of)
     largest_numbers, time = largest_within(
         curve, WANTED, LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5)
@@ -46,7 +47,7 @@ def test_it_finds_the_inverse_of_a_curve_in_few_looks(time_of, number_of, looks)
     assert len(curve.looked) <= looks
 
 
-def test_the_number_that_is_expected_is_tried_first_and_stays_if_it_is_right():
+def test_expected_number_is_tried_first_and_kept_if_it_is_right():
     curve = Curve(np.sqrt)
     largest_numbers, _ = largest_within(
         curve, WANTED, LOW, HIGH, (WANTED * (1 - SOON / 4)) ** 2, np.full(3, 0.5)
@@ -55,7 +56,7 @@ def test_the_number_that_is_expected_is_tried_first_and_stays_if_it_is_right():
     assert curve.looked[0] == pytest.approx(largest_numbers, rel=1e-15)
 
 
-def test_the_largest_number_within_a_time():
+def test_largest_number_within_a_time_is_that_of_known_curves():
     """A line, a curve and a stair, against what is known of them."""
     time_limits = np.array([2.0, 5.0, 0.5, 100.0])
     low, high = np.ones(4), np.full(4, 64.0)
@@ -76,9 +77,10 @@ def test_the_largest_number_within_a_time():
     assert largest(lambda x: 0.1 + np.ceil(x / 16)) == pytest.approx([16, 64, 1, 64], rel=2e-5)
 
 
-def test_a_step_is_found_by_halving_what_is_left_of_it():
-    """From 1 to 1,000 within 1e-5 a step lies in one of 2^26.6 parts: no more looks than halvings,
-    and those before a step is thought of.
+def test_step_of_a_curve_is_found_by_halving():
+    """A step needs no more evaluations than halvings and those before the search suspects it.
+
+    From 1 to 1,000 within 1e-5 a step lies in one of 2^26.6 parts.
     """
     curve = Curve(lambda x: 1 + np.ceil(x / 7) + x / 1e3)
     largest_numbers, time = largest_within(

@@ -1,6 +1,4 @@
-"""Argument lists: commands and options as they are declared, with values that fit, nearly fit, and
-do not.
-"""
+"""Argument lists: declared commands and options with values that fit, nearly fit and do not fit."""
 
 from __future__ import annotations
 
@@ -187,10 +185,8 @@ IDS = [
 ]
 
 
-def drawn(number: int, seed: int = 0) -> list[str]:
-    """Return the argument list of a number: mostly of a command's own options, one time in four
-    damaged.
-    """
+def draw_arguments(number: int, seed: int = 0) -> list[str]:
+    """Return the argument list of a number: a command's own options, damaged one time in four."""
     random = Random(f"{seed}/{number}")
     ((words, command),) = random.choices(COMMANDS, WEIGHTS)
     drawn_words = list(words)
@@ -208,11 +204,11 @@ def drawn(number: int, seed: int = 0) -> list[str]:
                 [] if getattr(parameter, "is_flag", False) else [value(parameter, random)]
             )
     for _ in range(random.choice((0, 0, 0, 1, 2))):
-        drawn_words = damaged(drawn_words, random)
+        drawn_words = damage(drawn_words, random)
     return drawn_words
 
 
-def damaged(words: list[str], random: Random) -> list[str]:
+def damage(words: list[str], random: Random) -> list[str]:
     """Return a list with one word lost, doubled, moved, put in, or changed by a letter."""
     word_index = random.randrange(len(words) + 1)
     before, here, after = (
@@ -234,6 +230,55 @@ def damaged(words: list[str], random: Random) -> list[str]:
     ]
 
 
+OUTPUTS = (
+    "out.csv",
+    "out.json",
+    "out.md",
+    "out.txt",
+    "out.xlsx",
+    "out/",
+    "out",
+    "/dev/null",
+    "here.toml/x.csv",
+)
+VARIANTS = (
+    "switch=gen2",
+    "nic=400g",
+    "switch=gen9",
+    "spare_switch_tray=yes",
+    "switch",
+    "=",
+    "a=b",
+)
+PLANS = (
+    "tp=8",
+    "tp=8,ep=1",
+    "tp=3",
+    "batch=0",
+    "tp=-1",
+    "tp=x",
+    "zz=1",
+    "tp=8,tp=4",
+    "here.json",
+    ",",
+)
+CHOICES = {  # by the name of a parameter
+    "vary": PATHS,
+    "path": PATHS,
+    "form": FORMS,
+    "format": FORMS,
+    "output": OUTPUTS,
+    "report": OUTPUTS,
+    "data": ("data", "empty", "gone", "here.toml"),
+    "variant": VARIANTS,
+    "plan": PLANS,
+    "size": SIZES,
+    "to": SIZES,
+    "to_size": SIZES,
+}
+CHANGES = ("1", "+10%", "-5%", "gb200-nvl72", "", "nan", "1e300")
+
+
 def value(parameter, random: Random) -> str:
     """Return a value for a parameter: one of its kind, or, one time in five, anything."""
     if random.random() < 0.2:
@@ -241,62 +286,11 @@ def value(parameter, random: Random) -> str:
     name = parameter.name
     if name in {"set", "settings"}:
         return f"{random.choice(PATHS)}={random.choice(VALUES)}"
-    if name in {"vary", "path"}:
-        return random.choice(PATHS)
-    if name in {"form", "format"}:
-        return random.choice(FORMS)
-    if name in {"output", "report"}:
-        return random.choice(
-            (
-                "out.csv",
-                "out.json",
-                "out.md",
-                "out.txt",
-                "out.xlsx",
-                "out/",
-                "out",
-                "/dev/null",
-                "here.toml/x.csv",
-            )
-        )
-    if name == "data":
-        return random.choice(("data", "empty", "gone", "here.toml"))
-    if name == "variant":
-        return random.choice(
-            (
-                "switch=gen2",
-                "nic=400g",
-                "switch=gen9",
-                "spare_switch_tray=yes",
-                "switch",
-                "=",
-                "a=b",
-            )
-        )
-    if name == "plan":
-        return random.choice(
-            (
-                "tp=8",
-                "tp=8,ep=1",
-                "tp=3",
-                "batch=0",
-                "tp=-1",
-                "tp=x",
-                "zz=1",
-                "tp=8,tp=4",
-                "here.json",
-                ",",
-            )
-        )
-    if name in {"size", "to", "to_size"}:
-        return random.choice(SIZES)
+    if name in CHOICES:
+        return random.choice(CHOICES[name])
     if "metric" in name or name == "until":
         metric = random.choice([*list(METRICS)[:30], "chip", "cost/site"])
-        return (
-            f"{metric}={random.choice(('1', '+10%', '-5%', 'gb200-nvl72', '', 'nan', '1e300'))}"
-            if name == "until"
-            else metric
-        )
+        return f"{metric}={random.choice(CHANGES)}" if name == "until" else metric
     if parameter.type.name in {"integer", "float", "integer range", "float range"}:
         return random.choice(NUMBERS)
     if getattr(parameter.type, "choices", None):

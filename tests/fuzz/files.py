@@ -1,6 +1,4 @@
-"""Data files as nobody should write them: a shipped file, scenario, result or table, damaged, and
-the command that reads it.
-"""
+"""Damaged data files, scenarios, results and tables, and the commands that read them."""
 
 from __future__ import annotations
 
@@ -78,10 +76,8 @@ ANY = [
 ]
 
 
-def written(number: int, folder: Path, seed: int = 0) -> list[str]:
-    """Write the damaged file of a number into a folder, and return the arguments of a command that
-    reads it.
-    """
+def write_damaged(number: int, folder: Path, seed: int = 0) -> list[str]:
+    """Write the damaged file of a number into a folder; return a command that reads it."""
     random = Random(f"{seed}/{number}")
     kind = random.choice(
         ["data"] * 6 + ["scenario", "scenario", "result", "baseline", "rows", "config"]
@@ -167,7 +163,7 @@ def damaged(text: str, random: Random) -> bytes:
 
 
 def replaced(pattern: re.Pattern[str]):
-    """Return what puts something odd in the place of one of the matches of a pattern."""
+    """Return a function that replaces one match of a pattern by an odd text."""
 
     def replace(text: str, random: Random) -> str:
         matches = list(pattern.finditer(text))

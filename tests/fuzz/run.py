@@ -1,6 +1,4 @@
-"""One case after another, in process: what ends in a traceback, in an exit code nobody knows, or
-not at all.
-"""
+"""Run one case after another in process; collect tracebacks, unknown exit codes and hangs."""
 
 from __future__ import annotations
 
@@ -82,8 +80,9 @@ def prepared(folder: Path) -> None:
 
 
 def run(kind: str, numbers: Iterable[int], seed: int = 0) -> tuple[Counter[int], list[Failure]]:
-    """Run the cases of some numbers, each in a folder of its own; return how often each exit code
-    came, and the failures.
+    """Run the cases of some numbers, each in its folder; return the exit codes and the failures.
+
+    The exit codes are counted.
     """
     codes: Counter[int] = Counter()
     failures = []
@@ -93,10 +92,10 @@ def run(kind: str, numbers: Iterable[int], seed: int = 0) -> tuple[Counter[int],
         try:
             with chdir(folder):
                 if kind == "files":
-                    words = files.written(number, folder, seed)
+                    words = files.write_damaged(number, folder, seed)
                 else:
                     prepared(folder)
-                    words = arguments.drawn(number, seed)
+                    words = arguments.draw_arguments(number, seed)
                 code, what = outcome(words)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

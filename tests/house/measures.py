@@ -1,4 +1,4 @@
-"""What the style of a file is measured by: empty names, long lines and functions, docstrings.
+"""Measures of a file's style: empty names, long lines and functions, docstrings.
 
 `python -m tests.house.measures` lowers the allowances in `allowances.csv` to today's counts.
 """
@@ -92,7 +92,7 @@ def code_lines(function: ast.FunctionDef) -> int:
 
 
 def measure(source: str) -> Counter[str]:
-    """Return how often a file's source breaks each rule of style, by the name of the measure."""
+    """Return the number of times a source breaks each rule of style, by the name of the measure."""
     tree, counts = ast.parse(source), Counter(dict.fromkeys(MEASURES, 0))
     counts["empty_names"] = sum(name in EMPTY_NAMES for name in bound_names(tree))
     counts["long_lines"] = sum(len(line) > LONGEST_LINE for line in source.splitlines())
@@ -108,7 +108,7 @@ def measure(source: str) -> Counter[str]:
 
 
 def read_allowances() -> dict[str, dict[str, int]]:
-    """Return how often each listed file may break each rule."""
+    """Return the number of times each listed file may break each rule."""
     with ALLOWANCES.open(encoding="utf-8", newline="") as stream:
         return {
             row["file"]: {name: int(row[name]) for name in MEASURES}

@@ -90,7 +90,7 @@ def attribute_names():
 
 
 def attributes_read_by_text():
-    """Yield what members of records read, where that is the name of an attribute as a text."""
+    """Yield the texts by which members of records read attributes."""
     for path in (ROOT / "tco").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "Member"):

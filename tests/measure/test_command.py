@@ -1,6 +1,4 @@
-"""`tco measure` from end to end with a toy in PyTorch's place, and once with PyTorch where it is
-installed.
-"""
+"""`tco measure` runs from end to end with a toy library, and with PyTorch where it is installed."""
 
 from __future__ import annotations
 
@@ -92,7 +90,7 @@ def test_ranks_are_powers_of_two_and_all_there_are(toy, tmp_path, gpus, quick, c
     }
 
 
-def test_two_processes_of_a_cpu_meet(toy, tmp_path):
+def test_collectives_on_a_cpu_run_between_two_processes(toy, tmp_path):
     toy(0)
     assert tco("measure", "--kind", "collectives", "-o", tmp_path / "c.csv").exit_code == 0
     assert {(row["n_gpus"], row["library"]) for row in rows_in(tmp_path / "c.csv")} == {
@@ -100,7 +98,7 @@ def test_two_processes_of_a_cpu_meet(toy, tmp_path):
     }
 
 
-def test_the_gpu_is_measured_where_there_is_one(toy, tmp_path):
+def test_gpu_is_measured_if_present(toy, tmp_path):
     for gpus, words, formats in (
         (1, (), {"bfloat16"}),
         (1, ("--device", "cpu"), {"bfloat16", "fp32"}),
@@ -111,7 +109,7 @@ def test_the_gpu_is_measured_where_there_is_one(toy, tmp_path):
         assert {row["dtype"].partition("/")[0] for row in rows_in(tmp_path / "k.csv")} == formats
 
 
-def test_a_gpu_that_is_not_there(toy, tmp_path):
+def test_missing_gpu_is_refused(toy, tmp_path):
     toy(0)
     done = tco("measure", "--device", "cuda", "-o", tmp_path / "k.csv")
     assert done.exit_code == 3
@@ -132,9 +130,7 @@ OWN = {
 }
 
 
-def test_a_machine_of_ones_own_is_predicted_and_fitted_once_it_is_described(
-    toy, tmp_path, own_data
-):
+def test_own_machine_is_predicted_and_fitted_once_it_is_described(toy, tmp_path, own_data):
     toy(4)
     path = tmp_path / "c.csv"
     own_data.parts(
@@ -169,7 +165,7 @@ def test_one_gpu_has_no_collectives(toy, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_quiet_is_silent(toy, tmp_path):
+def test_quiet_measurement_prints_nothing(toy, tmp_path):
     toy(0)
     done = tco("measure", "--quick", "--quiet", "-o", tmp_path / "k.csv")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
@@ -197,7 +193,9 @@ def test_a_machine_that_can_run_nothing_writes_nothing(toy, tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_said(arguments, code, message, monkeypatch, tmp_path):
+def test_wrong_arguments_are_refused_with_a_message(
+    arguments, code, message, monkeypatch, tmp_path
+):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.chdir(tmp_path)
     done = tco("measure", *arguments)

@@ -1,4 +1,4 @@
-"""What a machine says of itself, from files and programs that say what they are told."""
+"""A machine names its processor, clocks and conditions from system files and programs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_first_visible_gpu_is_asked(smi, monkeypatch):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_a_machine_without_the_program_is_silent(device, monkeypatch, tmp_path):
+def test_machine_without_nvidia_smi_has_no_conditions(device, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with Meter(device) as meter:
         assert meter.conditions() == ""

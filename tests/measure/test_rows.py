@@ -31,7 +31,7 @@ def number(row):
 
 @pytest.fixture
 def kernel_cells(monkeypatch, tmp_path):
-    def found(kernel, microseconds):
+    def cells_of_kernel(kernel, microseconds):
         (row,) = toy.measured(
             monkeypatch,
             tmp_path,
@@ -42,12 +42,12 @@ def kernel_cells(monkeypatch, tmp_path):
         assert list(row) == list(pd.read_csv(ROOT / "data/measured/kernels.csv.gz", nrows=0))
         return number(row)
 
-    return found
+    return cells_of_kernel
 
 
 @pytest.fixture
 def collective_cells(monkeypatch, tmp_path):
-    def found(collective, microseconds):
+    def cells_of_collective(collective, microseconds):
         monkeypatch.setitem(sys.modules, "torch", toy.library(collective.ranks))
         monkeypatch.setattr(f"{toy.SESSION}.rank_counts", lambda *_: [collective.ranks])
         monkeypatch.setattr(f"{toy.SESSION}.collectives", lambda *_: [collective])
@@ -63,7 +63,7 @@ def collective_cells(monkeypatch, tmp_path):
         assert list(row) == list(pd.read_csv(ROOT / "data/measured/collectives.csv.gz", nrows=0))
         return number(row)
 
-    return found
+    return cells_of_collective
 
 
 # NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s
@@ -143,14 +143,15 @@ def test_a_stream_counts_every_pass(kernel_cells):
     )
 
 
-def test_a_row_says_where_it_comes_from_and_how_it_was_taken(kernel_cells):
+def test_row_states_its_source_and_how_it_was_measured(kernel_cells):
     cells = kernel_cells(MeasuredKernel("gemm", "fp32", m=8, n=8, k=8), 100.0)
     assert [
         cells[name] for name in ("source_id", "accelerator", "kernel_source", "dtype", "value_kind")
     ] == [*("own-measurement", "H100 SXM", "PyTorch 2.9", "fp32", "measured")]
     assert cells["date"] >= "2026"
     assert re.fullmatch(
-        r"median of 21 runs, calls a run: \d+, P10-P90 100-100 us, same operands in every call; toy",
+        r"median of 21 runs, calls a run: \d+, P10-P90 100-100 us, "
+        r"same operands in every call; toy",
         cells["notes"],
     )
     assert [

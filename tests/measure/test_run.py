@@ -1,4 +1,4 @@
-"""The clockwork of `tco measure`, on a toy whose clock is known."""
+"""Rounds, calls and medians of `tco measure`, on a toy whose clock is known."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class Toy:
 
 @pytest.fixture
 def timed(monkeypatch, tmp_path):
-    """What is measured of an operation: time, P10 and P90 in microseconds, runs, and calls of
-    each.
+    """Return a function that measures an operation with a toy clock.
+
+    It returns time, P10 and P90 in microseconds, the number of runs and the calls of each run.
     """
 
-    def found(run, *options, calls=1):
+    def measure_time(run, *options, calls=1):
         (row,) = toy.measured(
             monkeypatch,
             tmp_path,
@@ -47,10 +48,10 @@ def timed(monkeypatch, tmp_path):
         )
 
     monkeypatch.setattr(f"{toy.SESSION}.kernel_cells", lambda *_: {"notes": ""})
-    return found
+    return measure_time
 
 
-def test_the_slow_first_round_is_forgotten(timed):
+def test_slow_first_round_is_left_out(timed):
     assert timed(Toy(2e-6).run)[:3] == (2, 2, 2)
 
 
@@ -62,7 +63,7 @@ def test_a_short_kernel_is_called_until_the_clock_sees_it(timed):
     assert sum(toy_kernel.rounds) * 2e-6 >= 0.2 + 21 * 0.01
 
 
-def test_calls_of_a_captured_graph_count(timed):
+def test_time_of_a_captured_graph_is_divided_by_its_calls(timed):
     single_call, captured_calls = (timed(Toy(3e-6, calls).run, calls=calls) for calls in (1, 64))
     assert captured_calls[0] == single_call[0] == 3
     assert captured_calls[-1] % 64 == 0
@@ -75,18 +76,18 @@ def test_a_long_kernel_is_run_few_times(timed):
     assert len(toy_kernel.rounds) == 2 + 1 + 3
 
 
-def test_the_median_stands_against_a_disturbance(timed):
+def test_median_is_unmoved_by_a_disturbance(timed):
     times = iter([1.0, *[0.01] * 39, *[0.5] * 3])
     time, _, high, *_ = timed(lambda rounds: next(times))
     assert time == 1e4
     assert high > time
 
 
-def test_a_clock_that_sees_nothing_ends(timed):
+def test_clock_that_never_advances_ends_the_measurement(timed):
     assert timed(Toy(0.0, first=0.0).run, "--quick")[-1] == 2**20
 
 
-def test_an_error_of_ours_is_not_swallowed(timed):
+def test_error_of_the_program_is_raised(timed):
     def broken(rounds):
         raise KeyError(rounds)
 

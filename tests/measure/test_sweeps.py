@@ -1,4 +1,4 @@
-"""What a sweep holds: shapes that differ, that a device can run, and buffers the ranks divide."""
+"""A sweep holds distinct shapes that a device can run, and buffers that the ranks divide."""
 
 from __future__ import annotations
 

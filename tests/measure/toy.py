@@ -45,7 +45,7 @@ def group(ranks, device, shapes, effort, loud, seconds=lambda shape: 6e-5 + shap
 
 
 def measured(monkeypatch, tmp_path, ready, *options, shapes=None, gpus=0, name="H100 SXM"):
-    """What `tco measure` writes of kernels, row by row."""
+    """Return the rows of kernels that `tco measure` writes."""
     monkeypatch.setitem(sys.modules, "torch", library(gpus))
     monkeypatch.setattr(f"{SESSION}.TorchKernels", machine(ready))
     if shapes is not None:

@@ -1,9 +1,9 @@
-"""Try a sample of the mutants of each room, and print what share of them its tests kill: `python
-tests/mutation/sample.py 10 chip serving`.
+"""Try a sample of each room's mutants and print the share that its tests kill.
 
-A room is a file of this folder: what is mutated, and the tests that must notice. The mutants are
-cosmic-ray's (`pip install cosmic-ray`), the sample is the same for the same seed, and all of it
-happens in a copy of the checkout.
+`python tests/mutation/sample.py 10 chip serving` tries ten of two rooms. A room is a file of this
+folder: what is mutated, and the tests that must notice. The mutants are cosmic-ray's (`pip install
+cosmic-ray`), the sample is the same for the same seed, and all of it happens in a copy of the
+checkout.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def idle(change: Any) -> bool:
     return change.operator_name.startswith(IDLE) or before.endswith(STRICT)
 
 
-def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
+def draw_mutants(modules: list[Path], count: int, seed: int) -> list[Any]:
     """Return a sample of the mutants of some modules, in the order they were drawn."""
     with use_db(":memory:", WorkDB.Mode.create) as work:
         init(find_modules(modules), work, {})
@@ -58,13 +58,11 @@ def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
     return Random(seed).sample(mutants, min(count, len(mutants)))
 
 
-def tried(room: str, count: int, seed: int) -> tuple[int, int]:
-    """Try a sample of a room's mutants, print those that survive, and return how many there were
-    and how many were killed.
-    """
+def try_mutants(room: str, count: int, seed: int) -> tuple[int, int]:
+    """Try a sample of a room's mutants, print the survivors; return how many were tried, killed."""
     settings = tomllib.loads((HERE / f"{room}.toml").read_text(encoding="utf-8"))["cosmic-ray"]
     command = settings["test-command"].replace("python", sys.executable, 1)
-    sample, killed = drawn([Path(settings["module-path"])], count, seed), 0
+    sample, killed = draw_mutants([Path(settings["module-path"])], count, seed), 0
     for change in sample:
         done = mutate_and_test([change], command, settings["timeout"])
         killed += done.test_outcome is TestOutcome.KILLED
@@ -100,7 +98,7 @@ def main() -> None:
         os.environ["PYTHONPATH"] = str(copy)  # before whatever is installed
         with chdir(copy):
             for room in arguments.rooms or ROOMS:
-                count, killed = tried(room, arguments.count, arguments.seed)
+                count, killed = try_mutants(room, arguments.count, arguments.seed)
                 print(f"{room}: {killed} of {count} killed, {killed / count:.0%}", flush=True)
 
 
