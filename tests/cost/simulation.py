@@ -1,8 +1,7 @@
-"""A training job event by event: what failures, checkpoints, flaps and unseen errors leave of its
-time, without the formulas of the model.
+"""Simulate a training job event by event, without the formulas of the model.
 
-`python -m tests.cost.simulation` writes `simulated_goodput.csv` beside it, which the tests
-compare the model with.
+Failures, checkpoints, flaps and unseen errors take from its time. `python -m tests.cost.simulation`
+writes `simulated_goodput.csv` beside it, which the tests compare the model with.
 """
 
 from __future__ import annotations
@@ -44,80 +43,104 @@ class Job(NamedTuple):
     error_time: float  # of work until they show
 
 
-def simulated(job: Job, seed: int, events: int = EVENTS) -> float:
-    """Return the share of its time in which a job makes progress."""
-    dice = random.Random(seed)
-    clock = work = 0.0
-    saved = [0.0, 0.0]  # work that a near copy and one in storage hold
-    due = list(job.intervals)  # work at which the next ones are made
-    busy = 0.0  # until when pauses last
-    faults = {
-        "failure": dice.expovariate(job.failures),
-        "flap": dice.expovariate(job.flaps) if job.flaps else float("inf"),
-    }
-    # work at which the next unseen error strikes
-    wrong = dice.expovariate(job.errors) if job.errors else float("inf")
-    for _ in range(events):
-        name = min(faults, key=faults.__getitem__)
-        until = faults[name]
-        while clock < until:
-            if busy > clock:
-                clock = min(busy, until)
+class Simulation:
+    """A job on its way: the clock, the work done, and the events to come."""
+
+    def __init__(self, job: Job, seed: int) -> None:
+        self.job, self.dice = job, random.Random(seed)
+        self.clock = self.work = 0.0
+        self.saved = [0.0, 0.0]  # work that a near copy and one in storage hold
+        self.due = list(job.intervals)  # work at which the next ones are made
+        self.busy = 0.0  # until when pauses last
+        self.faults = {
+            "failure": self.dice.expovariate(job.failures),
+            "flap": self.dice.expovariate(job.flaps) if job.flaps else float("inf"),
+        }
+        # work at which the next unseen error strikes
+        self.wrong = self.dice.expovariate(job.errors) if job.errors else float("inf")
+
+    def run_to_next_fault(self) -> str:
+        """Work, pause and save until the next fault; return its name."""
+        name = min(self.faults, key=self.faults.__getitem__)
+        until = self.faults[name]
+        while self.clock < until:
+            if self.busy > self.clock:
+                self.clock = min(self.busy, until)
                 continue
-            next_save = min(due)
-            detected_work = wrong + job.error_time
-            step = min(next_save, detected_work) - work
-            if clock + step > until:
-                work += until - clock
-                clock = until
+            next_save = min(self.due)
+            detected_work = self.wrong + self.job.error_time
+            step = min(next_save, detected_work) - self.work
+            if self.clock + step > until:
+                self.work += until - self.clock
+                self.clock = until
                 break
-            clock += step
-            work += step
-            if (
-                detected_work <= next_save
-            ):  # what followed the error is done again, from where it struck
-                work = wrong
-                saved = [min(saved_work, work) for saved_work in saved]
-                due = [work + interval for interval in job.intervals]
-                wrong = work + dice.expovariate(job.errors)
-                continue
-            tier = due.index(next_save)
-            if clock + job.stalls[tier] <= until:  # a checkpoint that a failure cuts short is none
-                saved[tier] = work
-                due[tier] = work + job.intervals[tier]
-                if tier:
-                    saved[0], due[0] = work, work + job.intervals[0]
-                clock += job.stalls[tier]
+            self.clock += step
+            self.work += step
+            if detected_work <= next_save:
+                self.undo_error()
             else:
-                clock = until
-        if name == "flap":
-            busy = max(busy, clock + job.flap_time)
-            faults["flap"] = clock + dice.expovariate(job.flaps)
-            continue
-        faults["failure"] = clock + dice.expovariate(job.failures)
+                self.save(next_save, until)
+        return name
+
+    def undo_error(self) -> None:
+        """Do again what followed an unseen error, from where it struck."""
+        self.work = self.wrong
+        self.saved = [min(saved_work, self.work) for saved_work in self.saved]
+        self.due = [self.work + interval for interval in self.job.intervals]
+        self.wrong = self.work + self.dice.expovariate(self.job.errors)
+
+    def save(self, next_save: float, until: float) -> None:
+        """Make the checkpoint that is due, unless a fault cuts it short."""
+        tier = self.due.index(next_save)
+        if self.clock + self.job.stalls[tier] > until:
+            self.clock = until
+            return
+        self.saved[tier] = self.work
+        self.due[tier] = self.work + self.job.intervals[tier]
+        if tier:
+            self.saved[0], self.due[0] = self.work, self.work + self.job.intervals[0]
+        self.clock += self.job.stalls[tier]
+
+    def flap(self) -> None:
+        """Pause for a flap of a link."""
+        self.busy = max(self.busy, self.clock + self.job.flap_time)
+        self.faults["flap"] = self.clock + self.dice.expovariate(self.job.flaps)
+
+    def fail(self) -> None:
+        """Go on with the other replicas, or restart from the near copy or from storage."""
+        job, dice = self.job, self.dice
+        self.faults["failure"] = self.clock + dice.expovariate(job.failures)
         if dice.random() < job.elastic:
-            busy = max(busy, clock + job.elastic_stall)
-            continue
+            self.busy = max(self.busy, self.clock + job.elastic_stall)
+            return
         near = dice.random() < job.local
-        work = saved[0] if near else saved[1]
+        self.work = self.saved[0] if near else self.saved[1]
         if not near:
-            saved[0] = work
-        due = [work + job.intervals[0], saved[1] + job.intervals[1]]
+            self.saved[0] = self.work
+        self.due = [self.work + job.intervals[0], self.saved[1] + job.intervals[1]]
         restart = job.restarts[0 if near else 1]
-        while faults["failure"] < clock + restart:  # it fails while it starts
-            clock = faults["failure"]
-            faults["failure"] = clock + dice.expovariate(job.failures)
-        clock += restart
-        faults["flap"] = max(faults["flap"], clock)
-        if wrong > work and job.errors:  # what was wrong is undone with the work
-            wrong = work + dice.expovariate(job.errors)
-    return work / clock
+        while self.faults["failure"] < self.clock + restart:  # it fails while it starts
+            self.clock = self.faults["failure"]
+            self.faults["failure"] = self.clock + dice.expovariate(job.failures)
+        self.clock += restart
+        self.faults["flap"] = max(self.faults["flap"], self.clock)
+        if self.wrong > self.work and job.errors:  # what was wrong is undone with the work
+            self.wrong = self.work + dice.expovariate(job.errors)
+
+
+def simulated_goodput(job: Job, seed: int, events: int = EVENTS) -> float:
+    """Return the share of its time in which a job makes progress."""
+    simulation = Simulation(job, seed)
+    for _ in range(events):
+        if simulation.run_to_next_fault() == "flap":
+            simulation.flap()
+        else:
+            simulation.fail()
+    return simulation.work / simulation.clock
 
 
 def settings(chips: int, elastic: float, local: float) -> dict[str, str]:
-    """Return a training job whose chips are always up, so that what is left is what the job itself
-    loses.
-    """
+    """Return a training job whose chips are always up, so that only the job itself loses time."""
     shares = {"failures.elastic_share": str(elastic), "failures.local_share": str(local)}
     return {
         "workload": "llama-3.1-405b-training",
@@ -128,8 +151,9 @@ def settings(chips: int, elastic: float, local: float) -> dict[str, str]:
 
 
 def failure_rates(result: tco.Result) -> dict[str, float]:
-    """Return the yearly failures of each part that fails; a chip without a rate takes the shared
-    one.
+    """Return the yearly failures of each part that fails.
+
+    A chip without a rate takes the shared one.
     """
     rates = {
         path.split(".")[1]: rate_input.value
@@ -143,8 +167,9 @@ def failure_rates(result: tco.Result) -> dict[str, float]:
 
 
 def job_of(result: tco.Result) -> Job:
-    """Return the job of a result from its inputs; checkpoints are as far apart as loses least to
-    the first order.
+    """Return the job of a result from its inputs.
+
+    Checkpoints are as far apart as loses least to the first order.
     """
     chips = result.inputs["cluster.chips"].value
     failure_values = {
@@ -184,12 +209,12 @@ if __name__ == "__main__":
         for number in CHIPS:
             for shares in SHARES:
                 job = job_of(tco.evaluate(SYSTEM, settings(number, *shares)))
-                found = [simulated(job, seed) for seed in range(4)]
+                goodputs = [simulated_goodput(job, seed) for seed in range(4)]
                 rows.writerow(
                     (
                         number,
                         *shares,
-                        f"{sum(found) / len(found):.5f}",
-                        f"{max(found) - min(found):.5f}",
+                        f"{sum(goodputs) / len(goodputs):.5f}",
+                        f"{max(goodputs) - min(goodputs):.5f}",
                     )
                 )

@@ -1,4 +1,4 @@
-"""What a bill says of the dates of its prices, and the same inputs at another date."""
+"""A bill states the age of its prices, and prices follow the date of a scenario."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_part_that_holds_accelerators_or_memory_ages_as_they_do(catalogue, par
     assert evidence_age_limit(catalogue.part_input(part, "price", "2026-11")) == days
 
 
-def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalogue):
+def test_limit_of_a_part_precedes_those_of_its_attribute_and_group(catalogue):
     rack, board = (
         catalogue.part_input(part, "price", "2026-11")
         for part in ("tpuv7-rack", "compute-board-trn3")
@@ -127,7 +127,7 @@ def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalog
 
 
 # ---------------------------------------------------------------- the age of evidence
-def test_a_row_is_as_old_as_its_evidence(own_data):
+def test_age_of_a_row_is_that_of_its_evidence(own_data):
     own_data.write(
         "parts/own.csv",
         f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2026-11,vendor,tco-model,,,2024-10\n",
@@ -151,7 +151,8 @@ def test_evidence_later_than_its_row_is_refused(own_data):
     )
     with pytest.raises(
         DataError,
-        match=r"own\.csv:2: parts\.connectx-7\.price: evidence_of 2026-01 is later than as_of 2025-06, expected the date",
+        match=r"own\.csv:2: parts\.connectx-7\.price: evidence_of 2026-01 is later than as_of "
+        r"2025-06, expected the date",
     ):
         own_data.catalogue().part_input("connectx-7", "price", "2026-11")
 
@@ -165,7 +166,7 @@ def test_evidence_that_is_no_date_is_refused(own_data):
         own_data.catalogue().part_input("connectx-7", "price", "2026-11")
 
 
-def test_a_site_of_ones_own_says_how_old_its_evidence_is(own_data, catalogue):
+def test_own_site_states_the_age_of_its_evidence(own_data, catalogue):
     shipped = (catalogue.folders[0] / "sites" / "us-hyperscale.toml").read_text(encoding="utf-8")
     own_data.write(
         "sites/mine.toml",
@@ -183,9 +184,7 @@ def test_a_site_of_ones_own_says_how_old_its_evidence_is(own_data, catalogue):
 
 
 def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
-    """Energy rests on the price of electricity and on the load factor, both older than they
-    may be.
-    """
+    """Energy rests on old evidence: the price of electricity and the load factor."""
     priced_result = priced(catalogue, "gb200-nvl72", "2026-11")
     old = [
         line
@@ -240,13 +239,14 @@ def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparis
             if "unguarded" in line
         ]
         assert re.fullmatch(
-            r"note: unguarded: \d+ % of the bill is priced by rows that no published figure of another checks: nvme-8tb.*",
+            r"note: unguarded: \d+ % of the bill is priced by rows that no published figure of "
+            r"another checks: nvme-8tb.*",
             line,
         )
     assert "unguarded" not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
 
 
-def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own_data, catalogue):
+def test_own_price_or_set_price_is_not_called_unguarded(own_data, catalogue):
     own_data.parts("nvme-8tb,price,5000,USD,,,2026-11,vendor,tco-model,,")
     for price_catalogue, settings in (
         (own_data.catalogue(), {}),
@@ -258,7 +258,7 @@ def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own_data
         assert not [note for note in notes if "nvme-8tb" in note]
 
 
-def test_a_date_beyond_the_data_and_one_before_it(catalogue):
+def test_date_before_the_prices_is_refused_and_one_beyond_gets_a_note(catalogue):
     assert (
         "2030 lies beyond the prices known: the last is of 2027-01, and holds on"
         in priced(catalogue, "gb200-nvl72", "2030").ages.notes
@@ -281,7 +281,7 @@ def test_a_rebate_names_its_stale_share(catalogue):
     )
 
 
-def test_what_the_user_sets_has_no_date(catalogue):
+def test_value_set_by_the_user_has_no_date(catalogue):
     before = priced(catalogue, "gb200-nvl72", "2025-12").ages
     after = evaluate(
         "gb200-nvl72", {"parts.nvswitch-5.price": "3600 USD"}, catalogue=catalogue
@@ -294,7 +294,7 @@ def test_a_chip_alone_has_no_bill(catalogue):
     assert (chip_ages.later, chip_ages.older, chip_ages.notes) == (0, 0, ())
 
 
-def test_price_and_compare_say_it():
+def test_price_and_compare_print_the_age_of_prices():
     december = ("--date", "2025-12")
     price_document = document("price", "gb200-nvl72", *december)
     assert 0.6 < price_document["bill_dates"]["later"] < 0.75
@@ -308,7 +308,7 @@ def test_price_and_compare_say_it():
     )
 
 
-def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_the_full_one():
+def test_first_table_sums_up_ages_in_one_line_and_the_full_table_lists_choices():
     compare_words = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--date", "2025-12")
     first, full = tco(*compare_words).stderr, tco(*compare_words, "--full").stderr
     most = max(row["bill_dates"]["later"] for row in document(*compare_words)["rows"])

@@ -186,9 +186,10 @@ def test_the_switch_with_which_an_hour_costs_least_is_bought(name):
     assert len(set(hours.values())) == 4
 
 
-def test_a_switch_that_draws_less_is_worth_more_where_power_is_dear(catalogue):
-    """By price alone GB200 takes 25.6T; with 51.2T the network draws less, and buys it wherever
-    power and hall are no gift.
+def test_switch_of_lower_power_is_bought_if_power_has_a_price(catalogue):
+    """GB200 takes the 25.6T switch by price alone, and the 51.2T switch where power is paid.
+
+    With 51.2T the network draws less.
     """
     free = DECEMBER | {
         path: f"0 {unit}"
@@ -207,9 +208,10 @@ def test_a_switch_that_draws_less_is_worth_more_where_power_is_dear(catalogue):
     assert bought == {"free": "tor-25t6", "usual": "tor-51t2"}
 
 
-def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_not(catalogue):
-    """What was decided for other prices does not stand, and a price that only decided is no setting
-    without effect.
+def test_choice_of_a_switch_follows_its_price(catalogue):
+    """A cheaper switch is bought and a dearer one is not.
+
+    A price that only decides the choice is no setting without effect.
     """
 
     def bought(part, price):
@@ -306,9 +308,10 @@ def test_gb200_memory_outside_hbm_is_one_price_and_all_its_parts():
     assert bill["lpddr5x-480gb"].extended is bill["nvme-3t84"].extended is None
 
 
-def test_memory_moves_merchant_racks_too(catalogue):
-    """From December 2025 to September 2026 memory makes what stands around the chips of every rack
-    dearer, built up or bought.
+def test_memory_prices_raise_the_price_of_every_rack(catalogue):
+    """From December 2025 to September 2026 memory makes every rack dearer outside its chips.
+
+    It does so for racks that are built up and for racks that are bought.
     """
     for name in HEADLINE:
         dated = [
@@ -346,9 +349,10 @@ def test_the_price_of_hardware_rests_on_sources(name, least):
     assert result(name).shares["hardware"]["sourced"] >= least
 
 
-def test_morgan_stanleys_gb200_rack_comes_out():
-    """3,329,523 USD; what is left open are its boards and other parts, 11 %, of which ours are
-    estimates.
+def test_gb200_rack_costs_what_morgan_stanley_computes():
+    """Morgan Stanley computes 3,329,523 USD for the rack.
+
+    It leaves boards and other parts open, 11 %, which are estimates here.
     """
     assert in_december("gb200-nvl72").bill.price == pytest.approx(3_329_523, rel=0.05)
 

@@ -1,6 +1,4 @@
-"""Greenhouse gas beside the cost: by hand, in every reading, and left out where nobody states what
-it rests on.
-"""
+"""Greenhouse gas beside the cost: by hand, in every reading, and absent without stated inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ GRID, MADE, TOKENS = (
 RATE = {"workload": "stated", "workload.output_rate": "1000 token/s/chip"}
 
 
-def found(catalogue, name="gb200-nvl72", **settings):
+def carbon_metrics(catalogue, name="gb200-nvl72", **settings):
     return evaluate(
         name,
         RATE | {path.replace("__", "."): value for path, value in settings.items()},
@@ -25,8 +23,8 @@ def found(catalogue, name="gb200-nvl72", **settings):
     ).metrics
 
 
-def test_by_hand(catalogue):
-    metrics = found(catalogue)
+def test_emissions_equal_those_computed_by_hand(catalogue):
+    metrics = carbon_metrics(catalogue)
     assert metrics[GRID] == pytest.approx(metrics["it_power_w_per_chip"] * 0.8 * 1.15 * 0.350)
     chip = 16 * 5e3 + 192 * 0.8e3 + 59e3  # cm2 of logic, GB of HBM, the board
     power = metrics["it_power_w_per_chip"]
@@ -36,16 +34,18 @@ def test_by_hand(catalogue):
 
 
 def test_a_cleaner_grid_a_longer_life_and_a_better_site_emit_less(catalogue):
-    base = found(catalogue)
+    base = carbon_metrics(catalogue)
     for path, value in (
         ("site__grid_carbon", "30 kg/MWh"),
         ("site__pue", "1.05"),
         ("terms__life", "7 year"),
     ):
-        assert found(catalogue, **{path: value})[TOKENS] < base[TOKENS]
-    dear = found(catalogue, site__grid_carbon="413 kg/MWh")
+        assert carbon_metrics(catalogue, **{path: value})[TOKENS] < base[TOKENS]
+    dear = carbon_metrics(catalogue, site__grid_carbon="413 kg/MWh")
     assert dear["tco_usd_per_chip_hour"] == base["tco_usd_per_chip_hour"]  # no price is put on it
-    assert found(catalogue, site="us-ohio")[GRID] == pytest.approx(base[GRID] * 323.05 / 350)
+    assert carbon_metrics(catalogue, site="us-ohio")[GRID] == pytest.approx(
+        base[GRID] * 323.05 / 350
+    )
 
 
 def test_a_grid_has_a_figure_for_each_year(catalogue):
@@ -56,40 +56,46 @@ def test_a_grid_has_a_figure_for_each_year(catalogue):
     ]
     assert grids == pytest.approx([460, 430, 412.72])
     with pytest.raises(DataError, match="unknown grid 'us-central9'; did you mean 'us-central"):
-        found(catalogue, site__grid="us-central9")
+        carbon_metrics(catalogue, site__grid="us-central9")
 
 
-def test_nvidias_footprints_come_out(catalogue):
-    """164 kg a GPU of an HGX H100 and 284 of an HGX B200, each with its share of the board, and
-    nothing around it.
+def test_footprints_of_boards_are_those_nvidia_publishes(catalogue):
+    """Nvidia states 164 kg per GPU of an HGX H100 and 284 kg of an HGX B200.
+
+    Each includes its share of the board, and nothing around it.
     """
     for name, kilograms in (("h100-hgx8", 164), ("b200-hgx8", 284)):
-        bare = found(catalogue, name, carbon__rack="0 kg/W", carbon__building="0 kg/W")[MADE]
+        bare = carbon_metrics(catalogue, name, carbon__rack="0 kg/W", carbon__building="0 kg/W")[
+            MADE
+        ]
         assert bare * 5 * 8760 / 1e3 == pytest.approx(kilograms, rel=0.01)
 
 
 def test_more_silicon_and_memory_emit_more_and_a_contract_is_no_life(catalogue):
-    base = found(catalogue, "trn3-nl72x2")[MADE]
-    assert found(catalogue, "trn3-nl72x2", parts__trn3__die_area="816 mm^2")[MADE] > base
-    assert found(catalogue, "trn3-nl72x2", parts__trn3__hbm_capacity="288 GB")[MADE] > base
-    assert found(catalogue, "trn3-nl72x2", terms__perspective="renter")[MADE] == pytest.approx(
-        base, rel=0.01
-    )
+    base = carbon_metrics(catalogue, "trn3-nl72x2")[MADE]
+    assert carbon_metrics(catalogue, "trn3-nl72x2", parts__trn3__die_area="816 mm^2")[MADE] > base
+    assert carbon_metrics(catalogue, "trn3-nl72x2", parts__trn3__hbm_capacity="288 GB")[MADE] > base
+    assert carbon_metrics(catalogue, "trn3-nl72x2", terms__perspective="renter")[
+        MADE
+    ] == pytest.approx(base, rel=0.01)
 
 
-def test_what_nobody_states_is_left_out(catalogue, own_data):
-    assert found(catalogue, "tpuv7-cube64")[MADE] is None
-    assert found(catalogue, "tpuv7-cube64")[TOKENS] is None
+def test_emissions_without_stated_inputs_are_none(catalogue, own_data):
+    assert carbon_metrics(catalogue, "tpuv7-cube64")[MADE] is None
+    assert carbon_metrics(catalogue, "tpuv7-cube64")[TOKENS] is None
     assert (
-        found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__logic_area": "1400 mm^2"})[TOKENS] > 0
+        carbon_metrics(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__logic_area": "1400 mm^2"})[
+            TOKENS
+        ]
+        > 0
     )
     text = own_data.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
     before, after = text.split("[grid_carbon]\n")
     own_data.write("sites/us-hyperscale.toml", before + after[after.index("[") :])
-    assert found(own_data.catalogue())[GRID] is None
+    assert carbon_metrics(own_data.catalogue())[GRID] is None
 
 
-def test_columns_of_their_own():
+def test_emissions_have_columns_of_their_own():
     done = tco(
         "compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--full", "--set", "workload=stated"
     )

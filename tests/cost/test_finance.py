@@ -1,6 +1,4 @@
-"""Interest and annuities against a library of spreadsheet functions, and against cash flows paid
-off year by year.
-"""
+"""Interest and annuities agree with spreadsheet functions and with yearly cash flows."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ def test_a_residual_is_the_future_value_of_the_payment(rate, life, price, residu
 
 @given(RATES, YEARS, st.floats(0, 0.9))
 def test_the_charges_pay_the_price_off(rate, life, residual):
-    """Paid every year with interest on what is owed, nothing but the residual is left at the
-    end.
-    """
+    """Yearly charges with interest on the debt leave the residual at the end."""
     charge = FORMULA.capital_charge(
         FORMULA.capital_recovery_factor(rate, life), FORMULA.recoverable_share(residual, rate, life)
     )
@@ -55,12 +51,12 @@ def test_the_interest_of_the_cash_flow_is_the_rate(rate, life):
 
 
 @pytest.mark.parametrize("life", [1, 3, 5, 20])
-def test_without_interest_it_is_a_plain_share(life):
+def test_recovery_without_interest_is_one_over_the_life(life):
     assert FORMULA.capital_recovery_factor(0.0, life) == 1 / life
 
 
 @given(st.floats(1e-10, 1e-5), YEARS)
-def test_small_rates_join_the_limit(rate, life):
+def test_recovery_at_small_rates_nears_that_without_interest(rate, life):
     """CRF = 1/n (1 + r (n+1)/2 + ...) for small r: no jump, no loss of digits that shows."""
     assert FORMULA.capital_recovery_factor(rate, life) == pytest.approx(
         (1 + rate * (life + 1) / 2) / life, rel=2e-6

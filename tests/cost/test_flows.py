@@ -1,6 +1,4 @@
-"""Folds over the flows of a cost: annuity, chip-hour and payments by month agree, with each other
-and with a spreadsheet's functions.
-"""
+"""Annuity, chip-hour and monthly payments of a flow agree with each other and a spreadsheet."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def bought(of: Terms, asset: str, price: float) -> Flow:
 
 
 def present_value(paid: list[Payment], rate: float) -> float:
-    """What payments are worth at month 0 at a rate as loans quote it."""
+    """Return the value of payments at month 0, at a rate as loans quote it."""
     return sum(payment.usd / (1 + rate / 12) ** payment.month for payment in paid)
 
 
@@ -49,7 +47,7 @@ def present_value(paid: list[Payment], rate: float) -> float:
     st.floats(0, 0.9),
     st.floats(-1e9, 1e9).filter(lambda price: abs(price) > 1),
 )
-def test_what_is_paid_is_worth_the_annuity(asset, rate, life, residual, price):
+def test_present_value_of_payments_is_that_of_the_annuity(asset, rate, life, residual, price):
     """Sum of the discounted flows = present value of the charges, month by month, over the life."""
     of = terms(rate, life, residual)
     flow = bought(of, asset, price)
@@ -58,7 +56,7 @@ def test_what_is_paid_is_worth_the_annuity(asset, rate, life, residual, price):
 
 
 @given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9))
-def test_the_cash_of_a_purchase_is_a_spreadsheets(asset, rate, life, residual):
+def test_cash_of_a_purchase_equals_a_spreadsheet(asset, rate, life, residual):
     of = terms(rate, life, residual)
     by_year = [0.0] * (life + 1)
     for payment in payments(bought(of, asset, 1e6)):
@@ -91,7 +89,7 @@ def test_each_class_has_its_own_life_and_residual():
     assert of.charge("servers") is of.charge("storage")  # once for a class
 
 
-def test_a_rebate_comes_in():
+def test_rebate_is_a_payment_received():
     of = terms()
     flow = bought(of, "rebate", -100.0)
     assert [payment.usd for payment in payments(flow)] == [-100.0]
@@ -99,7 +97,7 @@ def test_a_rebate_comes_in():
 
 
 @given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9))
-def test_a_monthly_annuity_is_a_spreadsheets(asset, rate, life, residual):
+def test_monthly_annuity_equals_a_spreadsheet(asset, rate, life, residual):
     """Twelve payments a year at a twelfth of the rate, as loans are quoted."""
     of = terms(rate, life, residual)
     left = -residual if asset in ("servers", "storage") else 0.0
@@ -123,7 +121,7 @@ def test_a_class_may_be_financed_at_a_rate_of_its_own():
 
 # ---------------------------------------------------------------- what recurs
 @given(RATES, YEARS, st.sampled_from([1, 3, 6, 12]))
-def test_what_recurs_is_worth_what_a_spreadsheet_says(rate, life, interval):
+def test_value_of_recurring_cost_equals_a_spreadsheet(rate, life, interval):
     of = terms(rate, life)
     flow = of.recurring("site/energy", "energy", 1200.0, ("terms.chips",))._replace(
         recurrence=interval, first_month=interval
@@ -167,7 +165,7 @@ def test_the_cash_flow_of_a_scenario(lines):
     )
 
 
-def test_a_line_says_what_it_rests_on(lines):
+def test_line_names_its_inputs(lines):
     chip = next(line for line in lines if line.path.endswith("/trn3"))
     assert "parts.trn3.wafer_price" in chip.inputs
     assert all(line.inputs for line in lines)
@@ -193,10 +191,8 @@ def test_the_command_shows_the_payments():
     ("settings", "left"),
     [({}, 0.725**5), ({"terms.life": "3 year"}, 0.725**3), ({"terms.residual": "0.1"}, 0.1)],
 )
-def test_what_is_left_follows_from_the_age_unless_it_is_set(catalogue, settings, left):
-    """By the terms with resale; what is sold back is worth it in the chip-hour and in the payments
-    alike.
-    """
+def test_residual_follows_from_the_age_unless_it_is_set(catalogue, settings, left):
+    """The residual lowers the chip-hour and comes back in the payments, under terms with resale."""
     resale_result = evaluate(
         "gb200-nvl72",
         {"terms": "hyperscaler-resale-2025-12", "workload": "stated", **settings},

@@ -57,7 +57,7 @@ def test_cooling_that_is_set_puts_all_racks_into_one_hall():
     assert [result.hall_cooling for result in results] == ["liquid", "liquid"]
 
 
-def test_liquid_cooled_rack_on_a_site_without_its_hall_keeps_its_column_and_names_a_hall_that_fits():
+def test_liquid_cooled_rack_on_a_site_without_liquid_hall_has_no_cost_and_names_a_hall():
     rows = document(
         "compare", AIR_RACK, LIQUID_RACK, "--set", "site=us-indiana-rainier", "--no-range"
     )["rows"]

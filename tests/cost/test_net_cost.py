@@ -49,7 +49,7 @@ def net(catalogue, name, view, **more):
 
 
 @pytest.mark.parametrize(("name", "view"), VIEWS, ids=IDS)
-def test_what_costs_more_never_makes_it_cheaper(catalogue, name, view):
+def test_dearer_inputs_never_lower_the_net_cost(catalogue, name, view):
     @settings(max_examples=12)
     @given(st.sampled_from(DEARER), st.floats(0, 1), st.floats(0, 1))
     def rises(dearer_input, first_share, second_share):
@@ -115,8 +115,9 @@ def test_no_site_changes_what_comes_back(catalogue, name):
 
 # ---------------------------------------------------------------- every system, whoever can own it
 def owners(catalogue, name):
-    """Yield the perspectives that fit a system and for which its cost is known, with nothing
-    computed beyond it.
+    """Yield the perspectives that fit a system, with its result where the cost is known.
+
+    Nothing is computed beyond the cost.
     """
     for view in sorted(FITS):
         view_settings = {"workload": "stated", "terms.perspective": view}
@@ -135,9 +136,10 @@ def owners(catalogue, name):
         ),
     ],
 )
-def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
-    """Dearer terms never lower an hour's net cost; what fails more or stands longer never that of a
-    used one; and no rent moves with them.
+def test_dearer_terms_and_more_failures_never_lower_the_net_cost(catalogue, name):
+    """Dearer terms never lower the net cost of an hour, nor do more failures that of a used hour.
+
+    The rent follows neither.
     """
     view_count = 0
     for view_settings, base in owners(catalogue, name):
@@ -168,7 +170,7 @@ def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_no_unit_changes_a_cost(catalogue, name):
-    """The same terms in other units: percent, megawatts, months, kilodollars."""
+    """Terms in percent, megawatts, months or kilodollars give the same cost as in other units."""
     rows = (
         ("terms.rate", "0.11", "11%"),
         ("terms.life", "4 year", "48 month"),

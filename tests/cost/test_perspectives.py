@@ -1,6 +1,4 @@
-"""Whose cost it is: each perspective changes what it says it does, and refuses what does not fit
-it.
-"""
+"""Each perspective changes the costs that it states, and refuses systems that do not fit it."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ FITS = {  # perspective -> the systems of the headline it can own
 }
 
 
-def seen(catalogue, name, perspective, **settings):
+def evaluate_for(catalogue, name, perspective, **settings):
     paths = {path.replace("__", "."): value for path, value in settings.items()}
     return evaluate(
         name, {"terms.perspective": perspective, **paths}, result(name).plan, catalogue=catalogue
@@ -42,7 +40,7 @@ def test_every_perspective_is_named_and_dated(catalogue):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_perspective_prices_what_fits_it_and_refuses_the_rest(catalogue, name, perspective):
     if name in FITS[perspective]:
-        priced_result = seen(catalogue, name, perspective)
+        priced_result = evaluate_for(catalogue, name, perspective)
         assert priced_result.perspective == perspective
         assert 0.3 < priced_result.metrics[HOUR] < 8
         return
@@ -50,12 +48,12 @@ def test_a_perspective_prices_what_fits_it_and_refuses_the_rest(catalogue, name,
         DataError,
         match=rf"terms\.perspective={perspective} pays .*, {name} is .*; those that fit: .*renter",
     ):
-        seen(catalogue, name, perspective)
+        evaluate_for(catalogue, name, perspective)
 
 
 def test_no_two_perspectives_cost_the_same(catalogue):
     costs = {
-        perspective: seen(catalogue, "gb200-nvl72", perspective).metrics[USED]
+        perspective: evaluate_for(catalogue, "gb200-nvl72", perspective).metrics[USED]
         for perspective in FITS
         if perspective != "owner-builder"
     }
@@ -70,10 +68,12 @@ def test_an_unknown_perspective_is_refused_with_the_nearest():
 
 
 # ---------------------------------------------------------------- what a perspective brings
-def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, own_data):
-    assert seen(catalogue, "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.103
+def test_values_of_a_perspective_hold_unless_terms_or_settings_replace_them(catalogue, own_data):
+    assert evaluate_for(catalogue, "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.103
     assert (
-        seen(catalogue, "gb200-nvl72", "neocloud", terms__rate="0.2").inputs["terms.rate"].value
+        evaluate_for(catalogue, "gb200-nvl72", "neocloud", terms__rate="0.2")
+        .inputs["terms.rate"]
+        .value
         == 0.2
     )
     text = (
@@ -86,12 +86,15 @@ def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, 
         '"assumed"\nsource = "tco-estimate-2026"\n'
     )
     own_data.write("terms/hyperscaler-2026-11.toml", text + rate)
-    assert seen(own_data.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
+    assert (
+        evaluate_for(own_data.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value
+        == 0.15
+    )
 
 
-def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own_data):
+def test_perspective_takes_unstated_values_from_its_base(catalogue, own_data):
     hyperscaler, neocloud = (
-        seen(catalogue, "gb200-nvl72", name).inputs for name in ("hyperscaler", "neocloud")
+        evaluate_for(catalogue, "gb200-nvl72", name).inputs for name in ("hyperscaler", "neocloud")
     )
     assert neocloud["terms.maintenance"] == hyperscaler["terms.maintenance"]
     assert neocloud["terms.margin"].value > hyperscaler["terms.margin"].value == 0
@@ -104,19 +107,19 @@ def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own_da
         '"assumed"\nsource = "tco-estimate-2026"\n'
     )
     own_data.write("perspectives/mine.toml", perspective_text + rate)
-    priced_result = seen(own_data.catalogue(), "gb200-nvl72", "mine")
+    priced_result = evaluate_for(own_data.catalogue(), "gb200-nvl72", "mine")
     assert (priced_result.inputs["terms.rate"].value, priced_result.inputs["terms.life"].value) == (
         0.15,
         5,
     )
     own_data.write("perspectives/mine.toml", perspective_text.replace("hyperscaler", "neocloud"))
     with pytest.raises(DataError, match="base 'neocloud' has a base itself"):
-        seen(own_data.catalogue(), "gb200-nvl72", "mine")
+        evaluate_for(own_data.catalogue(), "gb200-nvl72", "mine")
 
 
-def test_a_sellers_margin_and_tax_by_hand(catalogue):
-    plain = seen(catalogue, "gb200-nvl72", "hyperscaler")
-    both = seen(
+def test_margin_and_tax_of_a_seller_equal_those_by_hand(catalogue):
+    plain = evaluate_for(catalogue, "gb200-nvl72", "hyperscaler")
+    both = evaluate_for(
         catalogue, "gb200-nvl72", "hyperscaler", terms__margin="0.1", terms__purchase_tax="0.05"
     )
     lines = {line.path: line for line in both.lines}
@@ -132,9 +135,11 @@ def test_a_sellers_margin_and_tax_by_hand(catalogue):
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_who_builds_a_chip_pays_for_its_design(name):
-    """Half a billion for the chip and a quarter for its software, over three million: 250 USD each.
-    A vendor's price holds his.
+def test_builder_of_a_chip_pays_for_its_design(name):
+    """A builder pays 250 USD per chip for the design; the price of a vendor includes it.
+
+    Half a billion USD for the chip and a quarter for its software spread over three million
+    chips.
     """
     lines = [line for line in result(name).lines if line.asset == "design"]
     if not name.startswith("trn3"):
@@ -147,7 +152,9 @@ def test_who_builds_a_chip_pays_for_its_design(name):
 
 
 def test_a_design_of_fewer_chips_costs_each_more(catalogue):
-    low_volume = seen(catalogue, "trn3-nl72x2", "hyperscaler", parts__trn3__design_volume="1000000")
+    low_volume = evaluate_for(
+        catalogue, "trn3-nl72x2", "hyperscaler", parts__trn3__design_volume="1000000"
+    )
     assert sum(line.usd for line in low_volume.lines if line.asset == "design") == pytest.approx(
         144 * 750, rel=1e-12
     )
@@ -156,7 +163,7 @@ def test_a_design_of_fewer_chips_costs_each_more(catalogue):
 # ---------------------------------------------------------------- rent
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_renter_pays_rent_and_nothing_else(catalogue, name):
-    priced_result = seen(catalogue, name, "renter")
+    priced_result = evaluate_for(catalogue, name, "renter")
     (line,) = priced_result.lines
     (path,) = line.inputs
     assert path.startswith(f"parts.{load_scenario_chip(catalogue, name)}.rent")
@@ -183,14 +190,16 @@ def load_scenario_chip(catalogue, name):
     return inputs_of(name, catalogue=catalogue).system.chip
 
 
-def test_what_nobody_lets_has_no_rent(catalogue):
+def test_system_that_nobody_rents_out_has_no_rent(catalogue):
     with pytest.raises(DataError, match=r"parts\.vr200-gpu\.rent is missing"):
         evaluate("vr-nvl144", {"terms.perspective": "renter"}, catalogue=catalogue)
 
 
-def test_for_a_renter_trainium_is_no_bargain_at_the_bound_of_its_rent(catalogue):
-    """Public rents: 1.29 to 1.78 implied by OpenAI's contract, 3.30 for three years of GB200; the
-    best software brings it near.
+def test_trainium_at_the_high_end_of_its_rent_is_dearer_than_gb200_for_a_renter(catalogue):
+    """A renter pays less per token on GB200; the best software brings Trainium near.
+
+    Public rents are 1.29 to 1.78 USD, implied by OpenAI's contract, and 3.30 for three years of
+    GB200.
     """
     renter_settings = {"terms.perspective": "renter", "workload.interactivity": "50 token/s"}
     costs = {
@@ -208,7 +217,7 @@ def test_for_a_renter_trainium_is_no_bargain_at_the_bound_of_its_rent(catalogue)
 
 
 # ---------------------------------------------------------------- owners and their agreements
-def test_a_rebate_of_somebody_else_is_not_counted(catalogue):
+def test_rebate_of_another_owner_is_not_counted(catalogue):
     amd = evaluate("mi450x-ualoe72", catalogue=catalogue)
     assert amd.metrics["rebate_usd_per_chip"] == 0
     assert amd.metrics[HOUR] == amd.metrics["tco_gross_usd_per_chip_hour"]
@@ -239,10 +248,11 @@ def test_a_rebate_its_owner_does_not_hold_is_refused_with_the_gross_cost(catalog
     )
 
 
-def test_nobody_else_owns_what_its_builder_keeps(catalogue):
+def test_system_kept_by_its_builder_refuses_another_owner(catalogue):
     with pytest.raises(
         DataError,
-        match=r"terms\.owner=OpenAI: trn3-nl72x2 is built by Amazon for its own use; others rent it",
+        match=r"terms\.owner=OpenAI: trn3-nl72x2 is built by Amazon for its own use; "
+        r"others rent it",
     ):
         evaluate("trn3-nl72x2", {"terms.owner": "OpenAI"}, catalogue=catalogue)
     assert evaluate("tpuv6e-256", catalogue=catalogue).texts["terms.owner"] == "Google"

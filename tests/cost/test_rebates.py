@@ -23,8 +23,10 @@ PRICES = st.floats(1, 1000)
 
 
 def test_credo_gave_back_more_than_was_paid():
-    """4.08 million shares struck at 10.74, worth 171.13 on 1 December 2025, against 201 million of
-    purchases: 325.57 %.
+    """Credo's warrant returned 325.57 % of the purchases.
+
+    4.08 million shares struck at 10.74 were worth 171.13 USD each on 1 December 2025, against
+    purchases of 201 million USD.
     """
     assert FORMULA.warrant_rebate_on_spend(
         201e6, 4.08e6, 171.13, 10.74, 201e6, 0
@@ -39,20 +41,20 @@ def test_amd_gives_26_7_million_shares_a_gigawatt():
 
 
 @given(PRICES, PRICES, st.floats(0, 1))
-def test_a_right_is_never_a_debt(price, strike, vested):
+def test_warrant_below_its_strike_is_worth_nothing(price, strike, vested):
     value = FORMULA.warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, vested)
     assert value >= 0
     assert (value == 0) == (price <= strike or vested == 1)
 
 
 @given(PRICES, PRICES)
-def test_what_has_vested_gives_nothing_more(price, strike):
+def test_vested_shares_give_no_further_rebate(price, strike):
     assert FORMULA.warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
     assert FORMULA.warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0, 1.0) == 0
 
 
 @given(PRICES, st.floats(0, 2), st.floats(1e6, 1e10), st.floats(1e4, 1e8))
-def test_the_price_for_a_rebate_gives_that_rebate(strike, share, spend, shares):
+def test_discount_at_the_share_price_of_a_rebate_is_that_rebate(strike, share, spend, shares):
     price = strike + share * spend / shares
     assert FORMULA.warrant_discount(
         FORMULA.intrinsic_value(price, strike), shares, spend
@@ -73,16 +75,17 @@ def test_an_option_is_worth_its_bounds(price, strike, rate, volatility, life):
 
 
 @given(st.floats(10, 500), st.floats(10, 500), st.floats(0.1, 0.9), st.floats(0.2, 8))
-def test_a_wilder_share_makes_a_dearer_option(price, strike, volatility, life):
+def test_option_on_a_more_volatile_share_is_dearer(price, strike, volatility, life):
     assert (
         FORMULA.black_scholes_call(price, strike, 0.03, volatility + 0.05, life)
         >= FORMULA.black_scholes_call(price, strike, 0.03, volatility, life) - 1e-12 * price
     )
 
 
-def test_a_grant_is_worth_what_its_filing_says(catalogue):
-    """280 million USD at most at its grant: 3,262,299 shares at a strike of 142.82, the market's
-    price of that day.
+def test_value_of_a_grant_is_that_of_its_filing(catalogue):
+    """The grant is worth at most 280 million USD at its date.
+
+    It is of 3,262,299 shares at a strike of 142.82 USD, the market's price of that day.
     """
     document = catalogue.document("rebates", "astera-2026", "rebate")[1]
     volatility, rate, life = (
@@ -141,7 +144,7 @@ def test_a_rebate_is_a_line_of_its_own(name):
     ("key", "message"),
     [("supplier", "the key 'supplier' is missing"), ("kind", "the key 'kind' is missing")],
 )
-def test_a_broken_agreement(own_data, key, message):
+def test_broken_agreement_is_refused(own_data, key, message):
     text = (
         "\n".join(
             f'{name} = "x"'
@@ -156,7 +159,7 @@ def test_a_broken_agreement(own_data, key, message):
     assert str(caught.value).startswith(str(path))
 
 
-def test_an_unknown_kind_of_agreement(own_data):
+def test_unknown_kind_of_agreement_is_refused(own_data):
     text = (
         "\n".join(
             f'{name} = "warrant-spent"'
@@ -172,17 +175,17 @@ def test_an_unknown_kind_of_agreement(own_data):
 
 
 @given(st.floats(0, 1), st.floats(0, 2))
-def test_a_dollar_vests_as_much_as_any_other_until_all_has(vested, bought):
-    """What has vested before takes nothing from the next dollar, but no more is left than has
-    not.
-    """
-    given_back = FORMULA.warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
-    assert given_back == pytest.approx(20e6 * min(bought, 1 - vested), rel=1e-12, abs=1e-6)
+def test_each_dollar_vests_the_same_until_all_shares_have_vested(vested, bought):
+    """Shares vested before take nothing from the next dollar while enough shares are left."""
+    rebate = FORMULA.warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
+    assert rebate == pytest.approx(20e6 * min(bought, 1 - vested), rel=1e-12, abs=1e-6)
 
 
-def test_a_share_of_spend_follows_the_share():
-    """23 % at 210 USD, struck at 20.34, fixes the shares a dollar vests: 15.6 % at the 148.85 of 12
-    December 2025, nothing below the strike.
+def test_rebate_as_a_share_of_spend_follows_the_share_price():
+    """A rebate of 23 % at 210 USD per share is 15.6 % at 148.85 USD and nothing below 20.34.
+
+    The share that a dollar vests is fixed; 20.34 USD is the strike, 148.85 USD the price of 12
+    December 2025.
     """
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(
@@ -198,9 +201,11 @@ def test_a_share_of_spend_follows_the_share():
     assert rebate.value / rebate.spend == pytest.approx(0.156, abs=5e-4)
 
 
-def test_both_readings_of_amds_warrant_of_the_end_of_2025_lie_in_its_range(catalogue):
-    """Book value of the grant at today's share: 31 % of what the accelerators cost; what AMD
-    expects to book: less than 5 % of revenue.
+def test_range_of_amds_warrant_holds_both_readings_of_2025(catalogue):
+    """The rebate is 31 % of the accelerators' cost by book value and below 5 % of revenue by AMD.
+
+    The first takes the grant's book value at today's share price, the second what AMD expects
+    to book.
     """
     low, high = (
         evaluate(
@@ -235,7 +240,8 @@ def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
 def test_a_rebate_above_what_is_paid_is_noted(catalogue, path, value):
     agreement = path.rpartition(".")[0]
     words = re.compile(
-        rf"^{agreement}: .* USD come back on .* USD paid for the parts it covers, \d+ % of it at share price of \w+ .* USD$"
+        rf"^{agreement}: .* USD come back on .* USD paid for the parts it covers, "
+        r"\d+ % of it at share price of \w+ .* USD$"
     )
     for ask in (
         evaluate,
@@ -285,7 +291,7 @@ def test_hurdles_once_reached_stay_reached(catalogue):
     )
 
 
-def test_a_warrant_past_its_last_hurdle_is_worth_what_semianalysis_says(catalogue):
+def test_warrant_past_its_last_hurdle_has_the_value_of_semianalysis(catalogue):
     """At 600 USD 16.0 billion a gigawatt, 105 % of the 15.2 billion that OpenAI pays AMD."""
     gigawatt = FORMULA.warrant_rebate_on_power(
         1e9, 160e6, 600, 0.01, 6e9, 0, catalogue.reachable("amd-openai", "2026-11").value
@@ -319,7 +325,7 @@ def test_an_agreement_without_hurdles_states_what_is_reachable(own_data, catalog
 
 
 # ---------------------------------------------------------------- agreements that are no discount
-def test_an_investment_in_a_buyer_is_known_and_gives_nothing_back(catalogue):
+def test_investment_in_a_buyer_is_listed_and_gives_no_rebate(catalogue):
     rack_result = evaluate("mi450x-ualoe72", {"terms.owner": "Anthropic"}, catalogue=catalogue)
     assert rack_result.rebates == []
     assert rack_result.metrics["rebate_usd_per_chip"] == 0
@@ -335,9 +341,10 @@ def test_metas_warrant_covers_its_own_smaller_chip(catalogue):
     assert load_agreement(catalogue, "amd-meta").parts == ("mi455x-meta",)
 
 
-def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_vest(catalogue):
-    """P5 and P95 of every row: P exp(-+ 1.645 s sqrt(T)), with the volatility of the company's
-    agreements and half a year to vesting.
+def test_range_of_share_prices_follows_from_their_volatility_until_vesting(catalogue):
+    """P5 and P95 of every row are P exp(-+ 1.645 s sqrt(T)).
+
+    s is the volatility of the company's agreements, T half a year to vesting.
     """
     volatility = {}
     for name in catalogue.ids("rebates"):
@@ -352,10 +359,8 @@ def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_ves
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_what_a_share_will_be_worth_is_drawn(name):
-    """The price of a share that pays for parts is a range of its own, and the rebate spreads with
-    it.
-    """
+def test_share_price_of_a_rebate_is_drawn(name):
+    """The price of a share that pays for parts has a range, and the rebate spreads with it."""
     rack_result = result(name)
     priced = [path for path in rack_result.inputs if path.startswith("shares.")]
     assert all(

@@ -1,4 +1,4 @@
-"""What failures leave of the time: figures of clusters, a numerical optimum, and what must hold."""
+"""Failures lower goodput as published clusters, a numerical optimum and invariants say."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from scipy.stats import binom
 from tco import DataError, evaluate
 from tco.cost.failures import chips_stopped, excess_failure_chances, switches_of_a_chip
 from tests.catalogue import load_system
-from tests.cost.simulation import ANSWERS, SYSTEM, failure_rates, job_of, settings, simulated
+from tests.cost.simulation import (
+    ANSWERS,
+    SYSTEM,
+    failure_rates,
+    job_of,
+    settings,
+    simulated_goodput,
+)
 from tests.registry import FORMULA
 from tests.scenario_helpers import HEADLINE, again, result
 
@@ -23,9 +30,10 @@ STALLS, BETWEEN = st.floats(0.1, 600), st.floats(100, 1e6)
 PLANNED = 0.99
 
 
-def test_llama_3_on_16384_gpus(catalogue):
-    """419 interruptions in 54 days, one in three hours, and more than nine tenths of the time made
-    progress.
+def test_goodput_of_llama_3_on_16384_gpus_is_the_published_one(catalogue):
+    """One interruption in three hours leaves more than nine tenths of the time for progress.
+
+    There were 419 interruptions in 54 days.
     """
     cluster_result = evaluate(
         SYSTEM,
@@ -37,9 +45,10 @@ def test_llama_3_on_16384_gpus(catalogue):
     assert 0.90 <= cluster_result.metrics["goodput"] < 0.95
 
 
-def test_100000_gpus_with_replicas_that_go_on(catalogue):
-    """Meta's replicas as units of failure: 0.80 of the time made progress, three minutes lost with
-    each failure.
+def test_goodput_of_100000_gpus_with_replicas_is_the_published_one(catalogue):
+    """Meta's replicas leave 0.80 of the time for progress; each failure costs three minutes.
+
+    A replica is the unit of failure.
     """
     job = {"workload": "llama-3.1-405b-training", "cluster.chips": "100000"}
     assert evaluate(SYSTEM, job | {"failures.elastic_share": "1"}, catalogue=catalogue).metrics[
@@ -49,7 +58,7 @@ def test_100000_gpus_with_replicas_that_go_on(catalogue):
 
 
 @given(STALLS, BETWEEN)
-def test_no_other_interval_is_better(stall, between):
+def test_checkpoint_interval_is_near_the_exact_optimum(stall, between):
     """The exact optimum has the principal branch of Lambert's W."""
     best = between * (1 + float(lambertw(-math.exp(-1 - stall / between)).real))
     ours = FORMULA.checkpoint_interval(stall, between)
@@ -75,7 +84,7 @@ def test_goodput_is_that_of_a_simulation_of_events(row, catalogue):
 def test_the_simulation_gives_its_stored_answers(catalogue):
     (stored_row,) = [row for row in SIMULATED if list(row.values())[:3] == ["16384", "0.0", "0.9"]]
     job = job_of(evaluate(SYSTEM, settings(16384, 0.0, 0.9), catalogue=catalogue))
-    assert simulated(job, 5) == pytest.approx(float(stored_row["goodput"]), abs=0.004)
+    assert simulated_goodput(job, 5) == pytest.approx(float(stored_row["goodput"]), abs=0.004)
 
 
 def test_goodput_falls_with_size_and_stays_above_zero(catalogue):
@@ -118,9 +127,10 @@ def test_a_checkpoint_longer_than_the_work_between_two_is_said(catalogue):
         ("trn2-nl32x2-3d", "backplane-pair-pcie5", 64),
     ],
 )
-def test_the_chips_that_stop_with_one(name, part, stopped, catalogue):
-    """A tray of a switched rack, a server, a rack, a torus, and a block of a torus that optical
-    switches close.
+def test_failed_part_stops_the_chips_of_its_unit(name, part, stopped, catalogue):
+    """The unit is a tray of a switched rack, a server, a rack, a torus, or a block of a torus.
+
+    Optical switches close such a block.
     """
     system = load_system(catalogue, name)
     assert (
@@ -140,9 +150,12 @@ def test_the_chips_that_stop_with_one(name, part, stopped, catalogue):
         ("gb200-nvl36x2", {}, 18, 0, 2),
     ],
 )
-def test_the_switches_a_chip_can_spare(name, variant, wired, spared, groups, catalogue):
-    """80 lanes wired, 64 needed: any eight of ten switches of a plane keep the bandwidth whole, and
-    eight without a fifth tray are all needed.
+def test_chip_can_spare_switches_beyond_its_bandwidth(
+    name, variant, wired, spared, groups, catalogue
+):
+    """Eight of ten switches of a plane keep the full bandwidth: 64 of 80 lanes are needed.
+
+    Without a fifth tray there are eight, which are all needed.
     """
     system = load_system(catalogue, name, variant)
     leaf = next(leaf for leaf in system.leaves if leaf.part == system.fabric["switch"])
@@ -150,15 +163,16 @@ def test_the_switches_a_chip_can_spare(name, variant, wired, spared, groups, cat
 
 
 @given(st.floats(1e-6, 0.9), st.integers(1, 20), st.integers(0, 4))
-def test_the_chance_that_too_many_are_down(down, parts, spared):
+def test_chance_of_too_many_failed_switches_equals_the_binomial(down, parts, spared):
     excess_chance = sum(chance for _, chance in excess_failure_chances(down, parts, spared))
     assert excess_chance == pytest.approx(binom.sf(spared, parts, down), rel=1e-9, abs=1e-15)
 
 
 # ---------------------------------------------------------------- a world that serves
-def test_by_hand():
-    """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in
-    a tray; every failure loads the model anew.
+def test_goodput_equals_the_one_computed_by_hand():
+    """A chip fails 0.1 times a year; repair of its tray takes 9 h and stops four chips.
+
+    Other parts of a tray fail too, and every failure loads the model anew.
     """
     rack_result = result("trn3-nl72x2")
     rates = failure_rates(rack_result)
@@ -298,7 +312,7 @@ def test_repairs_by_hand(catalogue):
     assert line.amount > 0.8 * 0.15 * 0.1 * 72 * rack_result.inputs["parts.gb200-gpu.price"].value
 
 
-def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own_data):
+def test_owner_without_a_share_of_repairs_has_them_in_upkeep(catalogue, own_data):
     text = (
         own_data.catalogue()
         .find("perspectives", "hyperscaler", "perspective")
@@ -324,7 +338,7 @@ def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own_da
 JOB, SMALL = "llama-3.1-405b-training-gb200-nvl72", {"cluster.chips": "4608"}
 
 
-def test_a_job_starts_again(catalogue):
+def test_goodput_of_a_training_job_equals_the_one_computed_by_hand(catalogue):
     job = evaluate(JOB, SMALL, catalogue=catalogue)
     chips = job.inputs["cluster.chips"].value
     failures = sum(
@@ -367,14 +381,15 @@ def test_a_job_starts_again(catalogue):
     assert stated == pytest.approx(job.metrics["goodput"] / (PLANNED * 0.9993), rel=1e-3)
 
 
-def test_a_training_cluster_of_others(catalogue):
-    """With 25,000 hours between failures of a GPU, SemiAnalysis takes 6.1 % off on a good provider
-    and 10.5 % on a hyperscaler.
+def test_goodput_of_a_training_cluster_lies_within_semianalysis_range(catalogue):
+    """SemiAnalysis takes off 6.1 % at a good provider and 10.5 % at a hyperscaler.
+
+    A GPU runs 25,000 hours between failures.
     """
-    theirs = {"parts.gb200-gpu.failure_rate": "0.3504 1/year"}
+    published_rate = {"parts.gb200-gpu.failure_rate": "0.3504 1/year"}
     assert (
         1 - 0.1053
-        < evaluate(JOB, SMALL | theirs, catalogue=catalogue).metrics["goodput"]
+        < evaluate(JOB, SMALL | published_rate, catalogue=catalogue).metrics["goodput"]
         < 1 - 0.0614
     )
 
@@ -401,12 +416,10 @@ def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own_data
     ("system", "chip"),
     [("gb200-nvl72", "gb200-gpu"), ("trn3-nl32x2", "trn3"), ("mi450x-ualoe72", "mi450x")],
 )
-def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_may_state_another(
+def test_chip_without_a_published_failure_rate_takes_the_shared_one_unless_set(
     system, chip, catalogue
 ):
-    """The shared rate stands for chips that nobody has published one of; a chip's own, where it is
-    set, goes first.
-    """
+    """A chip without a published rate fails at the shared rate, unless its own rate is set."""
     stated = {"workload": "stated"}
     shared = evaluate(system, stated | {"failures.chip_rate": "0.3 1/year"}, catalogue=catalogue)
     chip_rate_result = evaluate(
@@ -425,8 +438,8 @@ def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_ma
     )
 
 
-def test_no_chip_has_a_failure_rate_of_its_own_that_is_only_estimated(catalogue):
-    """What nobody has measured of a chip is known of none of them, and is one estimate for all."""
+def test_failure_rate_of_a_chip_is_never_an_estimate(catalogue):
+    """Only measured rates stand at a chip; the estimate for unmeasured chips is shared by all."""
     files = {
         Path(row.where.rpartition(":")[0]) for rows in catalogue.part_rows.values() for row in rows
     }
@@ -440,9 +453,10 @@ def test_no_chip_has_a_failure_rate_of_its_own_that_is_only_estimated(catalogue)
     ("system", "chip", "low", "high"),
     [("b200-hgx8", "b200-sxm", 5.43, 16.96), ("h100-hgx8", "h100-sxm", None, None)],
 )
-def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalogue):
-    """504 B200 had ten failures in 55 days: P5 and P95 of the mean of a count of ten are 5.43 and
-    16.96.
+def test_chip_with_a_published_failure_rate_keeps_it(system, chip, low, high, catalogue):
+    """504 B200 failed ten times in 55 days.
+
+    P5 and P95 of the mean of a count of ten are 5.43 and 16.96.
     """
     rack_result = evaluate(system, {"workload": "stated"}, catalogue=catalogue)
     rate = rack_result.inputs[f"parts.{chip}.failure_rate"]
@@ -462,7 +476,7 @@ def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalo
         ('tor-25t6 = "x"', "expected how many"),
     ],
 )
-def test_bad_spares(spares, message, own_data):
+def test_bad_spares_are_refused(spares, message, own_data):
     text = own_data.catalogue().find("systems", "trn3-nl72x2", "system").read_text(encoding="utf-8")
     own_data.write("systems/trn3-nl72x2.toml", text.replace("tor-25t6 = 1\n", f"{spares}\n"))
     with pytest.raises(DataError, match=message):

@@ -18,7 +18,7 @@ from tco.fabric.torus import Torus, slices_of
 from tests.catalogue import CATALOGUE
 from tests.fabric_helpers import OPERATIONS, Links, TorusSlice, cheapest, rank_group, slice_of
 from tests.scenario_helpers import dispatched, links_of, load_scenario, system_of
-from tests.system.flows import all_to_all, between
+from tests.system.flows import all_to_all, flow_between_halves
 from tests.system.graph import Graph
 
 TORI = [
@@ -90,7 +90,7 @@ def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
     """
     graph = graph_of(part)
     assert part.injection == min(
-        between(graph, lambda node, chip=chip: node != chip) for chip in graph.chips
+        flow_between_halves(graph, lambda node, chip=chip: node != chip) for chip in graph.chips
     )
 
 

@@ -1,5 +1,4 @@
-"""What a graph of chips and switches can carry at most: the oracle of the closed forms in
-`tco/fabric/topology.py`.
+"""Largest flows of a graph of chips and switches: the oracle of `tco/fabric/topology.py`.
 
 The uniform all-to-all rate is a maximum concurrent flow: every chip sends the same demand to every
 other, all demands grow together until a link is full. `all_to_all` states it as one linear program
@@ -29,15 +28,17 @@ def arcs_of(graph: Graph) -> list[tuple[Node, Node, float]]:
 
 
 def all_to_all(graph: Graph) -> float:
-    """Rate a chip sends at, in lanes, when all send alike to all others: exact, with a flow for
-    every source.
+    """Return the rate of a chip, in lanes, when all send alike to all others.
+
+    The rate is exact: every source has a flow of its own.
     """
     return solve(graph, graph.chips, [[arc_index] for arc_index in range(len(arcs_of(graph)))], 1.0)
 
 
 def all_to_all_by_symmetry(graph: Graph, symmetries: Iterable[Map]) -> float:
-    """The same rate from the flow of one source; the symmetries must carry every chip to every
-    other.
+    """Return the same rate from the flow of one source.
+
+    The symmetries must carry every chip to every other.
     """
     arcs = arcs_of(graph)
     arc_indices = {(a, b): arc_index for arc_index, (a, b, _) in enumerate(arcs)}
@@ -55,9 +56,7 @@ def all_to_all_by_symmetry(graph: Graph, symmetries: Iterable[Map]) -> float:
 
 
 def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: float) -> float:
-    """Maximise the common rate: flow conservation at every node for every source, capacity for
-    every class of arcs.
-    """
+    """Maximise the common rate: flow conservation at each node, capacity for each class of arcs."""
     arcs, nodes = arcs_of(graph), {node: node_index for node_index, node in enumerate(graph.links)}
     flows, receiver_count = len(arcs), len(graph.chips) - 1
     tails = np.array([nodes[a] for a, _, _ in arcs])
@@ -128,9 +127,10 @@ class Union:
         return list(members_by_root.values())
 
 
-def between(graph: Graph, half: Callable[[Node], bool]) -> float:
-    """Most lanes of flow from the chips of one half to the others: by maximum flow, wherever the
-    narrowest cut lies.
+def flow_between_halves(graph: Graph, half: Callable[[Node], bool]) -> float:
+    """Return the maximum flow, in lanes, from the chips of one half to the others.
+
+    The narrowest cut may lie anywhere.
     """
     nodes = {node: node_index + 2 for node_index, node in enumerate(graph.links)}
     # widths of a third or a seventh of a lane group become whole numbers, which the algorithm takes

@@ -1,5 +1,4 @@
-"""The scale-up fabric as a graph: chips and switches with the lanes between them, built from the
-system's own file.
+"""The scale-up fabric as a graph of chips, switches and lanes, built from the system's own file.
 
 It is the oracle of the closed forms: hops by breadth-first search, rates by linear programming.
 """
@@ -88,8 +87,9 @@ def build(system: System, scope: str = "world") -> Graph:
 
 
 def add_torus(graph: Graph, system: System, scope: str) -> None:
-    """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each
-    dimension.
+    """Join every chip of the torus to its neighbours in each dimension.
+
+    The torus may be the slice that is one rack.
     """
     torus = torus_of(system)
     shared = (
@@ -110,9 +110,7 @@ def add_torus(graph: Graph, system: System, scope: str) -> None:
 
 
 def add_two_level(graph: Graph, system: System, racks: int) -> None:
-    """Join chips inside their tray, to the switches of their plane, and to their pair in the other
-    rack.
-    """
+    """Join chips inside a tray, to switches of their plane, and to their pair in the other rack."""
     tray_chips, planes = count(system, "chips_per_tray"), count(system, "planes")
     trays = int(system.chips) // whole_racks(system) // tray_chips
     tray_lanes, plane_lanes = lanes(system, "tray"), lanes(system, "plane")

@@ -1,6 +1,4 @@
-"""Places of the tree that list alternatives: the part that costs least over its life stands there,
-and the bill says so.
-"""
+"""A place that lists alternatives takes the part of least cost over its life; the bill says so."""
 
 from __future__ import annotations
 
@@ -22,9 +20,13 @@ OPTIONS = {"8x32": "scorpio-p-32", "4x64": "scorpio-p-64", "2x128": "scorpio-p-1
 TRAYS = 36
 
 
-def standing(found) -> dict[str, float]:
+def switches_in_bill(system_bill) -> dict[str, float]:
     """The small switches of a bill."""
-    return {part: found.system.quantity[part] for part in SMALL if found.system.quantity.get(part)}
+    return {
+        part: system_bill.system.quantity[part]
+        for part in SMALL
+        if system_bill.system.quantity.get(part)
+    }
 
 
 def used_hour(catalogue, option: str, **settings: str) -> float:
@@ -48,7 +50,7 @@ def used_hour(catalogue, option: str, **settings: str) -> float:
     ],
     ids=str,
 )
-def test_the_part_stands_there_whose_used_hour_is_the_cheapest(catalogue, settings):
+def test_part_of_the_cheapest_used_hour_takes_the_place(catalogue, settings):
     """Held against the three variants that name a part each."""
     costs = {option: used_hour(catalogue, option, **settings) for option in OPTIONS}
     best = min(costs, key=lambda option: costs[option])
@@ -60,10 +62,10 @@ def test_the_part_stands_there_whose_used_hour_is_the_cheapest(catalogue, settin
 
 def test_dear_power_chooses_a_part_that_is_dearer_to_buy(catalogue):
     bill = bill_of(NAME, {"site.electricity_price": "0.4 USD/kWh"}, catalogue=catalogue)
-    assert standing(bill) == {"scorpio-p-128": 2 * TRAYS}
+    assert switches_in_bill(bill) == {"scorpio-p-128": 2 * TRAYS}
 
 
-def test_who_rents_takes_the_cheapest_to_buy(catalogue):
+def test_renter_gets_the_part_that_is_cheapest_to_buy(catalogue):
     """His hour costs the same whatever stands in the tray."""
     terms = {"terms.perspective": "renter", "terms.date": "2026-11"}
     settings = {"parts.trn3.rent": "2 USD/chip/h", "site.electricity_price": "0.4 USD/kWh"}
@@ -93,7 +95,7 @@ def test_each_draw_takes_the_part_whose_used_hour_is_the_cheapest(catalogue, see
 
 def test_as_built_in_december_2025(catalogue):
     """The article of the launch has eight 32-lane switches a tray."""
-    assert standing(bill_of(NAME, catalogue=catalogue)) == {"scorpio-p-32": 288}
+    assert switches_in_bill(bill_of(NAME, catalogue=catalogue)) == {"scorpio-p-32": 288}
 
 
 def test_the_note_names_the_choice_and_the_others(catalogue):
@@ -105,23 +107,23 @@ def test_the_note_names_the_choice_and_the_others(catalogue):
     assert "2 scorpio-p-128" in note
 
 
-def test_a_price_of_ones_own_moves_the_choice(catalogue):
+def test_own_price_changes_the_choice(catalogue):
     bill = bill_of(NAME, {"parts.scorpio-p-64.price": "100 USD"}, catalogue=catalogue)
-    assert standing(bill) == {"scorpio-p-64": 4 * TRAYS}
+    assert switches_in_bill(bill) == {"scorpio-p-64": 4 * TRAYS}
     assert bill.notes[0].startswith("tray-switch: 4 scorpio-p-64 at 400 USD")
 
 
-def test_a_price_that_moves_nothing_is_no_setting_without_effect(catalogue):
+def test_price_of_an_unchosen_alternative_is_no_setting_without_effect(catalogue):
     """The choice rests on it, though the bill does not."""
     bill = bill_of(NAME, {"parts.scorpio-p-64.price": "900 USD"}, catalogue=catalogue)
-    assert standing(bill) == {"scorpio-p-32": 288}
+    assert switches_in_bill(bill) == {"scorpio-p-32": 288}
     assert [note for note in bill.notes if "is set" in note] == []
 
 
 @pytest.mark.parametrize(("option", "part"), OPTIONS.items())
 def test_a_variant_names_the_part(catalogue, option, part):
     bill = bill_of(NAME, {"terms.date": "2026-09"}, {"tray_switch": option}, catalogue=catalogue)
-    assert standing(bill) == {part: SMALL[part] * TRAYS}
+    assert switches_in_bill(bill) == {part: SMALL[part] * TRAYS}
     assert bill.notes == []
 
 
@@ -132,7 +134,7 @@ def test_every_alternative_has_the_same_lanes(catalogue):
     } == {256}
 
 
-def test_without_a_date_it_is_the_first_one(catalogue):
+def test_part_without_a_date_is_the_first_alternative(catalogue):
     assert load_system(catalogue, NAME).quantity["scorpio-p-32"] == 288
     assert (
         load_system(catalogue, NAME, {}, {"tray-switch": "scorpio-p-128"}).quantity["scorpio-p-128"]
@@ -166,7 +168,7 @@ def test_without_a_date_it_is_the_first_one(catalogue):
         ),
     ],
 )
-def test_bad_alternatives(own_data, old, new, message):
+def test_bad_alternatives_are_refused(own_data, old, new, message):
     path, catalogue = changed(own_data, NAME, (old, new))
     with pytest.raises(DataError) as caught:
         bill_of(NAME, catalogue=catalogue)
@@ -174,14 +176,14 @@ def test_bad_alternatives(own_data, old, new, message):
     assert message in str(caught.value)
 
 
-def test_a_place_joins_what_already_stands_there(own_data):
+def test_alternative_adds_to_the_same_part_in_its_tray(own_data):
     _, catalogue = changed(
         own_data, NAME, ("tray-switch = 1, ", "scorpio-p-32 = 1, tray-switch = 1, ")
     )
     assert load_system(catalogue, NAME).quantity["scorpio-p-32"] == 9 * TRAYS
 
 
-def test_the_schema_knows_them(own_data):
+def test_check_of_systems_names_bad_counts_of_alternatives(own_data):
     changed(
         own_data,
         NAME,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tco import DataError
 from tests.scenario_helpers import HEADLINE, bill_of, result
 
-each = pytest.mark.parametrize("name", HEADLINE)
+each_headline = pytest.mark.parametrize("name", HEADLINE)
 
 
-@each
+@each_headline
 def test_a_line_is_quantity_times_price(name):
     for line in result(name).bill.lines:
         if line.extended is not None:
@@ -21,8 +21,8 @@ def test_a_line_is_quantity_times_price(name):
             )
 
 
-@each
-def test_a_line_is_priced_or_included(name):
+@each_headline
+def test_line_has_a_price_or_is_included_in_another(name):
     priced = {line.path for line in result(name).bill.lines if line.extended is not None}
     for line in result(name).bill.lines:
         assert (line.extended is None) == (line.included_in is not None), line.path
@@ -31,7 +31,7 @@ def test_a_line_is_priced_or_included(name):
             assert line.path.startswith(line.included_in + "/")
 
 
-@each
+@each_headline
 def test_every_line_names_kind_and_sources(name, catalogue):
     for line in result(name).bill.lines:
         assert line.kind
@@ -40,13 +40,13 @@ def test_every_line_names_kind_and_sources(name, catalogue):
             assert set(line.sources) <= catalogue.sources.keys(), line.path
 
 
-@each
+@each_headline
 def test_every_place_stands_once(name):
     paths = [line.path for line in result(name).bill.lines]
     assert len(paths) == len(set(paths))
 
 
-@each
+@each_headline
 def test_shelves_lose_what_their_efficiency_says(name, catalogue):
     """P_in = P_out / efficiency: the loss line is the only one that is no load."""
     evaluation = result(name)
@@ -66,7 +66,7 @@ def assembly_cost(bill, catalogue):
     return line.extended
 
 
-@each
+@each_headline
 def test_assembly_costs_the_hours_of_every_tray_and_rack_at_one_rate(name, catalogue):
     evaluated = result(name)
     count = {}
@@ -97,9 +97,7 @@ def test_hours_of_a_system_counted_by_hand(name, hours, catalogue):
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_a_dearer_part_changes_no_assembly_line(data, catalogue):
-    """Memory, chips, switches, boards: whatever costs more is put together by the same hands in the
-    same hours.
-    """
+    """Assembly takes the same hours whatever a part costs: memory, chips, switches, boards."""
     name = data.draw(st.sampled_from([*HEADLINE, "h100-hgx8", "gb300-nvl72"]))
     plain = bill_of(name, catalogue=catalogue)
     prices = {path for line in plain.bill.lines for path in line.inputs if path.endswith("price")}
@@ -123,9 +121,7 @@ def test_more_trays_cost_more_assembly_by_their_own_hours(catalogue):
 
 
 def test_a_tray_bought_whole_takes_no_assembly(catalogue):
-    """The price of a whole tray includes what put it together; that of the rack around it
-    does not.
-    """
+    """The price of a whole tray includes its assembly, but not that of the rack around it."""
     assembled_bill, bought_bill = (
         bill_of("gb200-nvl72", changed, catalogue=catalogue).bill
         for changed in ({}, {"parts.gb200-compute-tray.price": "160000 USD"})
@@ -146,7 +142,7 @@ def test_finished_racks_have_no_assembly_line_and_racks_at_cost_do(catalogue):
     )
 
 
-def test_a_tray_whose_hours_nobody_states_is_an_error(own_data):
+def test_tray_without_assembly_hours_is_refused(own_data):
     own_data.write(
         "systems/tiny.toml", TINY.replace("my-box = 1,", "my-box = 1, assembly-test = 1,")
     )
@@ -157,7 +153,8 @@ def test_a_tray_whose_hours_nobody_states_is_an_error(own_data):
     own_data.parts(*rows)
     with pytest.raises(
         DataError,
-        match=r"assembly-test prices hours of assembly, but nothing in the tree takes any; give trays and racks an assembly_time",
+        match=r"assembly-test prices hours of assembly, but nothing in the tree takes any; "
+        r"give trays and racks an assembly_time",
     ):
         bill_of("tiny", catalogue=own_data.catalogue())
     own_data.write(

@@ -1,6 +1,4 @@
-"""Figures published of whole scale-up domains against the catalogue: what a chip's rows and the
-system's tree come to.
-"""
+"""Published figures of whole scale-up domains agree with the catalogue's chips and trees."""
 
 from __future__ import annotations
 
@@ -13,14 +11,16 @@ ROWS = read_rows("domains.csv")
 
 
 def figure(catalogue, name: str, figure_name: str) -> float:
-    """What the catalogue gives, in the unit of the formula behind it."""
+    """Return a figure from the catalogue, in the unit of the formula behind it."""
     inputs = system_of(name, catalogue=catalogue)
     values, chip, chips = inputs.values(), inputs.system.chip, inputs.system.chips
     domain, injection = chip_figures(inputs, values).domain, fabric_of(inputs)[-1].injection
     scale_out = FORMULA.edge_bandwidth(chips, values[f"parts.{chip}.scale_out_bandwidth"])
     return {
         "hbm": lambda: domain["hbm_bytes"],
-        "hbm_as_reported": lambda: FORMULA.joint_capacity(chips, reported(catalogue, chip)),
+        "hbm_as_reported": lambda: FORMULA.joint_capacity(
+            chips, reported_capacity(catalogue, chip)
+        ),
         "hbm_bandwidth": lambda: domain["hbm_byte_per_s"],
         "peak_bf16": lambda: domain["peak_bf16_flop_per_s"],
         "peak_fp4": lambda: domain["peak_fp4_flop_per_s"],
@@ -31,9 +31,10 @@ def figure(catalogue, name: str, figure_name: str) -> float:
     }[figure_name]()
 
 
-def reported(catalogue, chip: str) -> float:
-    """The capacity running systems report, which the catalogue holds as an alternative to the one
-    published of the stacks.
+def reported_capacity(catalogue, chip: str) -> float:
+    """Return the capacity that running systems report.
+
+    The catalogue holds it as an alternative to the published capacity of the stacks.
     """
     rows = [row.cells for row in catalogue.part_rows[chip, "hbm_capacity"]]
     (row,) = [cells for cells in rows if "MLPerf" in cells["note"]]
@@ -49,10 +50,8 @@ def test_published_figure_of_a_domain(row, catalogue):
     )
 
 
-def test_a_rack_of_gb200_holds_more_than_it_reports(catalogue):
-    """192 GB a chip as published, 186 as systems report it: the figures of the domain count the
-    stacks.
-    """
+def test_hbm_of_a_gb200_rack_exceeds_its_reported_capacity(catalogue):
+    """The domain counts the 192 GB of the stacks per chip, of which systems report 186."""
     published_hbm, reported_hbm = (
         figure(catalogue, "gb200-nvl72", name) for name in ("hbm", "hbm_as_reported")
     )

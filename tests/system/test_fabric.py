@@ -1,6 +1,4 @@
-"""The closed forms of scale-up fabrics against their graphs: breadth-first search, maximum flow and
-linear programs.
-"""
+"""Closed forms of scale-up fabrics agree with graph search, maximum flow and linear programs."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from tests.catalogue import CATALOGUE, load_system
 from tests.fabric_helpers import FabricScope, TorusSlice, fabric_scopes, slice_of
 from tests.registry import read_rows
 from tests.scenario_helpers import fabric_of, system_of
-from tests.system.flows import Map, all_to_all, all_to_all_by_symmetry, between
+from tests.system.flows import Map, all_to_all, all_to_all_by_symmetry, flow_between_halves
 from tests.system.graph import LARGEST_GRAPH, Node, build
 
 
@@ -91,9 +89,10 @@ def closed_or_pair(part: TorusSlice, axis: int) -> bool:
     return part.closed[axis] or part.sizes[axis] < 3
 
 
-def most_for_all(system: System, scope: str) -> float:
-    """The best uniform rate; the places of an open line differ, and every source has a flow of its
-    own.
+def largest_uniform_rate(system: System, scope: str) -> float:
+    """Return the best uniform rate.
+
+    Positions of an open line differ, so every source has a flow of its own.
     """
     graph = build(system, scope)
     if system.fabric["kind"] == "torus":
@@ -125,10 +124,12 @@ def small(cases=WORLDS):
     ]
 
 
-each = pytest.mark.parametrize(("name", "switch", "scope"), small(), ids=lambda text: text or "-")
+each_graph = pytest.mark.parametrize(
+    ("name", "switch", "scope"), small(), ids=lambda text: text or "-"
+)
 
 
-@each
+@each_graph
 def test_hops_are_those_of_the_graph(name, switch, scope):
     system, scopes, _ = read(name, switch)
     mean, worst = build(system, scope).hops()
@@ -154,7 +155,7 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
                 hops_apart(system, *nowhere)
 
 
-@each
+@each_graph
 def test_injection_is_the_lanes_that_leave_a_chip(name, switch, scope):
     system, scopes, lane = read(name, switch)
     graph = build(system, scope)
@@ -166,26 +167,27 @@ def test_injection_is_the_lanes_that_leave_a_chip(name, switch, scope):
     )
 
 
-@each
+@each_graph
 def test_all_to_all_is_the_most_the_graph_carries(name, switch, scope):
     """The closed form is no bound only: some routing reaches it, and none does better."""
     system, scopes, lane = read(name, switch)
     assert float(scopes[scope].all_to_all) == pytest.approx(
-        most_for_all(system, scope) * lane, rel=1e-7
+        largest_uniform_rate(system, scope) * lane, rel=1e-7
     )
 
 
-@each
+@each_graph
 def test_bisection_is_the_flow_over_the_cut(name, switch, scope):
     system, scopes, lane = read(name, switch)
     graph = build(system, scope)
-    flow = min(between(graph, half) for half in halves(system, scope))
+    flow = min(flow_between_halves(graph, half) for half in halves(system, scope))
     assert float(scopes[scope].bisection) == pytest.approx(flow * lane, rel=1e-9)
 
 
 def halves(system: System, scope: str):
-    """The cuts a closed form stands for: through the middle of each ring, between racks, else
-    between any two halves.
+    """Return the cuts that a closed form stands for.
+
+    They go through the middle of each ring, between racks, or else between any two halves.
     """
     kind, chips = system.fabric["kind"], int(system.chips)
     if kind == "torus":
@@ -231,7 +233,7 @@ def test_the_program_with_a_flow_for_every_source_agrees(name, switch, scope):
 
 
 # ---------------------------------------------------------------- fabrics that no catalogue holds
-def made(kind: str, chips: int, racks: float = 1, **fabric) -> System:
+def fabric_system(kind: str, chips: int, racks: float = 1, **fabric) -> System:
     """A system that is all fabric."""
     return System(
         "made",
@@ -272,7 +274,7 @@ def tori(draw, most: int = 64) -> System:
         )
     )
     width = st.integers(1, 64)
-    return made(
+    return fabric_system(
         "torus",
         math.prod(dims),
         dims=dims,
@@ -282,13 +284,15 @@ def tori(draw, most: int = 64) -> System:
 
 @settings(max_examples=60)
 @given(tori())
-def test_any_torus(system):
+def test_rates_of_any_torus_are_those_of_its_graph(system):
     graph, (_, world) = build(system), scopes_of(system)
     mean, worst = graph.hops()
     assert world.hops_mean == pytest.approx(mean, rel=1e-12, abs=1e-12)
     assert world.hops_worst == worst
     assert world.injection == sum(graph.links[graph.chips[0]].values())
-    assert world.bisection == min(between(graph, half) for half in halves(system, "world"))
+    assert world.bisection == min(
+        flow_between_halves(graph, half) for half in halves(system, "world")
+    )
     assert world.all_to_all == pytest.approx(
         all_to_all_by_symmetry(graph, symmetries(system, "world")), rel=1e-7
     )
@@ -296,7 +300,7 @@ def test_any_torus(system):
 
 @settings(max_examples=12)
 @given(tori(most=16))
-def test_any_small_torus_with_a_flow_for_every_source(system):
+def test_rates_of_a_small_torus_are_those_of_a_flow_for_every_source(system):
     _, world = scopes_of(system)
     assert world.all_to_all == pytest.approx(all_to_all(build(system)), rel=1e-7)
 
@@ -304,10 +308,10 @@ def test_any_small_torus_with_a_flow_for_every_source(system):
 @pytest.mark.parametrize("dims", [[2, 2], [4], [4, 2], [2, 2, 2], [4, 3], [6, 2]], ids=str)
 def test_no_half_of_a_torus_is_cut_off_more_cheaply(dims):
     """Over every way to halve the chips, one dimension being even."""
-    system = made("torus", math.prod(dims), dims=dims, lanes=dict.fromkeys("xyzw", 1))
+    system = fabric_system("torus", math.prod(dims), dims=dims, lanes=dict.fromkeys("xyzw", 1))
     graph, (_, world) = build(system), scopes_of(system)
     cuts = (
-        between(graph, set(half).__contains__)
+        flow_between_halves(graph, set(half).__contains__)
         for half in itertools.combinations(graph.chips, len(graph.chips) // 2)
     )
     even = [size for size in dims if size % 2 == 0]
@@ -326,12 +330,12 @@ def two_levels(draw) -> System:
         "tray_hops": draw(st.integers(0, 1)),
         "lanes": lanes,
     }
-    return made("two-level", racks * trays * in_tray, racks, **shape)
+    return fabric_system("two-level", racks * trays * in_tray, racks, **shape)
 
 
 @settings(max_examples=150)
 @given(two_levels())
-def test_any_two_level_fabric(system):
+def test_rates_of_any_two_level_fabric_are_those_of_its_graph(system):
     """Whichever lanes are scarce: those of trays, planes or between racks."""
     for scope in scopes_of(system):
         graph = build(system, scope.scope)
@@ -345,8 +349,8 @@ def test_any_two_level_fabric(system):
 
 @settings(max_examples=30)
 @given(st.integers(2, 20), st.fractions(min_value="1/20", max_value=2, max_denominator=20))
-def test_any_two_stars(in_rack, share):
-    system = made("two-star", 2 * in_rack, 2, cross_share=float(share))
+def test_rates_of_any_two_joined_stars_are_those_of_their_graph(in_rack, share):
+    system = fabric_system("two-star", 2 * in_rack, 2, cross_share=float(share))
     for scope in scopes_of(system):
         graph = build(system, scope.scope)
         mean, worst = graph.hops()
@@ -358,7 +362,7 @@ def test_any_two_stars(in_rack, share):
 
 
 def test_every_pair_of_a_mesh_is_joined():
-    assert build(made("mesh", 8)).hops() == (0, 0)
+    assert build(fabric_system("mesh", 8)).hops() == (0, 0)
 
 
 # ---------------------------------------------------------------- published and hand-made figures,
@@ -367,15 +371,17 @@ ROWS = read_rows("topologies.csv")
 
 
 def figure(row: dict[str, str]) -> float:
-    """What the graph of a row gives, in lanes, links or devices."""
+    """Return the figure of a row from its graph, in lanes, links or devices."""
     shape = json.loads(row["fabric"])
-    system = made(shape.pop("kind"), shape.pop("chips"), shape.pop("racks", 1), **shape)
+    system = fabric_system(shape.pop("kind"), shape.pop("chips"), shape.pop("racks", 1), **shape)
     graph = build(system)
     mean, worst = graph.hops()
     leaving = sum(graph.links[graph.chips[0]].values())
     return {
         "all_to_all": lambda: all_to_all_by_symmetry(graph, symmetries(system, "world")),
-        "bisection": lambda: min(between(graph, half) for half in halves(system, "world")),
+        "bisection": lambda: min(
+            flow_between_halves(graph, half) for half in halves(system, "world")
+        ),
         "diameter": lambda: worst + 1,
         "injection_both_ways": lambda: 2 * leaving * len(graph.chips),
         "mean_distance": lambda: mean + 1,
@@ -428,7 +434,7 @@ def test_more_lanes_never_lower_a_rate(system, data):
         assert getattr(after, rate) >= getattr(before, rate)
 
 
-@each
+@each_graph
 def test_faster_lanes_raise_every_rate_alike(name, switch, scope):
     chip = load_system(CATALOGUE, name).chip
     variant = {"switch": switch} if switch else {}

@@ -1,6 +1,4 @@
-"""The bandwidth of a chip into the networks follows from the cards of the tree, and from nothing
-beside it.
-"""
+"""The bandwidth of a chip into the networks follows from the cards of the tree alone."""
 
 from __future__ import annotations
 
@@ -53,17 +51,19 @@ def test_cards_by_ports_by_rate_over_chips(catalogue, name, variant, gbit):
 
 
 def test_hosts_have_cards_of_their_own(catalogue):
-    """Of three cards a tray one belongs to the CPU; another tray's CPU card does not count
-    either.
+    """Of three cards per tray one belongs to the CPU.
+
+    The CPU card of another tray does not count either.
     """
     assert cards_of(load_system(catalogue, "trn3-nl72x2"), "scale_out") == ("nitro-v6-400g", 72)
     assert cards_of(load_system(catalogue, "trn3-nl32x2"), "scale_out") == ("nitro-v6-400g", 32)
     assert load_system(catalogue, "trn3-nl72x2").quantity["nitro-v6-400g"] == 108
 
 
-def test_the_trees_agree_with_what_is_published_of_their_chips(catalogue):
-    """Every shipped system has a bandwidth that some row of its chip states, or a whole part of it:
-    one card of three.
+def test_bandwidths_of_trees_agree_with_published_ones_of_their_chips(catalogue):
+    """Every shipped bandwidth is stated by a row of its chip, or is a half or third of it.
+
+    A third is one card of three.
     """
     for name in catalogue.ids("systems"):
         system = load_system(catalogue, name)
@@ -113,7 +113,7 @@ def test_faster_cards_in_a_tray_move_network_and_tokens(own_data):
     assert cost[1] > evaluate("gb200-nvl72", variant=VENDOR).metrics["network_usd_per_chip"]
 
 
-def test_the_rate_of_a_port_is_an_input_and_the_bandwidth_wins(catalogue):
+def test_rate_of_a_port_is_an_input_and_a_stated_bandwidth_precedes_it(catalogue):
     port = {"parts.connectx-7.port_bandwidth": "200 Gb/s"}
     evaluation = evaluate("gb200-nvl72", port, catalogue=catalogue, variant=VENDOR)
     assert evaluation.metrics["scale_out_byte_per_s"] == 200 * GBIT
@@ -153,7 +153,7 @@ def test_a_chip_alone_has_what_it_states(catalogue):
 
 
 # ---------------------------------------------------------------- readings
-def test_every_reading_is_the_same(catalogue):
+def test_every_reading_gives_the_same_bandwidth(catalogue):
     inputs = system_of("trn3-nl72x2", catalogue=catalogue)
     path, number = "parts.trn3.scale_out_bandwidth", bandwidth(catalogue, "trn3-nl72x2")
     values = inputs.values(lambda input_value: np.array([input_value.value, 2 * input_value.value]))
@@ -219,12 +219,12 @@ def test_explain_opens_the_card():
         ),
     ],
 )
-def test_a_card_that_cannot_be_is_refused(own_data, change, message):
+def test_impossible_card_is_refused(own_data, change, message):
     path, catalogue = changed(own_data, "gb200-nvl72", ('nic = "connectx-7"', change))
     refused(path, catalogue, message)
 
 
-def test_a_network_nobody_knows_is_refused(own_data):
+def test_unknown_network_is_refused(own_data):
     path, catalogue = changed(
         own_data,
         "gb200-nvl72",

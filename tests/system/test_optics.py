@@ -1,6 +1,4 @@
-"""Which modules stand in the links of a network, what their fibre costs by its length, and which
-links run between sites.
-"""
+"""Optical modules of a network's links, the cost of fibre by length, and links between sites."""
 
 from __future__ import annotations
 
@@ -39,9 +37,10 @@ def test_modules_with_which_a_network_costs_least_are_bought():
     assert modules(*wide, "--set", "parts.optic-400g-dr4.price=20 USD") == {"optic-400g-dr4"}
 
 
-def test_a_module_dearer_to_buy_is_bought_where_it_saves_more_power():
-    """800G at half the price of 1.6T and a little less; at 100 W a module its power costs more than
-    that over its life.
+def test_dearer_module_is_bought_if_it_saves_more_power_cost():
+    """800G at little under half the price of 1.6T is bought, unless its module draws 100 W.
+
+    That power costs more over its life than the module saves.
     """
     cheap = (
         "network",
@@ -76,8 +75,9 @@ def test_a_module_too_fast_for_the_cards_is_refused():
 
 
 def test_a_module_is_no_faster_than_the_lanes_of_card_and_switch():
-    """ConnectX-7 and racks of 100G lanes keep 800G beside a switch of 200G lanes; Vulcano takes
-    1.6T.
+    """Cards or racks of 100G lanes keep 800G modules beside a switch of 200G lanes.
+
+    ConnectX-7 is such a card. Vulcano takes 1.6T.
     """
     bought = {
         name: result(name).texts["cluster.optic"]
@@ -179,8 +179,9 @@ def test_fibre_is_paid_by_its_metres():
 
 # ---------------------------------------------------------------- between sites
 def test_only_links_between_sites_are_long():
-    """Two tiers of 256 ports: 32,768 chips at 100G are 4,096 links of 800G, of which a quarter runs
-    80 km.
+    """Of 4,096 links of 800G a quarter runs 80 km.
+
+    Two tiers of 256 ports join 32,768 chips at 100G.
     """
     here = lines_of(*TWO_TIERS)
     split_lines = lines_of(*TWO_TIERS, "--span", "80 km", "--between-sites", "0.25")
@@ -247,7 +248,7 @@ def test_one_tier_has_no_links_between_sites():
     assert "ask for --tiers 2" in done.stderr
 
 
-def test_of_each_rate_the_shortest_reach_that_covers_a_length_stands(catalogue):
+def test_shortest_reach_that_covers_a_length_is_taken_at_each_rate(catalogue):
     values = plain_values()
     optics = [part for part in catalogue.parts if part.startswith("optic-")]
     assert set(optics_covering(values, optics, 400.0)) == {
@@ -258,7 +259,8 @@ def test_of_each_rate_the_shortest_reach_that_covers_a_length_stands(catalogue):
     assert optics_covering(values, optics, 1999.0) == ["optic-800g-fr4"]
     with pytest.raises(
         DataError,
-        match=r"a link of 900 km is beyond the reach of every optical module of cluster\.optic; optic-800g-zr covers 300",
+        match=r"a link of 900 km is beyond the reach of every optical module of cluster\.optic; "
+        r"optic-800g-zr covers 300",
     ):
         optics_covering(values, optics, 900e3)
 

@@ -1,4 +1,4 @@
-"""What must be larger than what, and the power of racks as published."""
+"""Order between newer and older parts, larger and smaller networks; published power of racks."""
 
 from __future__ import annotations
 
@@ -107,9 +107,7 @@ OPTIC = "optic-800g-dr8"
 
 
 def network_of(chips: float, nic: float, design: str):
-    """The network of a cluster as a scenario would build it, with as many tiers as its size
-    needs.
-    """
+    """Return the network of a cluster as a scenario builds it, with the tiers that it needs."""
     values = plain_values()
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
     return scale_out_network(
@@ -119,8 +117,9 @@ def network_of(chips: float, nic: float, design: str):
 
 
 def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
-    """Of modules at half their rate a cluster of one tier needs twice as many; those of longer
-    reach have no part in it.
+    """A cluster of one tier needs twice as many modules at half their rate.
+
+    Modules of longer reach have no part in it.
     """
     module_counts = {}
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):

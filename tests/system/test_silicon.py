@@ -33,7 +33,7 @@ def counted(side: float, diameter: float) -> float:
     return float((np.hypot(x[..., :, None], y[..., None, :]) <= diameter / 2).sum((-2, -1)).mean())
 
 
-def test_the_count_itself():
+def test_count_of_dies_is_zero_for_the_largest_and_fills_the_disc_for_small_ones():
     """A square as wide as the disc never fits; small ones fill it."""
     assert counted(2.0, 2.0) == 0
     assert counted(0.05, 2.0) == pytest.approx(math.pi * 400, rel=0.08)
@@ -88,11 +88,10 @@ DENSITIES = {  # of wafers over their mean: what each model says of how much the
 @pytest.mark.parametrize(
     ("area", "density", "repairable"), [(680, 0.0012, 0.35), (680, 0.01, 0.35), (600, 0.0009, 0.8)]
 )
-def test_a_die_is_usable_if_all_its_defects_fall_where_they_can_be_repaired(
-    model, area, density, repairable
-):
-    """Defects are thrown on dies one by one, and a die is counted where none of them falls into its
-    critical part.
+def test_die_is_usable_if_all_its_defects_can_be_repaired(model, area, density, repairable):
+    """Simulated dies are counted if no defect falls into their critical part.
+
+    Defects fall on dies one by one.
     """
     generator, dies = np.random.default_rng(5), 400_000
     defects = generator.poisson(DENSITIES[model](generator, dies) * density * area)
@@ -133,10 +132,8 @@ def test_more_defects_leave_fewer_usable_dies_and_a_smaller_share_of_the_bad_rec
     assert recovered_of_more <= recovered + 1e-9
 
 
-def test_a_die_with_one_defect_is_recovered_with_the_repairable_share_of_its_area():
-    """Where hardly any die has two defects, the recovered share of the bad dies is the share of the
-    area.
-    """
+def test_chance_to_recover_a_die_with_one_defect_is_its_repairable_share():
+    """The recovered share of bad dies is the share of the area, as few dies have two defects."""
     good, usable = (
         FORMULA.poisson_yield(FORMULA.critical_area(100, share), 1e-7) for share in (0.0, 0.35)
     )
@@ -145,8 +142,9 @@ def test_a_die_with_one_defect_is_recovered_with_the_repairable_share_of_its_are
 
 @pytest.mark.parametrize("model", YIELD_MODELS)
 def test_the_cost_of_a_die_grows_without_bound_with_its_defects(model):
-    """Each tenfold density of a 680 mm2 die multiplies its cost by more than the one before, until
-    the law of the model is reached.
+    """Each tenfold density of a 680 mm2 die raises its cost by a larger factor than the one before.
+
+    The factor grows until the law of the model is reached.
     """
     costs = [
         FORMULA.die_cost(21_000, 78, YIELD_MODELS[model](FORMULA.critical_area(680, 0.35), density))
@@ -157,9 +155,10 @@ def test_the_cost_of_a_die_grows_without_bound_with_its_defects(model):
     assert growth[-1] > 90  # Murphy's falls as the square of the density, the others faster
 
 
-def test_the_price_of_a_chip_follows_its_defects_upwards():
-    """A die of 680 mm2 has 24 defects at 3.6 per cm2; a share of the bad that is always repaired
-    would bound its price.
+def test_price_of_a_chip_rises_with_its_defects():
+    """A die of 680 mm2 has 24 defects at 3.6 per cm2.
+
+    A share of the bad dies that is always repaired would bound its price.
     """
     prices = [
         chip_price({"parts.trn3.defect_density": f"{density} 1/cm^2"})
@@ -178,9 +177,12 @@ def test_the_price_of_a_chip_follows_its_defects_upwards():
     ],
     ids=["trainium2", "trainium3", "trainium2 low"],
 )
-def test_the_published_build(area, wafer, density, repairable, gross, usable, two):
-    """The build's own table, rounded to two digits there: dies a wafer, usable share, cost of two
-    dies (5 % of sorting on top).
+def test_dies_and_cost_are_those_of_the_published_build(
+    area, wafer, density, repairable, gross, usable, two
+):
+    """Dies per wafer, usable share and cost of two dies agree with the build's rounded table.
+
+    Its costs include 5 % of sorting.
     """
     dies, share = (
         FORMULA.gross_dies_per_wafer(area, 300),
@@ -195,7 +197,7 @@ def test_margin_is_charged_on_everything():
     assert FORMULA.chip_cost(100, 2, 30, 20, 10, 40, 0.5, 1) == 450
 
 
-def test_who_buys_his_own_wafers_pays_margin_on_the_rest():
+def test_buyer_of_own_wafers_pays_margin_on_the_rest():
     assert FORMULA.chip_cost(100, 2, 30, 20, 10, 40, 0.5, 0) == 350
 
 
@@ -243,12 +245,13 @@ HOLDS = {
 
 
 @pytest.mark.parametrize("name", HOLDS)
-def test_dearer_memory_reaches_chips_that_are_sold_whole(name, catalogue):
-    """What the stacks of a chip rise by from 2026 to 2027 its price does too, as it does for chips
-    that are built up.
+def test_price_of_a_merchant_chip_rises_with_its_memory(name, catalogue):
+    """From 2026 to 2027 the price of a chip rises by as much as that of its stacks.
+
+    The same holds for chips that are built up.
     """
 
-    def at(path, date):
+    def price_at(path, date):
         part, attribute = path.split(".")
         return catalogue.part_input(part, attribute, date).value
 
@@ -260,11 +263,12 @@ def test_dearer_memory_reaches_chips_that_are_sold_whole(name, catalogue):
         if line.part.startswith("hbm") and f"/{chip}/" in line.path
     ]
     rises = [
-        line.quantity * (at(f"{line.part}.price", "2027-01") - at(f"{line.part}.price", "2026-09"))
+        line.quantity
+        * (price_at(f"{line.part}.price", "2027-01") - price_at(f"{line.part}.price", "2026-09"))
         for line in stacks
     ]
     rise = sum(rises) / evaluation.metrics["chips"]
     assert rise > 2000
-    assert at(f"{chip}.price", "2027-01") - at(f"{chip}.price", "2026-09") == pytest.approx(
-        rise, rel=0.01
-    )
+    assert price_at(f"{chip}.price", "2027-01") - price_at(
+        f"{chip}.price", "2026-09"
+    ) == pytest.approx(rise, rel=0.01)

@@ -1,4 +1,4 @@
-"""What wires do not allow is refused by name, with the arithmetic; and whatever ships passes."""
+"""Wiring that lanes and ports do not allow is refused with the arithmetic; shipped systems pass."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ NOT_SCALE_UP = ("host", "nic")
 
 
 def changed(own_data, name: str, *pairs: tuple[str, str]):
-    """Lay a shipped system over itself, with some of its text replaced; return its path and the
-    catalogue.
-    """
+    """Write a shipped system with some text replaced; return its path and the catalogue."""
     text = own_data.catalogue().find("systems", name, "system").read_text(encoding="utf-8")
     for old, new in pairs:
         assert text.count(old) == 1, old
@@ -44,7 +42,7 @@ def test_every_shipped_system_passes_in_every_variant(catalogue):
         system_of(name, variant, catalogue)  # refuses what its wires cannot do
 
 
-def test_every_shipped_system_says_what_its_wires_are_judged_by(catalogue):
+def test_every_shipped_system_states_the_lanes_and_ports_of_its_wiring(catalogue):
     for name, variant in every_variant(catalogue):
         system = load_system(catalogue, name, variant)
         assert list(unstated(system, catalogue)) == []
@@ -159,7 +157,7 @@ REFUSED = [
     REFUSED,
     ids=[f"{case[0]}: {case[1][1].strip()[:30]}" for case in REFUSED],
 )
-def test_refused_with_the_arithmetic(own_data, name, change, message):
+def test_impossible_wiring_is_refused_with_the_arithmetic(own_data, name, change, message):
     path, catalogue = changed(own_data, name, change)
     with pytest.raises(DataError) as caught:
         bill_of(name, catalogue=catalogue)
@@ -190,7 +188,7 @@ def test_every_fault_is_named(own_data):
         ("systems", "show", "trn3-nl32x2"),
     ],
 )
-def test_every_command_refuses(own_data, words):
+def test_every_command_refuses_impossible_wiring(own_data, words):
     changed(own_data, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
     done = tco(*words, "--data", str(own_data.folder))
     assert done.exit_code == 3
@@ -198,7 +196,7 @@ def test_every_command_refuses(own_data, words):
     assert "Traceback" not in done.stderr
 
 
-def test_the_check_finds_it_too(own_data):
+def test_check_of_systems_lists_impossible_wiring(own_data):
     changed(own_data, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
     done = tco("systems", "check", "--data", str(own_data.folder))
     assert done.exit_code == 1
@@ -240,14 +238,14 @@ def test_the_check_names_what_is_left_unsaid(own_data, name, old, new, message):
     assert done.stdout.count(message) == 1
 
 
-def test_a_what_if_is_judged_as_well(catalogue):
+def test_what_if_with_impossible_wiring_is_refused(catalogue):
     with pytest.raises(DataError, match="160 scale-up lanes, a trn3 has 128"):
         bill_of("trn3-nl72x2", {"parts.trn3.lanes": "128 count"}, catalogue=catalogue)
     with pytest.raises(DataError, match=r"1.5 m is beyond the reach of aec-pcie6-x16 \(1 m\)"):
         bill_of("trn3-nl72x2", {"parts.aec-pcie6-x16.reach": "1 m"}, catalogue=catalogue)
 
 
-def test_what_was_judged_is_no_setting_without_effect(catalogue):
+def test_setting_that_only_the_wiring_check_reads_has_an_effect(catalogue):
     bill = bill_of("trn3-nl32x2", {"parts.trn3.lanes": "200 count"}, catalogue=catalogue)
     assert bill.notes == []
 
@@ -295,7 +293,7 @@ def test_what_was_judged_is_no_setting_without_effect(catalogue):
         ("mi300x-8", ("mi300x = 8,", "mi300x = 0.5,"), "a mesh joins two chips or more"),
     ],
 )
-def test_a_fabric_that_cannot_be(own_data, name, change, message):
+def test_impossible_fabric_is_refused(own_data, name, change, message):
     _, catalogue = changed(own_data, name, change)
     with pytest.raises(DataError) as caught:
         scopes_in(catalogue, name)
@@ -306,7 +304,7 @@ def scopes_in(catalogue, name: str):
     return fabric_of(system_of(name, catalogue=catalogue))
 
 
-def test_a_cycle_in_the_tree(own_data):
+def test_cycle_in_the_tree_is_refused(own_data):
     path, catalogue = changed(
         own_data, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-board-nl32x2 = 1, rack = 1")
     )
@@ -315,7 +313,7 @@ def test_a_cycle_in_the_tree(own_data):
     assert str(caught.value) == f"{path}: rack contains itself: world > rack > switch-tray > rack"
 
 
-def test_a_part_nobody_knows(own_data):
+def test_unknown_part_is_refused(own_data):
     path, catalogue = changed(
         own_data, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-bored-nl32x2 = 1")
     )
@@ -327,7 +325,7 @@ def test_a_part_nobody_knows(own_data):
     )
 
 
-def test_a_variant_that_fits_no_branch(catalogue):
+def test_variant_that_fits_no_branch_is_refused(catalogue):
     with pytest.raises(
         DataError, match="unknown variant switch of trn3-nl32x2 'gen4'; did you mean 'gen"
     ):
@@ -337,7 +335,7 @@ def test_a_variant_that_fits_no_branch(catalogue):
 
 
 # ---------------------------------------------------------------- the network beyond the racks
-def test_a_clos_too_small():
+def test_clos_that_is_too_small_is_refused():
     radix = 4.0
     most = clos_endpoints_by_radices([radix] * MOST_TIERS, 1.0)
     assert most == 32
@@ -358,9 +356,10 @@ def test_tiers_that_do_not_hold_the_chips_name_those_that_may():
     )
 
 
-def test_a_fat_tree_has_its_switches():
-    """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches (Al-Fares et al.
-    2008).
+def test_fat_tree_has_the_published_number_of_switches():
+    """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches.
+
+    Source: Al-Fares et al. 2008.
     """
     network_document = document("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3")
     assert network_document["max_endpoints"] == 32**3 / 4
@@ -370,7 +369,7 @@ def test_a_fat_tree_has_its_switches():
     )
 
 
-def test_a_cluster_larger_than_its_switches_reach():
+def test_cluster_larger_than_its_switches_reach_is_refused():
     done = tco(
         "price",
         "gb200-nvl72",

@@ -1,5 +1,4 @@
-"""The bills of the four headline worlds against a cost build made by hand from teardowns, filings
-and analysts.
+"""Bills of the four headline worlds agree with a build by hand from teardowns, filings, analysts.
 
 Low and high are root-sum-square ranges of that build (lines independent), in USD of December 2025
 for one whole scale-up world.
@@ -33,13 +32,13 @@ CARDS = {"mi450x-ualoe72": {"nic": "3x"}}  # of the build, where it has others t
 @pytest.mark.parametrize(
     ("name", "low", "base", "high"), [(name, *figures) for name, figures in WORLDS.items()]
 )
-def test_a_world_costs_what_the_build_says(name, low, base, high):
+def test_bill_of_a_world_lies_within_the_build(name, low, base, high):
     price = in_december(name, **CARDS.get(name, {})).bill.price
     assert low <= price <= high
     assert price == pytest.approx(base, rel=0.06)
 
 
-def test_a_trainium3_costs_what_the_build_says():
+def test_cost_of_a_trainium3_lies_within_the_build():
     """3,715 USD with its HBM at contract prices of early 2026; 3,130 to 5,060 if its lines move."""
     bill = evaluate("trn3-nl72x2", {"terms.date": "2026-03"}, catalogue=CATALOGUE).bill
     chip = sum(line.extended for line in bill.lines if "trn3" in line.path.split("/")) / 144
@@ -56,9 +55,11 @@ def test_published_rack_prices(name, price, rel):
     assert in_december(name).bill.price == pytest.approx(price, rel=rel)
 
 
-def test_helios_costs_what_amd_says_of_a_gigawatt_not_what_is_rumoured():
-    """5.25 million USD are rumoured; a list of its parts puts it at 4.2 with the accelerators at
-    the 40,000 that are called a lower bound.
+def test_helios_costs_what_amd_states_per_gigawatt_and_more_than_rumoured():
+    """The bill is 20 to 30 % above the rumour of 5.25 million USD.
+
+    A list of its parts gives 4.2 million, with the accelerators at 40,000, which is called a
+    lower bound.
     """
     bill = in_december("mi450x-ualoe72", nic="3x").bill.price
     assert 1.2 < bill / 5.25e6 < 1.3
