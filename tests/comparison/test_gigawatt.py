@@ -6,8 +6,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
+from tco.evaluation.evaluation import evaluate_each
+from tco.scenario.beliefs import Dice
+from tco.scenario.pricing import SITE_POWER
 from tests.cli import document, tco
 from tests.scenario_helpers import again, result
 
@@ -51,6 +55,54 @@ def test_its_dollars_are_those_of_its_parts(rows, name):
     )
 
 
+# what an engineer calls each part that is bought of a rack of GB200, by the last name of its line
+PARTS_BY_KIND = {
+    "chips": {"gb200-gpu"},
+    "memory": {"gb200-memory"},
+    "CPUs": {"grace-cpu"},
+    "scale-up switches and cables": {"nvswitch-5", "nvlink-cable"},
+    "network": {"management-switch"},
+    "storage": {"storage"},
+    "power and cooling": {
+        "gb200-tray-cooling",
+        "nvlink-tray-cooling",
+        "power-shelf-33kw",
+        "busbar-48v-liquid",
+        "rack-manifold",
+    },
+    "boards, racks and assembly": {
+        "nvl72-rack",
+        "gb200-compute-tray",
+        "nvlink-switch-tray",
+        "assembly-test",
+    },
+    "hall": {"building"},
+}
+
+
+def test_a_purchase_is_of_the_kind_that_its_part_is(rows):
+    row, scenario_result = rows["gb200-nvl72"], result("gb200-nvl72")
+    kinds = {part: kind for kind, parts in PARTS_BY_KIND.items() for part in parts}
+    expected: dict[str, float] = {}
+    for line in scenario_result.lines:
+        if not line.recurs:
+            part = line.path.rpartition("/")[2]
+            kind = "network" if line.asset == "network" else kinds[part]
+            worlds = row["chips"] / scenario_result.metrics["chips"]
+            expected[kind] = expected.get(kind, 0.0) + line.amount * worlds
+    assert {line["kind"]: line["usd"] for line in row["lines"]} == pytest.approx(expected)
+
+
+def test_percentiles_have_their_share_of_draws_below(rows):
+    (evaluation,) = evaluate_each(["h100-hgx8"], None, {}, implied={SITE_POWER: "1 GW"})
+    catalogue = evaluation.catalogue
+    draws = evaluation.drawn_function(hold=True).sample(Dice(catalogue, 0, 0, 1000))
+    samples = np.asarray(draws.metrics["usd_per_facility_w"], dtype=float)
+    percentiles = rows["h100-hgx8"]["range"]
+    below = {name: int((samples < value).sum()) for name, value in percentiles.items()}
+    assert below == {"p10": 100, "p50": 500, "p90": 900}
+
+
 def test_what_is_kept_in_hand_holds_no_rack(rows):
     (row,) = document("gigawatt", "gb200-nvl72", "--set", "site.in_hand=0.2")["rows"]
     assert row["racks"] == pytest.approx(rows["gb200-nvl72"]["racks"] * 0.8, abs=1)
@@ -61,7 +113,8 @@ def test_what_others_say_stands_beside(rows):
         (published_row["source"], published_row["low"], published_row["high"])
         for published_row in rows["gb200-nvl72"]["published"]
     }
-    assert {("bernstein-gw-2025", 35, 35), ("bernstein-gw-2025", 50, 60)} <= published_bounds
+    # not its $100,000 of a chip, nor what its sources say of a part of the cost
+    assert published_bounds == {("bernstein-gw-2025", 35, 35), ("bernstein-gw-2025", 50, 60)}
     printed_text = tco("gigawatt", "gb200-nvl72").stdout
     assert re.search(r"gb200-nvl72 +Bernstein +35\.0 +35\.0 ", printed_text)
     assert "hall" in printed_text

@@ -100,10 +100,9 @@ def test_margins_follow_from_rent_and_cost():
     rows = document("rents", "h100-sxm")["rows"]
     assert len({row["date"] for row in rows}) >= 12
     for row in rows:
-        if row["margin"] is not None:
-            assert row["margin"] == pytest.approx(
-                1 - row["cost_usd_per_chip_hour"] / row["usd_per_chip_hour"]
-            )
+        assert row["margin"] == pytest.approx(
+            1 - row["cost_usd_per_chip_hour"] / row["usd_per_chip_hour"]
+        )
     neocloud_settings = {
         "terms.perspective": "neocloud",
         "terms.date": "2026-06",
@@ -115,6 +114,44 @@ def test_margins_follow_from_rent_and_cost():
     assert next(
         row["cost_usd_per_chip_hour"] for row in rows if row["date"] == "2026-06"
     ) == pytest.approx(cost, rel=1e-9)
+
+
+def test_the_supplier_of_a_chip_that_is_not_for_sale_is_its_builder():
+    (row,) = document("rents", "trn3")["rows"]
+    builder_settings = {
+        "terms.perspective": "hyperscaler",
+        "terms.date": "2026-03-22",
+        "workload": "stated",
+    }
+    costs = {
+        evaluate(name, builder_settings, catalogue=CATALOGUE).metrics["tco_usd_per_chip_hour"]
+        for name in CATALOGUE.ids("systems")
+        if name.startswith("trn3-")
+    }
+    assert row["cost_usd_per_chip_hour"] in costs
+    assert row["margin"] == pytest.approx(1 - row["cost_usd_per_chip_hour"] / 1.29, rel=1e-12)
+
+
+def test_a_rent_of_nothing_or_a_chip_without_a_rack_has_no_margin(tmp_path):
+    (tmp_path / "parts").mkdir()
+    rows = [
+        "part,attribute,value,unit,low,high,as_of,kind,source,note,use",
+        "free-chip,rent,2,USD/chip/h,,,2026-08,press,own-2026,,",
+        "h100-sxm,rent_bound,0,USD/chip/h,,,2026-08,press,own-2026,,",
+    ]
+    (tmp_path / "parts" / "own.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "sources.csv").write_text(
+        "id,title,url,date,publisher\nown-2026,Own offers,,2026-08,Own\n"
+    )
+    (row,) = document("rents", "free-chip", "--data", tmp_path)["rows"]
+    assert (row["cost_usd_per_chip_hour"], row["margin"]) == (None, None)
+    (row,) = (
+        row
+        for row in document("rents", "h100-sxm", "--data", tmp_path)["rows"]
+        if row["statistic"] == RENTS["rent_bound"]
+    )
+    assert row["cost_usd_per_chip_hour"] > 1
+    assert row["margin"] is None
 
 
 def test_contracts_leave_a_margin_that_owners_live_on():
