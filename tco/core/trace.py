@@ -70,7 +70,10 @@ def scope(*scope_names: str) -> _Scope | _Nowhere:
         scope_names: Parts of the place from the outside in; spaces become hyphens.
 
     """
-    return _Scope(scope_names) if isinstance(in_use(), TraceRecorder) else NOWHERE
+    recorder = in_use()
+    if recorder is None:
+        return NOWHERE
+    return _Scope(scope_names) if isinstance(recorder, TraceRecorder) else NOWHERE
 
 
 class Node:

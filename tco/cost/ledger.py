@@ -96,6 +96,7 @@ HARDWARE = (
     "storage",
     "rent",
 )
+KIND_BY_LINE = frozenset((*HARDWARE, "rebate"))  # classes whose lines say on what they rest
 
 
 class Cost(NamedTuple):
@@ -151,7 +152,7 @@ class Ledger:
         """
         # found here, so that it is not named by the first line of its class
         self.terms.charge(asset)
-        if asset not in (*HARDWARE, "rebate"):
+        if asset not in KIND_BY_LINE:
             kind = worst(
                 [kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))]
             )
@@ -178,7 +179,7 @@ class Ledger:
     def add(self, flow: Flow) -> Quantity:
         """Add a flow and return what it costs a chip-hour."""
         hourly = chip_hour(flow, self.terms, self.chips)
-        self.lines.append(flow._replace(usd_per_chip_hour=hourly))
+        self.lines.append(Flow(*flow[:-1], hourly))
         return hourly
 
 

@@ -395,12 +395,11 @@ def ages_of(
         Shares from 0 to 1 of the bill and of the gross chip-hour, each with notes.
 
     Raises:
-        UnavailableError: The date lies too long before the first price of the bill.
         DataError: The text `date` is no date.
 
     """
     day, newest = period(date), newest_price(catalogue)
-    cache: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
+    cache = _dated_inputs(catalogue, date)
     prices_by_line = {
         line.path: [
             price
@@ -414,7 +413,6 @@ def ages_of(
         for line in lines
         if line.asset in BILL and not line.recurs
     ]
-    _refuse_bill_before_first_price(bill, date, day)
     notes = []
     if day.first > period(newest).last:
         notes.append(f"{date} lies beyond the prices known: the last is of {newest}, and holds on")
@@ -433,16 +431,41 @@ def ages_of(
     return Ages(later_share, old_share, tuple(notes), hour_older, hour_notes)
 
 
-def _refuse_bill_before_first_price(
-    bill: Sequence[tuple[float, list[DatedInput]]], date: str, day: Period
+def refuse_unpriced_date(
+    catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str
 ) -> None:
-    prices = [price for _, line_prices in bill for price in line_prices]
+    """Refuse a date too long before the first price of a bill.
+
+    Args:
+        catalogue: Holds the rows of prices.
+        lines: Cost lines of a scenario.
+        inputs: Inputs of the lines by path.
+        date: Date of the bill, as written.
+
+    Raises:
+        UnavailableError: The parts of the bill were not for sale yet.
+        DataError: The text `date` is no date.
+
+    """
+    day, cache = period(date), _dated_inputs(catalogue, date)
+    prices = [
+        price
+        for line in lines
+        if line.asset in BILL and not line.recurs
+        for path in line.inputs
+        if (price := _cached_dated_input(cache, inputs[path], day)).moves
+    ]
     first = min(prices, key=lambda price: price.first, default=None)
     if first is not None and (first.first - day.last).days > ORDERED:
         raise UnavailableError(
             f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: "
             "its parts were not for sale yet"
         )
+
+
+def _dated_inputs(catalogue: Catalogue, date: str) -> dict[str, DatedInput]:
+    dated_inputs: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
+    return dated_inputs
 
 
 def _misdated_share(

@@ -16,7 +16,7 @@ from tco.scenario.evaluate import run
 from tco.scenario.metrics import AGAINST_BASELINE
 from tco.scenario.plan_records import plan_from
 from tco.scenario.resolve import resolve_scenario
-from tco.scenario.result import origin_of
+from tco.scenario.result import Origin
 from tco.scenario.saved import HOLDS, SHOWN, hold
 from tco.scenario.structure import plain_plan
 
@@ -53,7 +53,7 @@ def state_of(scenario_result: Result, fingerprints: bool = True) -> JsonObject:
         any.
 
     """
-    origin = scenario_result.origin or origin_of({}, {}, {}, "", {}, "")
+    origin = scenario_result.origin or Origin({}, {}, {}, str, dict, "")
     user_paths = sorted(
         path for path, input_value in scenario_result.inputs.items() if input_value.overlay
     )

@@ -77,6 +77,12 @@ def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
             holds another kind of value.
 
     """
+    shipped = catalogue.scenarios.get(str(scenario_name))
+    if shipped is not None:
+        return catalogue.once(
+            ("scenario", shipped),
+            lambda: _scenario_of(catalogue, shipped, catalogue.toml(shipped)),
+        )
     path = _scenario_path(catalogue, scenario_name)
     if path.suffix != ".toml" and not exists(path):
         system, _, variants = str(scenario_name).partition("@")
@@ -89,7 +95,11 @@ def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
         catalogue.scenarios.get(path.stem),
         catalogue.published.get(path.name),
     )
-    document = catalogue.toml(path) if is_shipped else read_toml(path)
+    return _scenario_of(catalogue, path, catalogue.toml(path) if is_shipped else read_toml(path))
+
+
+def _scenario_of(catalogue: Catalogue, path: Path, document: JsonObject) -> Scenario:
+    """Return the scenario of a document; one that is no scenario raises `DataError`."""
     _expect_scenario(catalogue, path, document)
     rebates = document.get("rebates")
     return Scenario(
@@ -105,10 +115,8 @@ def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
 
 
 def _scenario_path(catalogue: Catalogue, scenario_name: str | Path) -> Path:
-    """Return the file of a scenario; the path itself for one that is not shipped."""
+    """Return the file of a published scenario; any other path as it is."""
     path = Path(scenario_name)
-    if str(scenario_name) in catalogue.scenarios:
-        return catalogue.scenarios[str(scenario_name)]
     if path.parent.name == "published" and path.name in catalogue.published:
         return catalogue.published[path.name]
     return path

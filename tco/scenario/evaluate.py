@@ -23,6 +23,7 @@ from tco.catalog.system_tree import System, load_system
 from tco.core.errors import DataError, UnavailableError
 from tco.core.formula import finite, total
 from tco.core.inputs import Values, as_traced
+from tco.core.memory import value_once
 from tco.core.provenance import Input
 from tco.core.trace import Node, recording, scope, walk
 from tco.core.types import JsonMapping, JsonObject, Quantity, Settings
@@ -30,7 +31,13 @@ from tco.cost.cash_flows import LIVES, OPERATION
 from tco.cost.guards import PartPrice, unguarded_notes
 from tco.cost.ledger import Cost, shares_by_directness, shares_by_kind
 from tco.cost.ownership import Rebate, refuse_misfit
-from tco.cost.price_dates import Ages, ages_of, is_dated_price, not_there, waiting_cost
+from tco.cost.price_dates import (
+    ages_of,
+    is_dated_price,
+    not_there,
+    refuse_unpriced_date,
+    waiting_cost,
+)
 from tco.cost.site import (
     carbon_of_chip,
     carbon_of_tokens,
@@ -177,7 +184,7 @@ def assemble_result(
     has_arrays = bool(inputs.shape)  # shares, bounds and ages are told of one number
     _keep_for_studies(inputs, input_values)
     walked = chain
-    standing_notes, chain, ages = _fit_to_site(inputs, input_values, walked, refuse)
+    standing_notes, chain = _fit_to_site(inputs, input_values, walked, refuse)
     chosen = [*inputs.notes, *agreement_notes(inputs)]
     notes = [*chosen, *_notes_of_chain(inputs, input_values, chain, standing_notes)]
     perspective = inputs.text("terms.perspective")
@@ -197,16 +204,15 @@ def assemble_result(
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        **_evidence_of(inputs, input_values, chain),
+        **_evidence_of(inputs, chain),
         bounds={phase: phase_report.shares for phase, phase_report in report.phases.items()},
         inputs=input_values.inputs,
         texts=inputs.texts_used,
         report=report,
-        ages=ages,
         plan=chain.serving.plan,
         structure=structure,
     )
-    _add_origin(scenario_result, inputs, chain, trace)
+    _add_origin(scenario_result, inputs, input_values, chain, trace)
     return scenario_result
 
 
@@ -272,12 +278,8 @@ def _notes_on_numbers(metrics: JsonMapping) -> list[str]:
     return notes
 
 
-def _evidence_of(inputs: ResolvedScenario, input_values: Values, chain: Chain) -> JsonObject:
-    """Return the shares of a cost by evidence, and the evidence of rates and their order."""
-    shares = {}
-    if chain.cost and not inputs.shape:
-        read_shares = partial(_shares_of_cost, chain.cost, input_values)
-        shares = dict(_told_of(inputs, "shares", chain.cost, read_shares))
+def _evidence_of(inputs: ResolvedScenario, chain: Chain) -> JsonObject:
+    """Return the evidence of rates and their order."""
     catalogue, chip = inputs.catalogue, chain.system.chip
     measured, path = workload_kind(inputs).measured, chain.serving.path
 
@@ -286,18 +288,24 @@ def _evidence_of(inputs: ResolvedScenario, input_values: Values, chain: Chain) -
         return standing(catalogue, measured, chip, family_chips, path)
 
     return {
-        "shares": shares,
         "standing": catalogue.once(("standing", measured, chip, path), read_standing),
         "order": catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
     }
 
 
 def _add_origin(
-    scenario_result: Result, inputs: ResolvedScenario, chain: Chain, trace: bool
+    scenario_result: Result,
+    inputs: ResolvedScenario,
+    input_values: Values,
+    chain: Chain,
+    trace: bool,
 ) -> None:
     """Add to a result where it comes from, and its traced metrics."""
     nodes = cache(partial(nodes_of, inputs, chain))
     catalogue = inputs.catalogue
+    told: JsonObject = {}
+    if chain.cost and not inputs.shape:
+        told |= _told_of(inputs, chain.cost, dict(input_values.inputs))
     scenario_result.origin = Origin(
         inputs.scenario.documents,
         inputs.settings,
@@ -307,6 +315,7 @@ def _add_origin(
         used_by=lambda metric: frozenset(
             _formulas_of({metric: nodes()[metric]} if metric in nodes() else {})
         ),
+        **told,
     )
     if trace:
         scenario_result.nodes = nodes()
@@ -326,24 +335,23 @@ def _keep_for_studies(inputs: ResolvedScenario, input_values: Values) -> None:
 
 def _fit_to_site(
     inputs: ResolvedScenario, input_values: Values, chain: Chain, refuse: bool
-) -> tuple[list[str], Chain, Ages]:
-    """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
-    without cost if they do not fit or have no price.
+) -> tuple[list[str], Chain]:
+    """Return notes on how the racks stand in the site, and the chain: without cost if they do not
+    fit or have no price.
     """
     if chain.system.bare:
         return (
             [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"],
             chain,
-            Ages(),
         )
     try:
         if chain.unpriced or chain.cost is None or chain.bill is None:
             raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
-        aged = partial(
-            ages_of, inputs.catalogue, chain.cost.lines, input_values.inputs, inputs.date
-        )
-        ages = Ages() if inputs.shape else _told_of(inputs, "ages", chain.cost, aged)
-        return rack_placement_notes(inputs, chain.bill), chain, ages
+        if not inputs.shape:
+            refuse_unpriced_date(
+                inputs.catalogue, chain.cost.lines, input_values.inputs, inputs.date
+            )
+        return rack_placement_notes(inputs, chain.bill), chain
     except UnavailableError as error:
         if refuse:
             raise
@@ -353,25 +361,33 @@ def _fit_to_site(
             if not any(word in metric_name for word in OF_THE_SITE)
         }
         why = "does not fit" if isinstance(error, MisfitError) else "cannot be priced"
-        return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
+        return [f"{why}: {error}"], chain._replace(cost=None, metrics=left)
 
 
-def _told_of(inputs: ResolvedScenario, report_name: str, cost: Cost, make: Callable[[], T]) -> T:
-    """Return `make()`, cached under `report_name` for as long as `cost` is unchanged.
+def _told_of(
+    inputs: ResolvedScenario, cost: Cost, cost_inputs: Mapping[str, Input]
+) -> Mapping[str, Callable[[], Any]]:
+    """Return functions that give the ages and the shares of a cost, computed on first use.
 
     A cost that a stage has kept is therefore described once.
     """
     system_cache = inputs.system.known
-    cached_pair = system_cache.get(report_name)
+    cached_pair = system_cache.get("told")
     if cached_pair is None or cached_pair[0] is not cost:
-        cached_pair = system_cache[report_name] = cost, make()
-    cached_value: T = cached_pair[1]
-    return cached_value
+        makers: dict[str, Callable[[], Any]] = {
+            "ages": partial(ages_of, inputs.catalogue, cost.lines, cost_inputs, inputs.date),
+            "shares": partial(_shares_of_cost, cost, cost_inputs),
+        }
+        known: JsonObject = {}
+        told = {name: partial(value_once, known, name, make) for name, make in makers.items()}
+        cached_pair = system_cache["told"] = cost, told
+    cost_functions: Mapping[str, Callable[[], Any]] = cached_pair[1]
+    return cost_functions
 
 
-def _shares_of_cost(cost: Cost, input_values: Values) -> dict[str, dict[str, float]]:
+def _shares_of_cost(cost: Cost, cost_inputs: Mapping[str, Input]) -> dict[str, dict[str, float]]:
     return shares_by_kind(cost.lines) | {
-        "directness": shares_by_directness(cost.lines, input_values.inputs)
+        "directness": shares_by_directness(cost.lines, cost_inputs)
     }
 
 

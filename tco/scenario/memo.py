@@ -80,7 +80,7 @@ def stage(
     if in_use() is not None or inputs.shape:
         return walk()
     before = inputs.readings
-    decided = tuple([(path, reading, type(reading)) for path, reading in before.items()])
+    decided = tuple(before.items()), tuple(map(type, before.values()))
     rested = (
         inputs.scenario.documents,
         inputs.scenario.rebates,

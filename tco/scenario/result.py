@@ -58,13 +58,17 @@ DECIDED = (
     "compared",
     "choices",
 )
-KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
+KEPT = ("notes", "bounds", "texts", "order")  # plain lists and tables
+
+
+Shares = dict[str, dict[str, float]]
 
 
 class Origin(NamedTuple):
     """Documents, settings and data from which a result was computed.
 
-    The data hash and the formulas take time, and are computed when they are asked for.
+    The data hash, the formulas, the ages and the shares take time, and are computed when they are
+    asked for.
     """
 
     documents: dict[str, str]  # site, terms, workload, cluster -> id
@@ -75,6 +79,9 @@ class Origin(NamedTuple):
     version: str = __version__
     # names of the formulas that a metric rests on
     used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()
+    ages: Callable[[], Ages] = Ages  # of the prices of the bill
+    # of the hardware's price, and of terms and site: sourced, estimated, assumed
+    shares: Callable[[], Shares] = dict
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is known without the catalogue: the formulas are not."""
@@ -85,6 +92,8 @@ class Origin(NamedTuple):
             self.data_hash(),
             {},
             self.version,
+            self.ages(),
+            self.shares(),
         )
 
 
@@ -95,9 +104,15 @@ def origin_of(
     data_hash: str,
     formulas: dict[str, str],
     by: str,
+    ages: Ages,
+    shares: Shares,
 ) -> Origin:
     """Return an origin of which everything is known."""
-    return Origin(documents, settings, variant, lambda: data_hash, lambda: formulas, by)
+    return Origin(
+        *(documents, settings, variant, lambda: data_hash, lambda: formulas, by),
+        ages=lambda: ages,
+        shares=lambda: shares,
+    )
 
 
 @dataclass(slots=True, repr=False)
@@ -115,15 +130,12 @@ class Result:
     bill: Bill | None  # none of a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
-    # of the hardware's price, and of terms and site: sourced, estimated, assumed
-    shares: dict[str, dict[str, float]]
     bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
     inputs: dict[str, Input]
     texts: dict[str, str]
     standing: Standing  # how well the same model does on measurements of this kind and chip
     order: str  # how often it puts two systems in the right order
     report: Report  # how the plan was found, and where the time of its phases goes
-    ages: Ages  # of the prices of the bill
     plan: Any = None
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
     # of the notes those of what was chosen or left out, which a short answer goes without
@@ -165,6 +177,16 @@ class Result:
             saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json
         )
         write_atomically(Path(path), result_text + "\n")
+
+    @property
+    def ages(self) -> Ages:
+        """Ages of the prices of the bill."""
+        return self.origin.ages() if self.origin else Ages()
+
+    @property
+    def shares(self) -> Shares:
+        """Shares of the hardware's price, and of terms and site, that have each kind of source."""
+        return self.origin.shares() if self.origin else {}
 
     @property
     def costless(self) -> str:
@@ -309,6 +331,7 @@ def saved_document(scenario_result: Result) -> JsonObject:
             metric_name: scenario_result.metrics.get(metric_name) for metric_name in METRICS
         },
         **{field_name: getattr(scenario_result, field_name) for field_name in KEPT},
+        "shares": scenario_result.shares,
         "lines": [line._asdict() for line in scenario_result.lines],
         "bill": None
         if scenario_result.bill is None

@@ -165,7 +165,6 @@ def load_result(path: str | Path) -> Result:
     document, where = saved(Path(path)), str(path)
     _hold_result(document, where)
     report, overrides = document["report"], document["overrides"]
-    versions = (document[origin_field] for origin_field in ("data_hash", "formulas", "tco_version"))
     input_records = records(Input, document["inputs"].values(), f"{where}: inputs")
     inputs = dict(zip(document["inputs"], input_records, strict=True))
     if making.get() and any(result_input.overlay for result_input in inputs.values()):
@@ -194,10 +193,14 @@ def load_result(path: str | Path) -> Result:
             report["memory"],
             {},
         ),
-        ages=_record(Ages, document["ages"], f"{where}: ages"),
         plan=plan_from(document["plan"], f"{where}: plan"),
         structure=_structure_from(document, where),
-        origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *versions),
+        origin=origin_of(
+            *(document["documents"], overrides["set"], overrides["variant"]),
+            *(document["data_hash"], document["formulas"], document["tco_version"]),
+            ages=_record(Ages, document["ages"], f"{where}: ages"),
+            shares=document["shares"],
+        ),
     )
 
 

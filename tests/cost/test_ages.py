@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
 
 from tco import DataError, evaluate
+from tco.cost import price_dates
 from tco.cost.price_dates import evidence_age_limit, is_old, limits
 from tests.catalogue import input_attributes
 from tests.cli import document, tco
@@ -18,6 +20,26 @@ HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
 
 def priced(catalogue, name, date):
     return evaluate(name, {"terms.date": date}, catalogue=catalogue)
+
+
+def test_ages_are_computed_when_they_are_asked_for(catalogue, monkeypatch):
+    computed_dates = []
+    ages_of = price_dates.ages_of
+
+    def counted(*arguments):
+        computed_dates.append(arguments[-1])
+        return ages_of(*arguments)
+
+    monkeypatch.setattr("tco.scenario.evaluate.ages_of", counted)
+    priced_result = evaluate(
+        "gb200-nvl72",
+        {"terms.date": "2025-12", "site.electricity_price": "0.0717 USD/kWh"},
+        catalogue=catalogue,
+    )
+    assert computed_dates == []
+    assert priced_result.ages.later > 0
+    assert priced_result.ages == pickle.loads(pickle.dumps(priced_result)).ages
+    assert computed_dates == ["2025-12"]
 
 
 # ---------------------------------------------------------------- shares of the bill
