@@ -7,7 +7,7 @@ another key. So nothing is invalidated, and the oldest files go when the folder 
 from __future__ import annotations
 
 import contextlib
-import io
+import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -19,9 +19,10 @@ from tco.core.errors import DataError
 from tco.core.provenance import making
 from tco.core.types import AnyArray
 
-FOLDER, ENDING = "arrays", ".npy"
+FOLDER, ENDING = "arrays", ".bin"
 FULL = 2**28  # bytes of all files
 DIGEST_SIZE = sha256().digest_size
+SIZE_BYTES = 8  # of the length of a part; of what a part is filled up to a multiple of
 
 
 def cached_arrays(
@@ -44,9 +45,9 @@ def cached_arrays(
 def read_arrays(parts: Sequence[bytes]) -> list[AnyArray] | None:
     """Return the cached arrays of a key; None where none are cached.
 
-    A file holds a checksum and then arrays as numpy writes them, without objects. A file that
-    fails its checksum, or that others may have written, counts as absent. Nothing is read while a
-    user's own values are withheld.
+    A file holds a checksum, the types and shapes of the arrays, and then their numbers. A file
+    that fails its checksum, or that others may have written, counts as absent. Nothing is read
+    while a user's own values are withheld.
 
     Args:
         parts: All that the arrays rest on, beside the code, the data and the processor.
@@ -75,7 +76,7 @@ def write_arrays(parts: Sequence[bytes], arrays: Sequence[AnyArray]) -> None:
 def _file_of(parts: Sequence[bytes]) -> tuple[bytes, Path]:
     digest = sha256(stamp().encode())
     for part in parts:
-        digest.update(len(part).to_bytes(8, "little") + part)
+        digest.update(len(part).to_bytes(SIZE_BYTES, "little") + part)
     return digest.digest(), cache_folder() / FOLDER / f"{digest.hexdigest()[:32]}{ENDING}"
 
 
@@ -85,21 +86,28 @@ def text_array(text: str) -> AnyArray:
 
 
 def _pack(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
-    stream = io.BytesIO()
-    for array in arrays:
-        np.save(stream, array, allow_pickle=False)
-    content = stream.getvalue()
+    if any(array.dtype.hasobject for array in arrays):
+        raise ValueError("an array of objects cannot be cached")
+    header = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
+    blocks = [len(header).to_bytes(SIZE_BYTES, "little"), header]
+    blocks += [array.tobytes() for array in arrays]
+    content = b"".join([block + bytes(-len(block) % SIZE_BYTES) for block in blocks])
     return sha256(cache_key + content).digest() + content
 
 
 def _unpack(cache_key: bytes, content: bytes) -> list[AnyArray]:
     """Return the arrays of a file; one that fails its checksum raises `ValueError`."""
-    checksum, packed = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
-    if sha256(cache_key + packed).digest() != checksum:
+    checksum, packed = content[:DIGEST_SIZE], bytearray(content[DIGEST_SIZE:])
+    digest = sha256(cache_key)
+    digest.update(packed)
+    if digest.digest() != checksum:
         raise ValueError("not the arrays that were cached")
-    stream, arrays = io.BytesIO(packed), []
-    while stream.tell() < len(packed):
-        arrays.append(np.load(stream, allow_pickle=False))
+    place = SIZE_BYTES + int.from_bytes(packed[:SIZE_BYTES], "little")
+    arrays: list[AnyArray] = []
+    for type_text, shape in json.loads(packed[SIZE_BYTES:place]):
+        place += -place % SIZE_BYTES
+        arrays.append(np.ndarray(shape, np.dtype(type_text), packed, place))
+        place += arrays[-1].nbytes
     return arrays
 
 

@@ -181,6 +181,7 @@ def _place_of_value(belief: str, low: float, central_value: float, high: float) 
     return float(np.interp(likely, _quantile_table(shape).row(likely), PLACES))
 
 
+THROWN = 2**16  # pairs of draws that are thrown together
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
@@ -316,18 +317,24 @@ class Dice:
         """Return the standard normal deviates of a name by Box and Muller, each followed by its
         opposite: antithetic draws.
         """
-        deviates = self.thrown.get(stream_name)
-        if deviates is None:
-            stream_key = splitmix64(
-                splitmix64(self.seed.copy()) + np.uint64(crc32(stream_name.encode()))
-            )
+        self._throw_missing([stream_name])
+        return self.thrown[stream_name]
+
+    def _throw_missing(self, stream_names: Iterable[str]) -> None:
+        """Throw the deviates of names that have none, those of many names at once."""
+        missing = [name for name in dict.fromkeys(stream_names) if name not in self.thrown]
+        together = max(THROWN // len(self.pairs), 1)
+        for first in range(0, len(missing), together):
+            names = missing[first : first + together]
+            hashes = np.array([crc32(name.encode()) for name in names], dtype=np.uint64)
+            stream_keys = splitmix64(splitmix64(self.seed.copy()) + hashes).reshape(-1, 1)
             radius, angle = (
                 uniform(splitmix64(self.pairs + key_offset))
-                for key_offset in (stream_key + GOLDEN, stream_key + GOLDEN + GOLDEN)
+                for key_offset in (stream_keys + GOLDEN, stream_keys + GOLDEN + GOLDEN)
             )
             drawn = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)
-            deviates = self.thrown[stream_name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
-        return deviates
+            deviates = np.stack((drawn, -drawn), axis=-1).reshape(len(names), -1)[:, self.own]
+            self.thrown.update(zip(names, deviates, strict=True))
 
     def correlated_deviates(self, input_range: Range) -> AnyArray:
         """Return the places of an input: its own, or in part those of the causes it shares with
@@ -346,6 +353,9 @@ class Dice:
     def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[AnyArray, str]]:
         """Return inputs where they are drawn, as an evaluation takes them."""
         keep_memory()
+        leaders = {input_range.leader for input_range in ranges.values()}
+        causes = {cause for leader in leaders for cause in loadings(self.catalogue, leader)}
+        self._throw_missing([*sorted(leaders), *(f"cause {cause}" for cause in sorted(causes))])
         return {
             path: (self._values_of(input_range), input_range.unit)
             for path, input_range in ranges.items()

@@ -329,9 +329,8 @@ def _grouping(
     if weighed := cheapest_clos_parts_by_draw(inputs, input_values):
         choices, decided[SWITCH] = weighed
     find = cache(lambda: grouped(case, centre, inputs, decided, choices))
-    if inputs.kind != "serving" or not base.alternatives.keys() <= decided.keys():
-        return _grouping_of(find())
-    if not case.is_shipped:
+    open_places = {place for place, parts in inputs.system.alternatives.items() if len(parts) > 1}
+    if inputs.kind != "serving" or not open_places <= decided.keys() or not case.is_shipped:
         return _grouping_of(find())
 
     alike = equal_groups(decided, case.count)

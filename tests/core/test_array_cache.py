@@ -37,6 +37,22 @@ def test_arrays_are_made_once_for_each_key(reading):
     assert {path.stat().st_mode & 0o077 for path in folder.iterdir()} == {0}
 
 
+def test_arrays_of_any_shape_and_type_come_back_as_they_were(reading):
+    arrays = [
+        np.array(7.5),
+        np.zeros((0, 4)),
+        np.array([[True, False, True]]),
+        np.arange(6, dtype=np.int32).reshape(2, 3),
+        np.array([np.nan, -0.0]),
+    ]
+    for _ in range(2):
+        cached = cached_arrays([b"shapes"], lambda: arrays)
+        for array, cached_array in zip(arrays, cached, strict=True):
+            assert (cached_array.dtype, cached_array.shape) == (array.dtype, array.shape)
+            assert cached_array.tobytes() == array.tobytes()
+            assert cached_array.flags.writeable
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
