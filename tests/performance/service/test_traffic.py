@@ -23,12 +23,14 @@ UNITS = {"thinking_time": "s"}
 
 def stated(**values):
     """Return the traffic of a document that states some values."""
-    document = "".join(
-        f'[{name}]\nvalue = {value}\nunit = "{UNITS.get(name, "")}"\nlow = {value}\nhigh = {value}\nas_of = "2026-10"\n'
-        f'kind = "assumed"\nsource = "tco-estimate-2026"\n'
-        for name, value in ({"requests_per_s": 50.0} | LONG | values).items()
-    )
-    return traffic_from_text(document, Path("mine.toml"))
+    tables = []
+    for name, value in ({"requests_per_s": 50.0} | LONG | values).items():
+        unit = UNITS.get(name, "")
+        tables.append(
+            f'[{name}]\nvalue = {value}\nunit = "{unit}"\nlow = {value}\nhigh = {value}\n'
+            'as_of = "2026-10"\nkind = "assumed"\nsource = "tco-estimate-2026"\n'
+        )
+    return traffic_from_text("".join(tables), Path("mine.toml"))
 
 
 def requests_of(traffic, engines=1, router="random", pause=10.0, count=COUNT):
