@@ -1,5 +1,4 @@
-"""One kernel or one collective, asked by anyone, and how far what a phase makes of them lies from
-the bound that binds.
+"""One kernel or collective with its bound, and the operators of a phase against their bounds.
 
 A kernel: its time, what it consists of, how it is cut, its bound. A collective: every algorithm of
 a fabric over a range of sizes, with times, their parts, and rates as nccl-tests counts them.
@@ -383,8 +382,9 @@ def answer_kernel_query(
 def _refuse_cores(
     catalogue: Catalogue, input_values: Values, chip: str, operation: str, cores: float
 ) -> None:
-    """Refuse a part of the cores of a chip that has them all at work, more cores than there are,
-    and kernels other than products.
+    """Refuse a part of the cores where it is not possible, and more cores than there are.
+
+    Only products on chips whose cores software assigns may have some of them.
     """
     if operation not in ("gemm", "grouped") or not traits_of(catalogue, chip).logical:
         raise UsageError(
@@ -424,7 +424,7 @@ def performance_bound_rows(scenario_result: Result) -> list[JsonObject]:
             if metric_value is None:
                 continue
             timed_profile = (
-                phase_profile.alone or phase_profile if metric == "ttft_s" else phase_profile
+                phase_profile.single_prompt or phase_profile if metric == "ttft_s" else phase_profile
             )
             shares, lines = timed_profile.shares, timed_profile.lines
             bound = max(shares, key=lambda bound_name: shares[bound_name])

@@ -140,7 +140,7 @@ def compared_means(trace: RequestTrace, traffic: Traffic) -> list[tuple[str, flo
             part.sum() / prompt.sum() * 100
             for part, prompt in (
                 (trace.prefix, trace.prompt),
-                (simulated.known, simulated.prompt),
+                (simulated.prior_tokens, simulated.prompt),
             )
         )
         means.append(("share of prompts read before", *shares, "%"))

@@ -100,9 +100,7 @@ def _inputs_for_traffic(
     variant: Mapping[str, str],
     traffic: Traffic,
 ) -> tuple[ResolvedScenario, dict[str, str]]:
-    """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the
-    settings that say so.
-    """
+    """Return a scenario's inputs and settings with the mean lengths of some traffic."""
     if clash := [
         path
         for path in (*LENGTHS, "workload.cache_hit", "workload.concurrency", "workload.offline")
@@ -482,7 +480,7 @@ def _fleet_metrics(
         "attainment": float(together.mean()) * search.served_share,
         **_wait_quantiles(times),
         "utilisation": fleet.utilisation,
-        "hit_rate": fleet.found,
+        "hit_rate": fleet.cached_share,
         "agents_per_chip": agents / chips,
         "agents_per_mw": agents / (chips * power / 1e6),
         "usd_per_agent_hour": hour * chips_bought / agents,
@@ -505,8 +503,9 @@ def _token_cost_percentiles(
     fleet: ServingFleet,
     metrics: Mapping[str, float],
 ) -> dict[str, float] | None:
-    """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's
-    speed, over their own base case.
+    """Return percentiles of token cost, from steady pools at the fleet's speed.
+
+    Their ratio to the base case of these pools is applied.
     """
     from tco.sampling.uncertainty import draw_statistics, uncertainty
 

@@ -1,5 +1,4 @@
-"""Deployments: which class of plans an operator runs, and the rate it reaches over the best plan of
-that class.
+"""Deployments: the plan class of an operator, and its rate relative to the best plan.
 
 A plan that the program chose is the best of a search. Whoever runs a fleet, a server or pools of a
 few servers reaches some share of its rate, by class, family of chips and system:

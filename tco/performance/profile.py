@@ -1,5 +1,4 @@
-"""Where the time of a phase goes: a line for each operator with the bound that binds it and the
-least time that bound allows.
+"""Time of a phase by operator, with the bound that limits each and that bound's least time.
 
 A phase is anything with a `time`, `lines` and the `shares` of its bounds; commands and tables need
 no more.
@@ -40,9 +39,7 @@ class TimedPass(Protocol):
 
 @dataclass(slots=True)
 class OperatorProfile:
-    """One operator of a phase: its whole time, what binds it, and the time that bound alone would
-    take at its peak.
-    """
+    """An operator of a phase: its time, its bound, and the bound's least time at its peak."""
 
     name: str
     time: float
@@ -74,9 +71,7 @@ def _bound_of(operator: Operator) -> str:
 
 
 def time_by_bound(pass_result: TimedPass) -> dict[str, float]:
-    """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts
-    as latency.
-    """
+    """Return the share of a pass's time by bound; time outside operators counts as latency."""
     pass_time = float(pass_result.time)
     shares = dict.fromkeys(BOUNDS_OF_A_PASS, 0.0)
     for operator in pass_result.operators:
@@ -86,9 +81,7 @@ def time_by_bound(pass_result: TimedPass) -> dict[str, float]:
 
 
 def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
-    """Return the lines of a pass, those of one name joined; what no operator takes is the
-    host's.
-    """
+    """Return a pass's time by operator name; time outside operators belongs to the host."""
     lines = []
     for operator in phase.operators:
         if not float(operator.time):  # a collective of one chip

@@ -1,5 +1,4 @@
-"""The software of a chip: the engine and the libraries it runs, how far it reaches, and what no
-parameter explains of its times.
+"""The software of a chip: its engine and libraries, its maturity, and unexplained time.
 
 A family of chips shares its practice. Its software lies between what is public, which measured rows
 show, and the best that anybody wrote by hand for such hardware: every chip is held to the same
@@ -89,9 +88,7 @@ def _serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
 
 
 class Untuned(NamedTuple):
-    """Releases of an engine with kernels that nobody had tuned for a chip: in months of the
-    calendar, and how much longer passes took.
-    """
+    """Releases of an engine with kernels untuned for a chip: calendar months and slow-down."""
 
     since: float
     until: float
@@ -214,8 +211,9 @@ def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
 # ---------------------------------------------------------------- how far software reaches
 @formula(unit="", source="tco-model")
 def months_since(month: Pure, released: Pure, least: Pure) -> Quantity:
-    """Months of the calendar from the release of a chip, a year with its part, to a month, and no
-    fewer than some: max(m - 12 y, m_0).
+    """Calendar months from a chip's release to a month, at least m_0: max(m - 12 y, m_0).
+
+    The release y is a year with its fraction.
     """
     return elementwise_maximum(month - 12 * released, least)
 
@@ -228,14 +226,15 @@ def gap_left(reach: Pure) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def gap_after(gap: Pure, approach: Pure, months: Pure) -> Quantity:
-    """The same once public software has come nearer for some months: g exp(-a m)."""
+    """Gap to the best software after m months of approach: g exp(-a m)."""
     return gap * exp(-approach * elementwise_maximum(months, 0))
 
 
 @formula(unit="s", source="tco-model")
 def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Quantity:
-    """A time between that of public software and the best, never above the public one: t_b min(x,
-    1) max(x, 1)^g, x = t_p / t_b, t_b > 0.
+    """Time between that of public and of best software: t_b min(x, 1) max(x, 1)^g.
+
+    x = t_p / t_b, t_b > 0. It is never above the public time.
     """
     floor = elementwise_maximum(best, least)
     over = public / floor
@@ -244,7 +243,10 @@ def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15)
 
 @formula(unit="", source="tco-model")
 def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Quantity:
-    """The same of a time over that of other software: f_b min(x, 1) max(x, 1)^g, x = f_p / f_b."""
+    """Slow-down factor between public and best software: f_b min(x, 1) max(x, 1)^g.
+
+    x = f_p / f_b.
+    """
     floor = elementwise_maximum(best, least)
     over = public / floor
     return floor * elementwise_minimum(over, 1) * elementwise_maximum(over, 1) ** gap
@@ -252,8 +254,9 @@ def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> 
 
 @formula(unit="", source="tco-model")
 def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Quantity:
-    """A share of a peak between that of public software and the best, never below the public one:
-    e_b max(x, 1) min(x, 1)^g, x = e_p / e_b.
+    """Share of a peak between public and best software: e_b max(x, 1) min(x, 1)^g.
+
+    x = e_p / e_b. It is never below the public share.
     """
     floor = elementwise_maximum(best, least)
     over = public / floor
@@ -521,9 +524,7 @@ SERVING, TRAINING = "unexplained_serving", "unexplained_training"
 def time_beyond(
     family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure
 ) -> Quantity:
-    """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1
-    + r) - 1.
-    """
+    """Unexplained time over modelled time: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r) - 1."""
     return (1 + family) * (1 + chip) * (1 + engine) * (1 + model) * (1 + configuration) * (
         1 + run
     ) - 1

@@ -171,9 +171,9 @@ def _packed(choices: Choices, reads: SearchReads | None) -> list[AnyArray]:
         header["choices"][phase] = {
             **{field: _marked(getattr(choice, field)) for field in NUMBERS},
             "plan": choice.plan,
-            "place": choice.place,
+            "place": choice.plan_index,
             "axes": len(axes),
-            "pass": _pass_fields(choice.made),
+            "pass": _pass_fields(choice.plan_pass),
         }
         if axes:
             arrays += [np.asarray(choice.best), *map(np.asarray, axes)]
@@ -186,7 +186,7 @@ def _unpacked_choice(phase: str, fields: JsonObject, arrays: Iterator[AnyArray])
     numbers = {field: fields[field] for field in NUMBERS}
     plan = None if fields["plan"] is None else plan_type(*fields["plan"])
     phase_pass = _pass_of_fields(fields["pass"])
-    choice = PlanChoice(plan, **numbers, made=phase_pass, place=tuple(fields["place"]))
+    choice = PlanChoice(plan, **numbers, plan_pass=phase_pass, plan_index=tuple(fields["place"]))
     if not fields["axes"]:
         return choice
     best = next(arrays)
@@ -202,8 +202,8 @@ def _pass_fields(pass_result: PassResult | None) -> list[Any] | None:
     operators = [
         [*pass_operator._replace(products=None)] for pass_operator in pass_result.operators
     ]
-    fields = pass_result._replace(operators=operators, alone=None)  # type: ignore[arg-type]
-    return [*map(_marked, fields[:-1]), _pass_fields(pass_result.alone)]
+    fields = pass_result._replace(operators=operators, single_prompt=None)  # type: ignore[arg-type]
+    return [*map(_marked, fields[:-1]), _pass_fields(pass_result.single_prompt)]
 
 
 def _pass_of_fields(fields: list[Any] | None) -> PassResult | None:

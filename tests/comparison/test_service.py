@@ -307,7 +307,7 @@ def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
         traffic.values["requests_per_s"], rel=0.15
     )
     assert (np.diff(drawn_requests.arrived) >= 0).all()
-    assert (drawn_requests.known < drawn_requests.prompt).all()
+    assert (drawn_requests.prior_tokens < drawn_requests.prompt).all()
     if not traffic.parts:
         for side, token_counts in (
             ("input", drawn_requests.prompt),

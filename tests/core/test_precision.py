@@ -142,7 +142,7 @@ PLAIN = {
         lambda k, a: sum(a**n for n in range(int(k) + 1)),
     ),
     "partly_recomputed": (
-        {"kept": TIMES, "recomputed": TIMES, "share": SHARES},
+        {"kept_step": TIMES, "recomputed_step": TIMES, "share": SHARES},
         lambda kept_time, recomputed, share: kept_time + share * (recomputed - kept_time),
     ),
     "fed_request_rate": (

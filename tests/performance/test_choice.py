@@ -24,7 +24,7 @@ def test_the_runner_up_lies_behind_by_its_own_score():
     meets = np.array([[True, True], [True, True], [False, True]])
     axes = DecodePlan(*(np.arange(3.0)[:, None] for _ in range(5)), np.array([[7.0, 9.0]]))
     best_choice = choose_best(score, fits, meets, axes)
-    assert (best_choice.plan.chips, best_choice.plan.sequences, best_choice.place) == (
+    assert (best_choice.plan.chips, best_choice.plan.sequences, best_choice.plan_index) == (
         1.0,
         7.0,
         (1, 0),

@@ -196,7 +196,7 @@ def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
 
 def test_every_operation_bends_at_rising_places():
     for sides in SIDES.values():
-        assert all(list(side.places) == sorted(side.places) for side in sides)
+        assert all(list(side.bend_points) == sorted(side.bend_points) for side in sides)
     assert list(TIMES) == sorted(TIMES)
 
 

@@ -592,7 +592,7 @@ def test_more_links_never_slow_a_plan(system):
         links = model_server.machine.links
         better = scaled(links, raised)._replace(latencies=scaled(links.latencies, lowered))
         faster = model_server._replace(
-            machine=model_server.machine._replace(links=better, known=Known())
+            machine=model_server.machine._replace(links=better, wait_times=Known())
         )
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time * (1 + 1e-12))
@@ -676,7 +676,7 @@ def test_every_rate_of_a_machine_is_raised_here():
         "exchange_overlap",
         "links",
         "bucket",
-        "known",
+        "wait_times",
         "unexplained",
         "release",
         "deployed",

@@ -51,7 +51,7 @@ def test_remembered_plan_reads_and_reports_what_its_search_did(searching):
         for field in ("plan", "plans", "feasible", "margin", "reason", "place"):
             assert getattr(again, field) == getattr(choice, field)
         assert again.best.tobytes() == choice.best.tobytes()
-        assert again.made.lines == choice.made.lines
+        assert again.plan_pass.lines == choice.plan_pass.lines
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class CorrectionDimension(NamedTuple):
     """A side of the shape that a correction follows, and where it bends."""
 
     of: Callable[[Shape], Quantity]
-    places: Places
+    bend_points: Places
 
 
 RANKS = CorrectionDimension(itemgetter("ranks"), (2, 4, 8, 72))
@@ -90,14 +90,22 @@ SIDES: dict[str, tuple[CorrectionDimension, CorrectionDimension]] = {  # by oper
 
 @formula(unit="", source="tco-calibration")
 def bend(
-    x: Pure, one: Pure, two: Pure, three: Pure, four: Pure, low: Pure, middle: Pure, high: Pure
+    x: Pure,
+    point_1: Pure,
+    point_2: Pure,
+    point_3: Pure,
+    point_4: Pure,
+    low: Pure,
+    middle: Pure,
+    high: Pure,
 ) -> Quantity:
-    """Logarithm of a factor that is linear in ln x between four places and level beyond: sum_i s_i
-    (clamp(ln x, ln p_i, ln p_i+1) - ln p_i).
+    """Logarithm of a factor that is linear in ln x between each two of four points, level beyond.
+
+    f = sum_i s_i (clamp(ln x, ln p_i, ln p_i+1) - ln p_i).
     """
-    first = minimum(maximum(log(x / one), 0), log(two / one))
-    second = minimum(maximum(log(x / two), 0), log(three / two))
-    third = minimum(maximum(log(x / three), 0), log(four / three))
+    first = minimum(maximum(log(x / point_1), 0), log(point_2 / point_1))
+    second = minimum(maximum(log(x / point_2), 0), log(point_3 / point_2))
+    third = minimum(maximum(log(x / point_3), 0), log(point_4 / point_3))
     return low * first + middle * second + high * third
 
 
@@ -133,13 +141,13 @@ class Correction(NamedTuple):
         by_time = bend(
             over_shortest(time), *(bend_time / TIMES[0] for bend_time in TIMES), *self.slopes[:3]
         )
-        by_first = bend(first.of(shape), *first.places, *self.slopes[3:6])
+        by_first = bend(first.of(shape), *first.bend_points, *self.slopes[3:6])
         return corrected_time(
             time,
             self.level,
             by_time,
             by_first,
-            bend(second.of(shape), *second.places, *self.slopes[6:]),
+            bend(second.of(shape), *second.bend_points, *self.slopes[6:]),
         )
 
 
@@ -149,9 +157,7 @@ Known = dict[tuple[str, str, str], dict[str, Correction]]
 
 
 def corrections(catalogue: Catalogue) -> Known:
-    """Return all that tables say of the kernels of engines, from every data folder, the last one
-    standing.
-    """
+    """Return the kernel corrections of all data folders; the last folder overrides the others."""
 
     def read() -> Known:
         table_corrections: Known = {}
@@ -183,9 +189,7 @@ def is_of_engine(kernel_name: str) -> bool:
 
 
 def release(kernel_name: str) -> tuple[str, tuple[int, ...]]:
-    """Return the kernel that a name means, and the numbers of its release; none where it names
-    none.
-    """
+    """Return the kernel of a name such as "moe@1.2" and its release numbers, empty without one."""
     kernel, _, version = kernel_name.partition("@")
     return kernel, tuple(map(int, re.findall(r"\d{1,18}", version)))
 
@@ -193,8 +197,9 @@ def release(kernel_name: str) -> tuple[str, tuple[int, ...]]:
 def nearest_release(
     catalogue: Catalogue, operation: str, engine_kernel: str, form: str
 ) -> str | None:
-    """Return a kernel's name with the release that tables have: that asked for or the one before
-    it, else the first; of none asked for the last.
+    """Return a kernel's name with the newest listed release that is not after the requested one.
+
+    Without an earlier release it is the first; without a requested release it is the last.
     """
     kernel, release_numbers = release(engine_kernel)
     kernel_names = (
@@ -311,7 +316,7 @@ def correction_design_matrix(
     """
     bent = [
         (over_shortest(time), tuple(bend_time / TIMES[0] for bend_time in TIMES)),
-        *((side.of(shape), side.places) for side in SIDES[operation]),
+        *((side.of(shape), side.bend_points) for side in SIDES[operation]),
     ]
     columns = [bend(x, *bend_points, *slopes) for x, bend_points in bent for slopes in np.eye(3)]
     return np.array(

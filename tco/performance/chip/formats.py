@@ -1,5 +1,4 @@
-"""Number formats of kernels, serving and training: bits stored, the peak that computes them,
-whether software unpacks or casts them first.
+"""Number formats of kernels, serving and training: stored bits, the computing peak, and casts.
 
 A format that a chip does not compute runs as the next wider one; what is stored stays as narrow as
 it is.
@@ -77,9 +76,7 @@ class Structured(Protocol):
 
 
 class Format(NamedTuple):
-    """A number format: bits of an element and of the scale its block shares, the peaks that compute
-    it, and how activations get into it.
-    """
+    """A number format: bits per element and per block scale, computing peaks, and activations."""
 
     element: float  # bits
     peaks: tuple[str, ...]  # narrow to wide
@@ -140,9 +137,7 @@ WIDE = 16  # bits of activations and of the output head
 
 
 class Computed(NamedTuple):
-    """A format on a chip: what it is stored in, the peak that computes it, and whether software
-    unpacks it.
-    """
+    """A format on a chip: its stored format, its computing peak, and whether software unpacks."""
 
     stored: str
     peak: str
@@ -220,7 +215,5 @@ def plain_weight_format(form: str) -> str:
 def unpacking_time(
     numbers: Pure, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1
 ) -> Quantity:
-    """Time the vector units take to turn stored numbers into those the matrix units take: t = w o /
-    V.
-    """
+    """Time in which vector units turn stored numbers into the matrix units' format: t = w o / V."""
     return numbers * operations * flop_per_operation / vector_rate

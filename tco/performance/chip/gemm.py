@@ -53,9 +53,7 @@ PLAIN = (0, 1)  # extent of plain numbers
 
 
 class Chip(NamedTuple):
-    """A chip as its kernels see it: where its attributes and its parameters of practice stand in
-    the values, and its kind.
-    """
+    """A chip as its kernels see it: its kind, and where its attributes and parameters stand."""
 
     values: Settings
     parts: str
@@ -81,8 +79,9 @@ class Chip(NamedTuple):
 
     @property
     def held_rate(self) -> Quantity:
-        """Share of what a family's products hold of their peak that those of this chip hold;
-        software that gets better lifts it to all of it.
+        """Share of its family's sustained rate that this chip's products reach.
+
+        Better software lifts the share towards 1.
         """
         held_share = self.part("held_rate")
         return (
@@ -130,8 +129,9 @@ def traits_of(catalogue: Catalogue, part: str) -> Traits:
 
 @formula(unit="", source="semianalysis-trn3")
 def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Quantity:
-    """Efficiency of a chip by its logical devices: that of a whole chip where one device has all
-    cores, else 1.
+    """Efficiency of a chip by its logical devices: h where one device has all cores, otherwise 1.
+
+    h is the efficiency of a whole chip: e = h if c_device >= c, otherwise 1.
     """
     return select(cores_per_device >= cores, whole_chip, 1)
 
@@ -267,10 +267,10 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
 
 
 class Product(NamedTuple):
-    """A product's time without its launch, and what it consists of: matrix units (or what unpacks
-    for them) and memory.
+    """A product's time without its launch, its time per bound, its work and its traffic.
 
-    Of several products every field has an entry for each.
+    The bounds are matrix units (or what unpacks for them) and memory. Of several products every
+    field has an entry per product.
     """
 
     time: Any
@@ -339,8 +339,7 @@ class Sides(NamedTuple):
 def products(
     operand_sets: Sequence[Operands], several: Sequence[Sides], groups: Quantity | None = None
 ) -> Product:
-    """Return the times of several products, `groups` of each, every one on operands of its own that
-    are alike (`together`).
+    """Return the times of several products, `groups` of each, on operands alike (`together`).
 
     They are computed in one call, on an axis in front of all others. While a trace is recorded, and
     where arrays are so large that a call costs less than their memory, they are taken one by one;
@@ -394,9 +393,7 @@ def batching_key(product_operands: Operands) -> Any:
 
 @lru_cache(maxsize=64)
 def _stack_operands(operand_sets: tuple[Operands, ...], axes: int) -> Operands:
-    """Return operands of plain numbers as one, each of their numbers that differ on an axis in
-    front of so many others.
-    """
+    """Return several operands of plain numbers as one, with an axis in front where they differ."""
 
     def column(several: tuple[Quantity, ...]) -> Any:
         return (
@@ -428,9 +425,7 @@ def _matrix_unit_time(
     split: bool,
     hidden: bool,
 ) -> Quantity:
-    """Return the time the matrix units take: that of the best tiles and splits, or of padded
-    weights passing large arrays.
-    """
+    """Return the matrix units' time, with the best tiles and splits or with padded arrays."""
     if product_operands.array is not None:
         array_rows, joined, array_columns, moving = product_operands.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
@@ -486,8 +481,9 @@ def _tiles_time(
     input_size: Quantity,
     weight_size: Quantity,
 ) -> Any:
-    """Return the time of products cut into tiles of one size, each on one core, or on several that
-    split the inner side where that is quicker.
+    """Return the time of products cut into tiles of one size.
+
+    Each tile runs on one core, or on several that split the inner side where that is quicker.
     """
     tiles = cost.tiles_of(output_rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)

@@ -1,5 +1,6 @@
-"""Times of whole kernels on one chip, or on an array of chips: products, casts, passes over rows
-and attention, with their launches.
+"""Times of whole kernels on one chip or on an array of chips, with their launches.
+
+The kernels are products, casts, passes over rows and attention.
 
 A kernel is asked for by its operation, its shape by name, and the library that runs it: a library's
 layer casts its own wide input and makes a chain of kernels around attention, which its rows of
@@ -53,9 +54,7 @@ Shape = JsonMapping
 
 
 class KernelTime(NamedTuple):
-    """A kernel's time, what it consists of by the bound each part belongs to, and the least work
-    and traffic of its shape.
-    """
+    """A kernel's time, its parts by bound, and the least work and traffic of its shape."""
 
     time: Any
     parts: JsonObject
@@ -192,8 +191,7 @@ def _product_kernel(
     groups: Quantity | None = None,
     cores: Quantity | None = None,
 ) -> KernelTime:
-    """Return the time of a product, or of some whose tiles share the waves, with its launch and the
-    casts its library makes before it.
+    """Return the time of products whose tiles share the waves, with launch and casts.
 
     A framework that calls compiled programs adds the call and the copy of the result to the host.
     """
@@ -253,8 +251,10 @@ def _expert_layer(
     skew: Quantity,
     even: Quantity,
 ) -> KernelTime:
-    """Return the time of an expert layer on the busiest of some ranks: gate and up, activation,
-    down, and bringing tokens to and fro.
+    """Return the time of an expert layer on the busiest rank.
+
+    It takes the gate and up product, the activation, the down product, and the move of tokens to
+    their experts and back.
 
     `tokens` are those of all ranks, `width` the rank's part of an expert's. `skew` is how unlike
     the experts' popularity is, as standard deviation over mean; `even` says that tokens are dealt
@@ -317,8 +317,9 @@ def _over_rows(chip: Chip, width: Quantity, passes: Quantity, moving: Quantity) 
 def elementwise(
     chip: Chip, token_rows: Quantity, width: Quantity, passes: Quantity, by_row: bool
 ) -> KernelTime:
-    """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row,
-    sums are flat.
+    """Return the time of an elementwise kernel.
+
+    Norms, gates and rotary embeddings go row by row, sums are flat.
     """
     touched = elementwise_bytes(token_rows, width, passes, element_size(WIDE))
     bytes_moved = cost.uncached_bytes(
@@ -347,9 +348,7 @@ def _prefill_attention_kernel(
     value_width: Quantity,
     causal: Quantity,
 ) -> KernelTime:
-    """Return the time of fused attention over whole prompts, with the kernels its library runs
-    around it.
-    """
+    """Return the time of fused attention over whole prompts, with its library's extra kernels."""
     if form.efficiency not in ("bf16", "fp8"):
         raise DataError(
             f"attention: computes in {form.stored}, expected a format of 8 bits or wider"
@@ -403,9 +402,7 @@ def _decode_attention_kernel(
     kv_heads: Quantity,
     width: Quantity,
 ) -> KernelTime:
-    """Return the time of attention with one query a sequence against its cache, with the reductions
-    its library runs after it.
-    """
+    """Return the time of attention with one query per sequence, with its library's reductions."""
     bytes_moved = attention_bytes(
         batch, key_count, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits)
     )
@@ -458,8 +455,9 @@ def _latent_decode(
     latent: Quantity,
     rotary: Quantity,
 ) -> KernelTime:
-    """Return the time of latent attention with one query a sequence: all heads read one cache, each
-    key once as key and as value.
+    """Return the time of latent attention with one query per sequence.
+
+    All heads read one cache, each entry once as key and as value.
 
     A cache in a format that the library's kernel does not read is widened before, which moves all
     of it.

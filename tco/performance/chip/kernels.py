@@ -1,5 +1,4 @@
-"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions,
-passes over rows, attention, experts.
+"""Formulas of single kernels: tiled products, conversions, row passes, attention and experts.
 
 A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave
 may be nearly empty.
@@ -32,8 +31,9 @@ def core_rate(rate: FLOPPerSecond, cores: Pure) -> Quantity:
 def scaled_rate(
     rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure
 ) -> Quantity:
-    """Rate of products whose partial sums vector units scale and add, unless matrix units take the
-    scales: P / (1 + (1-t) x P / (b V)).
+    """Rate of products whose partial sums are scaled: P / (1 + (1 - t) x P / (b V)).
+
+    Vector units scale and add the partial sums, unless matrix units take the scales (t = 1).
     """
     return rate / (1 + (1 - taken) * exposed * rate / (block * vector_rate))
 
@@ -63,8 +63,9 @@ def tile_step(
     latency: Second,
     flop_per_mac: FLOP = 2,
 ) -> Quantity:
-    """Time of a tile for each element of the inner side: max(2 t_m t_n / r, (t_m a + t_n w) / L,
-    latency).
+    """Time of a tile per element of the inner side.
+
+    t = max(2 t_m t_n / r, (t_m a + t_n w) / L, latency).
     """
     computing = flop_per_mac * tile_rows * tile_columns / rate
     loading = (tile_rows * input_size + tile_columns * weight_size) / load
@@ -73,17 +74,16 @@ def tile_step(
 
 @formula(unit="", source="tco-calibration")
 def product_overlap(asynchronous: Pure) -> Quantity:
-    """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a, one where
-    the same waves do both in turn.
+    """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a.
+
+    p is 1 where the same waves do both in turn.
     """
     return 1 + asynchronous
 
 
 @formula(unit="s", source="tco-calibration")
 def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Quantity:
-    """First loads and last writes of a tile, as long as it is filled with rows: e min(m /
-    t_m, 1).
-    """
+    """Time of a tile's first loads and last writes, as far as rows fill it: e min(m / t_m, 1)."""
     return ends * minimum(rows / tile_rows, 1)
 
 
@@ -91,8 +91,7 @@ def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Quantity:
 def waves_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second
 ) -> Quantity:
-    """Time of all waves of tiles over the cores, each with its first loads and last writes, no
-    shorter than the chain of steps of one tile.
+    """Time of all waves of tiles, at least the chain of steps of one tile.
 
     t = max(ceil(tiles / n) (k step + e), k chain).
     """
@@ -103,8 +102,9 @@ def waves_time(
 def split_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second
 ) -> Quantity:
-    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of
-    summing: max(tiles / n, 1/s) k step + e + r.
+    """Time of tiles whose inner side is split up to s ways, and of summing the parts.
+
+    t = max(tiles / n, 1/s) k step + e + r. All cores end together.
     """
     return maximum(tiles / cores, 1 / most) * (inner * step) + ends + reduction
 
@@ -118,8 +118,9 @@ def array_time(
     rate: FLOPPerSecond,
     flop_per_mac: FLOP = 2,
 ) -> Quantity:
-    """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) /
-    P; fewer rows wait for the next weights.
+    """Time of g products on large arrays, with padded weights: 2 g w_p max(m, m_least) / P.
+
+    Fewer rows than m_least wait for the next weights.
     """
     return flop_per_mac * groups * padded * maximum(rows, moving) / rate
 
@@ -142,8 +143,9 @@ def products_bytes(
     weight_size: Byte,
     output_size: Byte,
 ) -> Quantity:
-    """Traffic of g equal products, each operand and result once: Q = g (b_in m k + b_w k n + b_out
-    m n).
+    """Traffic of g equal products, each operand and result once.
+
+    Q = g (b_in m k + b_w k n + b_out m n).
     """
     return groups * (
         (input_size * rows + weight_size * columns) * inner + output_size * rows * columns
@@ -158,8 +160,9 @@ def products_weights(columns: Pure, inner: Pure, groups: Pure) -> Quantity:
 
 @formula(unit="byte", source="tco-model")
 def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Quantity:
-    """Traffic of turning one activation into a narrow format, read once for its scale and once to
-    cast unless one pass does both: r b + b_q.
+    """Traffic of casting one activation to a narrow format: r b + b_q.
+
+    The activation is read once for its scale and once to cast, unless one pass does both.
     """
     return reads * wide + stored
 
@@ -171,38 +174,35 @@ def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond)
 
 
 @formula(unit="byte", source="tco-calibration")
-def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Quantity:
-    """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k
-    min(Q, C).
-    """
-    return bytes_moved - kept * minimum(bytes_moved, cache)
+def uncached_bytes(bytes_moved: Byte, cache: Byte, cached_share: Pure) -> Quantity:
+    """Memory traffic when the cache holds part of the previous kernel's output: Q - k min(Q, C)."""
+    return bytes_moved - cached_share * minimum(bytes_moved, cache)
 
 
 @formula(unit="FLOP/s", source="neuron-measured")
 def partial_rate(
-    rate: FLOPPerSecond, cores: Pure, every: Pure, device: Pure, dies: Pure, gain: Pure
+    rate: FLOPPerSecond, cores: Pure, chip_cores: Pure, device: Pure, dies: Pure, gain: Pure
 ) -> Quantity:
-    """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle: P c/C
-    (1 + (g-1) (1-s)).
+    """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle.
 
-    s = clamp((c - d) / (C/D - d), 0, 1) is how far the die is full, of D dies and logical devices
-    of d cores.
+    P c/C (1 + (g-1) (1-s)), where s = clamp((c - d) / (C/D - d), 0, 1) is the share of the die in
+    use, with D dies and logical devices of d cores.
     """
-    full = minimum(maximum((cores - device) / maximum(every / dies - device, 1), 0), 1)
-    return rate * (cores / every) * (1 + (gain - 1) * (1 - full))
+    full = minimum(maximum((cores - device) / maximum(chip_cores / dies - device, 1), 0), 1)
+    return rate * (cores / chip_cores) * (1 + (gain - 1) * (1 - full))
 
 
 @formula(unit="byte/s", source="aws-nki-dma")
-def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Quantity:
+def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, chip_cores: Pure) -> Quantity:
     """Memory bandwidth of some cores of a chip, each with transfer engines of its own: B c / C."""
-    return bandwidth * cores / every
+    return bandwidth * cores / chip_cores
 
 
 @formula(unit="s", source="neuron-measured")
 def program_call_time(
     call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte
 ) -> Quantity:
-    """What the host adds that calls a compiled program and takes its result: t + m n b r."""
+    """Time in which the host calls a compiled program and copies its result: t + m n b r."""
     return call + rows * columns * size * result
 
 
@@ -210,8 +210,9 @@ def program_call_time(
 def flash_scores(
     sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure
 ) -> Quantity:
-    """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for
-    half of each tile on the diagonal.
+    """Number of attention scores that a kernel computes: b h q (k (1 - c/2) + c tile/2).
+
+    A causal mask (c = 1) halves them, except for half of each tile on the diagonal.
     """
     return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
 
@@ -252,8 +253,9 @@ def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Qu
 def tail_time(
     exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure
 ) -> Quantity:
-    """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile
-    x k.
+    """Exposed time of the longest block, a tile of queries that sees all keys.
+
+    t_tail = x t / (s / n) x tile x k.
     """
     return exposed * core / scores * cores * tile * keys
 
@@ -285,9 +287,7 @@ def preparation_time(
 
 @formula(unit="", source="flashdecoding")
 def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Quantity:
-    """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk,
-    1), most).
-    """
+    """Blocks that share the cache, with chunked keys: b h_kv min(max(k / chunk, 1), most)."""
     return sequences * kv_heads * minimum(maximum(keys / chunk, 1), most)
 
 
@@ -309,8 +309,10 @@ def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Quantity:
 def decode_compute_time(
     vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure
 ) -> Quantity:
-    """Computing time of decode attention, on vector units where queries of a key head are more than
-    matrix kernels take, or one alone and s = 1.
+    """Computing time of decode attention, on vector units or on matrix units.
+
+    Vector units compute where more queries share a key head than matrix kernels take (g > w), or
+    where one query is alone (g <= 1) and s = 1.
     """
     return select(
         group > widest, vector, select(group <= 1, single * vector + (1 - single) * matrix, matrix)
@@ -325,8 +327,9 @@ def padded_heads(heads: Pure, tile: Pure) -> Quantity:
 
 @formula(unit="", source="flashmla")
 def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Quantity:
-    """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1),
-    max(n / b, 1)).
+    """Blocks that share the caches: b min(max(k / chunk, 1), max(n / b, 1)).
+
+    Caches are split only until all cores have a block.
     """
     return sequences * minimum(maximum(keys / chunk, 1), maximum(cores / sequences, 1))
 
@@ -347,29 +350,27 @@ def latent_product_time(
     rate: FLOPPerSecond,
     flop_per_mac: FLOP = 2,
 ) -> Quantity:
-    """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk +
-    d_v) / P.
-    """
+    """Time of both products of all heads against one cache: 2 b k r (d_qk + d_v) / P."""
     return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
 
 
 @formula(unit="s", source="tco-calibration")
-def on_busiest(time: Second, blocks: Pure, each: Pure, cores: Pure) -> Quantity:
+def on_busiest(time: Second, blocks: Pure, busiest_blocks: Pure, cores: Pure) -> Quantity:
     """Time on the core with most blocks of what takes t on all cores: t n c / n_b."""
-    return time * cores * each / blocks
+    return time * cores * busiest_blocks / blocks
 
 
 @formula(unit="s", source="tco-calibration")
-def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSecond) -> Quantity:
+def block_load_time(
+    bytes_moved: Byte, blocks: Pure, busiest_blocks: Pure, load: BytePerSecond
+) -> Quantity:
     """Time the busiest core takes to load its blocks: c Q / n_b / L."""
-    return each * bytes_moved / blocks / load
+    return busiest_blocks * bytes_moved / blocks / load
 
 
 @formula(unit="byte", source="tco-calibration")
 def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Quantity:
-    """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w /
-    b).
-    """
+    """Traffic of widening a cache whose format no kernel reads: p Q (1 + w / b)."""
     return passes * bytes_moved * (1 + wide / stored)
 
 
@@ -389,10 +390,10 @@ def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Quantity:
 def busiest_popular(
     load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure
 ) -> Quantity:
-    """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 /
-    E_local)), x where they are dealt out in turn.
+    """Expert tokens of the busiest group of experts: x + c sqrt(2 ln G (x + (s x)^2 / E_local)).
 
-    Chance and popularity both scatter, whose standard deviation over its mean is s.
+    It is x where tokens are dealt out in turn. Chance and popularity both scatter; s is the
+    popularity's standard deviation over its mean.
     """
     return load + (1 - even) * imbalance * sqrt(
         2 * log(groups) * (load + (skew * load) ** 2 / local_experts)
@@ -401,11 +402,10 @@ def busiest_popular(
 
 @formula(unit="", source="tco-model")
 def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Quantity:
-    """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x /
-    sqrt(1 + s^2))), x tokens an expert on average.
+    """Experts of a group that receive at least one token: E_local (1 - exp(-x / sqrt(1 + s^2))).
 
-    sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn
-    they are min(x, 1).
+    x is the mean number of tokens per expert. sqrt(1 + s^2) is mean over median of a popularity
+    whose logarithm is normal. Dealt out in turn, tokens reach E_local min(x, 1) experts.
     """
     tokens_per_expert = load / local_experts
     return local_experts * select(
@@ -415,18 +415,18 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
 
 @formula(unit="", source="tco-calibration")
 def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Quantity:
-    """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its
-    expert and back.
+    """Numbers that an expert token moves beside its products: 3 w + p h.
+
+    3 w belong to the activation, p h to the way to its expert and back.
     """
     return 3 * width + passes * hidden
 
 
 @formula(unit="", source="clauset2009")
 def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Quantity:
-    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 /
-    m_1^2 - 1).
+    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends.
 
-    m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
+    sqrt(m_0 m_2 / m_1^2 - 1), where m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
     """
     none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
     first_moment = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)

@@ -1,6 +1,4 @@
-"""Formulas that operators share: their work, traffic and time on a roofline, messages, launches,
-the sustained clock, memory in use.
-"""
+"""Formulas that operators share: work, traffic and time on a roofline, messages, clock, memory."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ def attention_flops(
     value_width: Pure,
     flop_per_mac: FLOP = 2,
 ) -> Quantity:
-    """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a
-    query sees.
+    """Work of attention scores and values: F = 2 q k H (d_qk + d_v).
+
+    `keys` is the mean number of keys that a query sees.
     """
     return flop_per_mac * (score_width + value_width) * heads * queries * keys
 
@@ -53,8 +52,9 @@ def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Qua
 
 @formula(unit="byte/s", source="aws-nki-dma")
 def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Quantity:
-    """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA), large transfers
-    on all engines.
+    """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA).
+
+    It holds for large transfers on all engines.
     """
     return minimum(memory, engines)
 
@@ -67,16 +67,15 @@ def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Quantity:
 
 @formula(unit="s", source="tco-model")
 def repeated(time: Second, number: Pure) -> Quantity:
-    """Time of what happens so often, one after the other, such as an operator in all layers or
-    kernels in a row: t = n t_1.
-    """
+    """Time of equal steps in sequence, such as an operator in all layers: t = n t_1."""
     return time * number
 
 
 @formula(unit="s", source="tco-model")
 def with_unexplained(time: Second, unexplained: Pure) -> Quantity:
-    """Time with what runs take beyond all that the model knows: t (1 + x). Most likely nothing;
-    single runs lie off on either side.
+    """Time with the share x that runs take beyond the model: t (1 + x).
+
+    The most likely x is 0; single runs lie on either side.
     """
     return time * (1 + unexplained)
 
@@ -101,8 +100,9 @@ def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Quanti
 
 @formula(unit="1/s", source="flashattention3")
 def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Quantity:
-    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained
-    share.
+    """Exponentials that a chip computes per second.
+
+    R = cores x exponentials per clock and core x clock x sustained share.
     """
     return cores * per_clock * clock * sustained
 
@@ -117,8 +117,9 @@ def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Quantity:
 def padded_weights(
     inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure
 ) -> Quantity:
-    """Weights with the padding of arrays that work joined along the sum or side by side, whichever
-    pads less.
+    """Weights padded to the arrays, which work joined along the sum or side by side.
+
+    The layout that pads less is taken.
 
     w = min(ceil(k / r_j) r_j ceil(n / c) c, ceil(k / r) r ceil(n / m) m), m = c r_j / r.
     """
@@ -131,23 +132,26 @@ def padded_weights(
 
 
 @formula(unit="s", source="tco-model")
-def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Quantity:
-    """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they
-    differ much.
+def smooth_maximum(first_time: Second, second_time: Second, sharpness: Pure) -> Quantity:
+    """Time of two operations that overlap: (a^p + b^p)^(1/p).
+
+    It is close to the larger where they differ much.
     """
-    return (one**sharpness + other**sharpness) ** (1 / sharpness)
+    return (first_time**sharpness + second_time**sharpness) ** (1 / sharpness)
 
 
 @formula(unit="s", source="tco-model")
-def added_beside(one: Second, other: Second, sharpness: Pure) -> Quantity:
-    """Time that a second thing adds to a first it runs beside: (a^p + b^p)^(1/p) - a, exact where
-    that is next to nothing.
+def added_beside(first_time: Second, second_time: Second, sharpness: Pure) -> Quantity:
+    """Time that a second operation adds to an overlapping first: (a^p + b^p)^(1/p) - a.
+
+    It is exact where the second adds next to nothing.
     """
-    longer = maximum(one, other)
+    longer = maximum(first_time, second_time)
     return (
         longer
-        - one
-        + longer * expm1(log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
+        - first_time
+        + longer
+        * expm1(log1p((minimum(first_time, second_time) / longer) ** sharpness) / sharpness)
     )
 
 
@@ -183,8 +187,9 @@ def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Quantity:
-    """Share of some exchanges that compute does not hide, half of the tokens computing while the
-    other half exchanges: 1 - h min(C / X, 1).
+    """Share of the exchanges that computing does not hide: 1 - h min(C / X, 1).
+
+    Half of the tokens compute while the other half exchange.
     """
     return 1 - overlap * minimum(computing / maximum(exchanging, 1e-12 * computing), 1)
 
@@ -215,16 +220,18 @@ def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Quantity:
 
 @formula(unit="s", source="tco-calibration")
 def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Quantity:
-    """A collective whose ranks reach beyond their scale-up domain (1, else 0), where they also wait
-    for the network: t + b w.
+    """Time of a collective, with the wait w for the network: t + b w.
+
+    b is 1 where ranks reach beyond their scale-up domain, otherwise 0.
     """
     return time + beyond * wait
 
 
 @formula(unit="s", source="tco-calibration")
 def rank_wait(wait: Second, ranks: Pure) -> Quantity:
-    """Time the ranks of a collective wait for the last of them, two of them w: w sqrt(log2(n)), as
-    the largest of n normal delays grows.
+    """Time for which a collective's ranks wait for the last of them: w sqrt(log2(n)).
+
+    Two ranks wait w. It grows as the largest of n normal delays does.
     """
     return wait * sqrt(log2(maximum(ranks, 1)))
 
@@ -240,12 +247,11 @@ def power_limited_time(
     byte_flops: FLOPPerByte,
     power: Watt,
 ) -> Quantity:
-    """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + (e_f (b/b_w
-    F + k Q) / W)^4)^(1/4).
+    """Time of work under a chip's power limit: (t^4 + (e_f (b/b_w F + k Q) / W)^4)^(1/4).
 
-    e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part
-    of; a byte from memory takes that of k of them. The clock falls with the rate that is reached,
-    never with a peak that is not.
+    t is the time at the boost clock. e_f is the energy of one operation on wide numbers of b_w
+    bytes, of which narrow numbers take a part; a byte from memory takes that of k of them. The
+    clock falls with the rate that is reached, not with an unreached peak.
     """
     return (
         time**4 + (flop_energy * (size / wide * flops + byte_flops * bytes_moved) / power) ** 4
@@ -275,8 +281,9 @@ def cache_bytes(
     kept_numbers: Pure,
     cache_size: Byte,
 ) -> Quantity:
-    """Cache of one chip over all layers: C = B (L g + k) b, g numbers a token and k numbers a
-    sequence (windows, states).
+    """Cache of one chip over all layers: C = B (L g + k) b.
+
+    A sequence has g numbers per token and k numbers of fixed size (windows, states).
     """
     return sequences * (cached_tokens * growing_numbers + kept_numbers) * cache_size
 
@@ -295,8 +302,9 @@ def memory_in_use(weights: Byte, cache: Byte) -> Quantity:
 
 @formula(unit="byte", source="tensorrt-llm-caches")
 def room_for_caches(cache: Byte, share: Pure) -> Quantity:
-    """HBM that weights must leave free so that an engine, which gives caches a share s of it, holds
-    them: C / s.
+    """HBM that weights must leave free for caches: C / s.
+
+    An engine gives a share s of the free HBM to caches.
     """
     return cache / share
 
@@ -315,8 +323,9 @@ def compressed_entries(tokens: Pure, compression: Pure) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def reached_keys(entries: Pure, reach: Pure) -> Quantity:
-    """Keys a query meets on average under the causal mask where it reaches r of n at most: k = m (1
-    - m / 2n), m = min(n, r).
+    """Mean keys per query under a causal mask that reaches r of n keys.
+
+    k = m (1 - m / 2n), m = min(n, r).
     """
     return elementwise_minimum(entries, reach) * (
         1 - elementwise_minimum(entries, reach) / (2 * entries)
@@ -331,8 +340,9 @@ def chunk_keys(tokens: Pure, chunk: Pure) -> Quantity:
 
 @formula(unit="FLOP", source="mamba2")
 def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Quantity:
-    """Work of a token on a recurrent state of n numbers, each met p times (update, read-out,
-    correction): F = 2 p n.
+    """Work of a token on a recurrent state of n numbers: F = 2 p n.
+
+    Each number is met p times (update, read-out, correction).
     """
     return flop_per_mac * passes * state_numbers
 
@@ -344,9 +354,7 @@ def forward_and_backward(forward: FLOP) -> Quantity:
 
 
 def _keys_met(a: Attention, context: Quantity) -> list[Quantity]:
-    """Return the keys a query meets on average in each place it looks: its chunk, the entries of
-    its cache, its window.
-    """
+    """Return the mean keys per query in its chunk, or in its cache entries and its window."""
     if a.chunked:
         return [chunk_keys(context, a.window)]
     key_counts = []
@@ -364,9 +372,7 @@ def entries_of(a: Attention, context: Quantity) -> Quantity:
 
 
 def _attention_terms(a: Attention, layers: int, context: Quantity) -> list[Quantity]:
-    """Return the work of scores and values of all layers with one kind of attention, and of their
-    indexer.
-    """
+    """Return the work of the scores, values and indexer of layers with one kind of attention."""
     terms = [
         attention_flops(1, key_count, layers * a.heads, a.qk_dim, a.v_dim)
         for key_count in _keys_met(a, context)

@@ -52,31 +52,34 @@ LAYER, ENGINES = (
 
 @formula(unit="s", source="tco-calibration")
 def times_as_long(time: Second, factor: Pure) -> Quantity:
-    """Time of what takes so many times as long under young software, in a slower engine or on the
-    way back: t f.
+    """Time of an operation that takes longer by a factor: t f.
+
+    The factor is that of young software, of a slower engine, or of the way back.
     """
     return time * factor
 
 
 @formula(unit="", source="tco-calibration")
 def maturity(overhead: Pure, decline: Pure, months: Pure) -> Quantity:
-    """Gaps and waits of a port over those of one that has grown up, m months after the chip's
-    release: 1 + y exp(-r m).
+    """Gaps and waits of a port m months after the chip's release: 1 + y exp(-r m).
+
+    They are relative to those of a mature port.
     """
     return 1 + overhead * exp(-decline * elementwise_maximum(months, 0))
 
 
 @formula(unit="", source="tco-calibration")
 def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Quantity:
-    """Months a port is old m after its chip's release, where kernels of the family were written
-    anew at a later date: m - max(12 (b - r), 0).
+    """Age of a port m months after its chip's release: m - max(12 (b - r), 0).
+
+    Kernels of the family that were rewritten at a later date b shorten it.
     """
     return months - months_of_a_year * elementwise_maximum(began - released, 0)
 
 
 @formula(unit="", source="tco-model")
 def age_left(age: Pure, gap: Pure) -> Quantity:
-    """The same where software has a share of its way to the best left: a^g."""
+    """Effect of a port's age with a share g of the way to the best software left: a^g."""
     return age**gap
 
 
@@ -84,16 +87,18 @@ def age_left(age: Pure, gap: Pure) -> Quantity:
 def months_before(
     grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12
 ) -> Quantity:
-    """Months from an engine's release, m after its chip's, to the date by which engines have grown
-    up: a = max(12 (g - r) - m, 0).
+    """Months from an engine's release to the date of mature engines: a = max(12 (g - r) - m, 0).
+
+    The engine's release is m months after its chip's.
     """
     return elementwise_maximum(months_of_a_year * (grown_up - released) - months, 0)
 
 
 @formula(unit="", source="tco-calibration")
 def older_release(gain: Pure, months: Pure) -> Quantity:
-    """Time of a pass under an engine of some months before over that of one that has grown up: 1 +
-    g a.
+    """Time of a pass under an engine released a months before the mature one: 1 + g a.
+
+    The time is relative to that of the mature engine.
     """
     return 1 + gain * months
 
@@ -108,8 +113,9 @@ def untuned_release(
     factor: Pure,
     months_of_a_year: Pure = 12,
 ) -> Quantity:
-    """Time of a pass over that of a tuned release, m after its chip's release: r f from one month
-    of the calendar to another, r else.
+    """Time of a pass relative to that of a tuned release: r f in untuned months, otherwise r.
+
+    m months after the chip's release, untuned means s <= m + 12 y < u.
     """
     calendar_month = months + months_of_a_year * released
     return release * select(
@@ -119,8 +125,9 @@ def untuned_release(
 
 @formula(unit="", source="semianalysis-trn3")
 def permute_passes(passes: Pure, dereferences: Pure) -> Quantity:
-    """Passes that bring tokens into the order of their experts, none where engines read them
-    through their indices: p (1 - d).
+    """Passes that sort tokens by expert: p (1 - d).
+
+    Engines that read tokens through their indices need none (d = 1).
     """
     return passes * (1 - dereferences)
 
@@ -155,7 +162,7 @@ class Machine(NamedTuple):
     links: Links
     values: Readable  # counts and habits that single operators ask for
     # of groups on these links that wait as long for each other; with other links it is another
-    known: Known
+    wait_times: Known
     # of an engine that serves
     engine: str = ""  # whose host time and habits it has
     attention_size: Any = None
@@ -229,9 +236,7 @@ class Machine(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Formats the weights of attention projections, dense parts and experts are stored in, of
-    caches, and of the products of attention.
-    """
+    """Stored formats of attention, dense and expert weights and caches, and the core's format."""
 
     attention: str
     dense: str
@@ -295,7 +300,7 @@ def machine(
         unexplained=unexplained,
         links=software.links,
         values=input_values,
-        known=known_of(software.links, *software.waits),
+        wait_times=known_of(software.links, *software.waits),
         engine=engine,
     )
     return _with_engine_habits(bare_machine, stored, factor_names, software, reach)
@@ -525,14 +530,12 @@ WIDE_FORM = Computed("bf16", "peak_bf16", unpacked=False)
 class Passed(NamedTuple):
     """The number format of a pass: what the workload asks for, and how the chip computes it."""
 
-    asked: str
+    stated_format: str
     form: Computed
 
 
 class Passes(NamedTuple):
-    """The number formats of a job: of activations and weights forward, and of the products that
-    make gradients.
-    """
+    """Number formats of a job: activations and weights forward, and products of gradients."""
 
     forward: Passed
     backward: Passed
@@ -639,11 +642,11 @@ def trainer(
         unexplained=unexplained,
         links=links,
         values=input_values,
-        known=known_of(links),
+        wait_times=known_of(links),
         gradient_form=backward.form,
         gradients=(*[back[backward.form]] * 3, back[WIDE_FORM]),
         separate_experts=programs.separate_experts,
         asked_size=None
-        if forward.asked == forward.form.stored
-        else element_size(FORMATS[forward.asked].bits),
+        if forward.stated_format == forward.form.stored
+        else element_size(FORMATS[forward.stated_format].bits),
     )

@@ -1,5 +1,4 @@
-"""Operators of a forward pass: attention, recurrent layers, feed-forward parts, experts, and the
-collectives between chips.
+"""Operators of a forward pass: attention, recurrence, feed-forward parts, experts, collectives.
 
 Prefill, decode and the forward pass of a training step add the same operators. Gradients of
 training run some of them again.
@@ -76,8 +75,9 @@ def instance_tokens(tokens: Pure, groups: Pure) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Quantity:
-    """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 -
-    k/E)^T).
+    """Experts of a group that at least one token reaches: E_local (1 - (1 - k/E)^T).
+
+    Tokens choose their experts evenly.
     """
     return -local_experts * expm1(tokens * log1p(-minimum(active / experts, 0.999)))
 
@@ -123,8 +123,10 @@ def attention(layer_pass: Pass, layers: int, a: Attention) -> None:
 
 
 def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
-    """Return the keys of a context that a query attends to: those in its window, the best of an
-    indexer, or compressed entries that each replace several keys.
+    """Return the keys of a context that a query attends to.
+
+    They are those in its window, the best of an indexer, or compressed entries that each replace
+    several keys.
     """
     if a.compression:
         entries = entries_of(a, context_keys)
@@ -140,9 +142,7 @@ def keys_attended(a: Attention, context_keys: Quantity) -> Quantity:
 
 
 def keys_held(a: Attention, prompt: Quantity) -> Quantity:
-    """Return the keys of a prompt that its queries read: those of its tokens, and its compressed
-    entries.
-    """
+    """Return the keys of a prompt that its queries read, with its compressed entries."""
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
@@ -180,7 +180,8 @@ def _index_keys(
 def _attention_core(
     layer_pass: Pass, shape: PassShape, layers: int, a: Attention, query_keys: Any, read: Quantity
 ) -> None:
-    """Add the core: fused attention over prompts, or the query of each sequence against its cache;
+    """Add the attention core: fused over prompts, or each sequence's query against its cache.
+
     `shape` has a plan of each kind.
     """
     machine, chip = layer_pass.machine, layer_pass.machine.kernels
@@ -283,9 +284,7 @@ def _core_widths(shape: PassShape, a: Attention) -> tuple[int, Quantity]:
 
 
 def recurrence(layer_pass: Pass, layers: int, mixer: StateMixer) -> None:
-    """Add a state-space or linear-attention layer: projections, and the state read, changed and
-    written.
-    """
+    """Add a state-space or linear-attention layer: its projections and its state's update."""
     machine, shape = layer_pass.machine, layer_pass.shape
     hidden, parallel = layer_pass.model.hidden, shape.tensor_parallel
     sides = [(hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden)]
@@ -392,8 +391,9 @@ def experts(layer_pass: Pass, layers: int, f: FeedForward) -> None:
 def exchanged_time(
     sent: Second, gathered: Second, all_sent: Second, all_gathered: Second
 ) -> Quantity:
-    """Time of a dispatch or combine in the way that takes less for both: t_gathered where
-    T_gathered < T_sent, else t_sent.
+    """Time of a dispatch or combine by the method that is faster for both together.
+
+    t = t_gathered where T_gathered < T_sent, otherwise t_sent.
     """
     return select(all_gathered < all_sent, gathered, sent)
 
@@ -458,8 +458,10 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
 
 
 def reduce(layer_pass: Pass, layers: int) -> None:
-    """Add the all-reduces of a layer within an attention group: after attention and after the
-    feed-forward part, or after attention alone where experts are spread over several groups.
+    """Add the all-reduces of a layer within an attention group.
+
+    They follow attention and the feed-forward part, or attention alone where experts are spread
+    over several groups.
     """
     machine, shape, ranks = layer_pass.machine, layer_pass.shape, layer_pass.shape.attention_chips
     with scope("all-reduce"):
@@ -479,8 +481,9 @@ def reduce(layer_pass: Pass, layers: int) -> None:
 
 
 def hidden_state_part_count(blocks: Iterable[LayerBlock]) -> int:
-    """Parts of some layers that read and write the hidden state: attention or mixer, and
-    feed-forward.
+    """Count the layer parts that read and write the hidden state.
+
+    These are attention or mixer, and the feed-forward part.
     """
     return sum(
         block.layers * (bool(block.attention.heads or block.mixer) + bool(block.feed_forward.width))

@@ -1,5 +1,4 @@
-"""The operators of a pass on one chip, for arrays of plans or rows: what each rests on, and how its
-time follows, whoever asks.
+"""Operators of a pass on one chip, for arrays of plans or rows, and the time of each.
 
 Which operators exist is structure: it follows from the architecture and the pass. How long each
 takes is formulas of values: products by the kernel model that kernels and training share. Axes of
@@ -44,27 +43,28 @@ LAUNCHES = "launches"
 
 
 @formula(unit="s", source="tco-calibration")
-def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Quantity:
-    """Time of grouped products in an engine whose kernels are slower than the best, by other
-    factors for whole and for split experts: t f.
+def engine_factor(
+    time: Second, split: Pure, whole_experts: Pure, expert_parallel: Pure
+) -> Quantity:
+    """Time of grouped products in an engine slower than the best: t f.
+
+    The factors of whole and of split experts differ.
     """
-    return time * select(expert_parallel > 1, whole, split)
+    return time * select(expert_parallel > 1, whole_experts, split)
 
 
 class Products(NamedTuple):
-    """The matrix products of an operator in one layer: their sides, so many groups of each, and
-    what each of them takes.
-    """
+    """Matrix products of an operator in one layer: their sides, groups and times."""
 
-    place: int
+    operand_index: int
     sides: list[Sides]
     groups: Any
-    found: Product  # a product in every entry of its fields
+    timed_products: Product  # a product in every entry of its fields
     first: int = 0  # entry
 
     def product_field(self, field_name: str) -> Any:
         """Return a field of all its products."""
-        return getattr(self.found, field_name)[self.first : self.first + len(self.sides)]
+        return getattr(self.timed_products, field_name)[self.first : self.first + len(self.sides)]
 
 
 class OperatorWork(NamedTuple):
@@ -76,9 +76,7 @@ class OperatorWork(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """One operator of a pass over all layers that have it: its time forward and what that rests on,
-    and in training its backward pass.
-    """
+    """An operator of a pass over all its layers: forward time and work, and its backward pass."""
 
     name: str
     time: Quantity
@@ -155,11 +153,10 @@ def _first_and_back(*axes: bytes) -> tuple[AnyArray, AnyArray]:
 
 
 class Kinds:
-    """Plans of a search that look alike to an operator: each kind is computed once, then handed to
-    all its plans.
+    """Plans of a search grouped by kind, so that an operator is computed once per kind.
 
-    Plans are of one kind that have the same axes, if all of one kind have the same work; else each
-    plan is one of its own.
+    Plans with the same axes are of one kind if all of them have the same work. Otherwise each plan
+    is a kind of its own.
     """
 
     def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
@@ -237,15 +234,13 @@ def waited_for(
 
 
 class Weights(NamedTuple):
-    """Products that tokens pass in a part of some layers, which wait for the others of their format
-    to be taken with them.
-    """
+    """Products of tokens with a layer part's weights, queued until those of a format are timed."""
 
-    at: int  # place of their operator
+    operator_index: int  # place of their operator
     name: str
     layers: Quantity
     sides: list[Sides]
-    place: int
+    operand_index: int
     kernels: Quantity
 
 
@@ -301,8 +296,9 @@ class Pass:
         operand_index: int,
         kernels: str = "",
     ) -> None:
-        """Add matrix products of tokens with weights of some sides, each inner x outer, and note
-        what of their activations is cast.
+        """Add products of tokens with weights of the given sides, and note casts of activations.
+
+        Each side is inner x outer.
         """
         token_rows, one_each = self.alike.one_each(tokens), self.alike.one_each
         if self.casts(operand_index):
@@ -316,20 +312,24 @@ class Pass:
         self.operators.append(WAITING)
 
     def take_products(self) -> None:
-        """Take the products that wait, all that are alike in one call; while a trace is recorded
-        those of each part in its own place.
+        """Time the queued products, all that are alike in one call.
+
+        While a trace is recorded, the products of each part are timed in the part's own position.
         """
         is_tracing = in_use() is not None
         alike = dict[Any, list[Weights]]()
         rests = self.machine.operands
         for weights in self.waiting:
             alike.setdefault(
-                weights.at if is_tracing else batching_key(rests[weights.place]), []
+                weights.operator_index
+                if is_tracing
+                else batching_key(rests[weights.operand_index]),
+                [],
             ).append(weights)
         for parts in alike.values():
             with scope(parts[0].name):
                 timed_products = products(
-                    [rests[weights.place] for weights in parts for _ in weights.sides],
+                    [rests[weights.operand_index] for weights in parts for _ in weights.sides],
                     [sides for weights in parts for sides in weights.sides],
                 )
                 end, for_all = 0, self.alike.for_all
@@ -347,14 +347,16 @@ class Pass:
                         for_all,
                         (
                             self.machine.within_power(
-                                rests[weights.place].input_size, time, flops, bytes_moved
+                                rests[weights.operand_index].input_size, time, flops, bytes_moved
                             ),
                             flops,
                             bytes_moved,
                         ),
                     )
-                    taken = Products(weights.place, weights.sides, None, timed_products, start)
-                    self.operators[weights.at] = self.summed(
+                    taken = Products(
+                        weights.operand_index, weights.sides, None, timed_products, start
+                    )
+                    self.operators[weights.operator_index] = self.summed(
                         weights.name,
                         weights.layers,
                         time,
@@ -410,7 +412,7 @@ class Pass:
         kernels: Quantity,
     ) -> Operator:
         """Return the operator of several products that take some time a layer."""
-        product_operands = self.machine.operands[taken.place]
+        product_operands = self.machine.operands[taken.operand_index]
         return Operator(
             operator_name,
             repeated(layer_time, layers),
@@ -481,9 +483,7 @@ class Pass:
         )
 
     def elementwise(self, numbers: Quantity) -> None:
-        """Note numbers a token that elementwise kernels read or write, over all layers that have
-        them.
-        """
+        """Note the numbers per token that elementwise kernels of all layers read or write."""
         self.numbers.append(numbers)
 
     @property
@@ -494,9 +494,7 @@ class Pass:
         )
 
     def finish(self, operator_name: str = "elementwise") -> None:
-        """Add what all layers have in common: products, elementwise kernels, casts, and the gaps
-        before the kernels counted so far.
-        """
+        """Add what all layers share: products, elementwise kernels, casts, and launch gaps."""
         machine, tokens = self.machine, self.shape.tokens
         self.take_products()
         with scope(operator_name):
@@ -538,7 +536,7 @@ class Pass:
         The result is cached by group and amount. For an array of amounts, the parts of the
         algorithms that do not depend on the amount are cached by group.
         """
-        links, collective_cache = self.machine.links, self.machine.known
+        links, collective_cache = self.machine.links, self.machine.wait_times
         rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
 
         def met() -> tuple[GroupLinks, Paces]:
@@ -562,15 +560,16 @@ class Pass:
         return collective_cache.of(("time", operation), (*rests, amount), taken) or taken()
 
     def waited(self, time: Quantity, wait_name: str, ranks: Quantity) -> Quantity:
-        """Return the time of a collective with what its ranks wait for each other, and longer where
-        they reach beyond their world.
+        """Return a collective's time with the wait for its slowest rank.
+
+        Ranks that reach beyond their scale-up domain wait longer.
         """
         machine = self.machine
 
         def until_the_last(time: Quantity) -> Quantity:
             return waited_for(time, machine.waits, wait_name, ranks, machine.links.world)
 
-        wait_time = machine.known.of((wait_name,), (ranks,), lambda: until_the_last(0.0))
+        wait_time = machine.wait_times.of((wait_name,), (ranks,), lambda: until_the_last(0.0))
         return (
             until_the_last(time)
             if wait_time is None
@@ -611,9 +610,7 @@ def group_bytes(bytes_moved: Byte, groups: Pure) -> Quantity:
 def experts_products(
     machine: Machine, several: list[Sides], groups: Quantity, expert_operands: Operands
 ) -> Product:
-    """Return the products of experts: one kernel whose tiles share the waves, or, under some
-    software, one after the other.
-    """
+    """Return the products of experts: one kernel whose tiles share the waves, or one per expert."""
     if not machine.separate_experts:
         return products([expert_operands] * len(several), several, groups)
     single_products = [

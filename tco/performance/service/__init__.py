@@ -1,3 +1,1 @@
-"""Service: engines under requests that arrive as they do, iteration by iteration, and the promises
-that they keep.
-"""
+"""Service: simulated engines under arriving requests, and the promises that they keep."""

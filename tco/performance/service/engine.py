@@ -1,5 +1,4 @@
-"""An engine as a simulation sees it: the time of every iteration it may run, looked up in tables of
-the step model, and what its memory holds.
+"""An engine in a simulation: iteration times from tables of the step model, and its memory.
 
 A step that decodes takes t(b, L) = a(b) + s(b) L with b sequences of L cached tokens on average, a
 pass over c tokens of prompts t(c, k) = A(c) + B(c) k with k keys before each. Both come from the
@@ -41,9 +40,7 @@ TOKENS = QUANTUM * 2.0 ** np.arange(15)  # tokens of a pass
 
 
 class Engine(NamedTuple):
-    """Times of an engine's iterations, in seconds, and its room, in tokens of caches and in
-    sequences.
-    """
+    """Iteration times of an engine, in seconds, and its room in cached tokens and sequences."""
 
     base: list[float]  # of a step, by sequences of a group
     slope: list[float]  # the same, for a cached token of each sequence
@@ -62,8 +59,9 @@ class Engine(NamedTuple):
         return self.base[group_sequences] + self.slope[group_sequences] * cached / sequences
 
     def pass_time(self, tokens: float, prior_keys: float, sequences: int, cached: float) -> float:
-        """Return the time of an iteration whose groups read some tokens each, with keys before
-        each, beside sequences that decode.
+        """Return the time of an iteration that reads prompts beside decoding sequences.
+
+        Each group reads `tokens`, with `prior_keys` keys before each token.
         """
         group_sequences = -(-sequences // self.groups)
         pass_index = min(int((tokens + group_sequences) / QUANTUM + 0.999), len(self.passes) - 1)
@@ -79,9 +77,7 @@ def lines(
     sampled_sizes: AnyArray,
     table_sizes: AnyArray,
 ) -> tuple[list[float], list[float]]:
-    """Return base and slope of times that are known at two contexts, for all sizes that are
-    wanted.
-    """
+    """Interpolate base and slope of times at two contexts to all `table_sizes`."""
     slope = (long - short) / (far - near)
     base = np.maximum(short - slope * near, 0.0)
     return np.interp(table_sizes, sampled_sizes, base).tolist(), np.interp(

@@ -1,5 +1,6 @@
-"""The least fleet that keeps promises: engines that read prompts and that decode, or that do both,
-each simulated under its share of the traffic.
+"""The smallest fleet that keeps promises, with each engine simulated under its share of traffic.
+
+Engines read prompts, decode, or do both.
 
 Engines of a pool are alike and are given requests without regard to their state, so that one of
 them stands for all. A prompt's cache then goes to a decoding engine: the first token takes what
@@ -97,7 +98,7 @@ class Times(NamedTuple):
     first: FloatArray
     last: FloatArray
     answer: FloatArray
-    found: float  # share of the tokens of prompts
+    cached_share: float  # share of the tokens of prompts
     growing: bool = False  # whether requests wait ever longer
 
 
@@ -110,7 +111,7 @@ class ServingFleet(NamedTuple):
     readers: int
     times: dict[str, FloatArray]
     answer: float  # mean tokens of an answer
-    found: float  # share of the prompts' tokens that were found in a cache
+    cached_share: float  # share of the prompts' tokens that were found in a cache
     utilisation: float  # rate over the one that its chips could hold
     domains: int  # scale-up domains that hold its engines and spare chips
     growing: bool = False  # whether requests wait ever longer
@@ -223,8 +224,9 @@ def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest)
 def _readers_of(
     machine: Machine, model: Architecture, request: ServingRequest, fresh: float
 ) -> list[PoolPlan]:
-    """Return the plans that read prompts, a share of their tokens, of every size the one that reads
-    most and the one that reads a prompt first.
+    """Return, per plan size, the fastest prefill plan by rate and by time to read a prompt.
+
+    They read a share `fresh` of the tokens of prompts.
     """
     axes = offered_axes(machine, model, request.prompt)
     pass_result = passes.prefill_pool(machine, model, axes, request)
@@ -268,11 +270,10 @@ def _readers_of(
 def under_way(
     engine: Engine, rate: float, before: Requests, requests: Requests, seed: int
 ) -> Requests:
-    """Return requests with those before them that an engine is decoding when they begin to come, as
-    many as Little's law says.
+    """Return requests preceded by those that the engine is already decoding, by Little's law.
 
-    Of answers under way long ones are as much more frequent as they are longer, and any part of
-    each is done.
+    Among answers under way, longer ones are more frequent in proportion to their length, and any
+    part of an answer may be done.
     """
     answer, context = float(before.answer.mean()), float((before.prompt + before.answer / 2).mean())
     count = most = int(engine.most)
@@ -316,7 +317,9 @@ class Search:
         self.rate = traffic.values["requests_per_s"] * self.served_share  # of what is served
         self.answer = float(fitting_requests.answer.mean())
         # of the prompts' tokens, where a cache forgets nothing
-        fresh = self.fresh = 1 - float(fitting_requests.known.sum() / fitting_requests.prompt.sum())
+        fresh = self.fresh = 1 - float(
+            fitting_requests.prior_tokens.sum() / fitting_requests.prompt.sum()
+        )
         self.decoders = _decoders_of(machine, model, request)
         self.readers = _readers_of(machine, model, request, fresh)
         self.prompt = float(fitting_requests.prompt.mean())
@@ -360,7 +363,7 @@ class Search:
                 first,
                 last,
                 answer,
-                float(served.found[steady].sum() / requests.prompt[steady].sum()),
+                float(served.cached_tokens[steady].sum() / requests.prompt[steady].sum()),
                 is_growing(first),
             )
         return self.known[times_key]
@@ -394,8 +397,9 @@ class Search:
         return _meets_promises(self.joined(decoding, reading), promises)
 
     def least(self, pool: PoolPlan, good: Callable[[int], bool], most: int) -> int | None:
-        """Return the least engines of a pool that are good, no more than `most`: more are never
-        worse.
+        """Return the smallest number of a pool's engines that is good, or None beyond `most`.
+
+        More engines are never worse.
         """
         low = pool.engines(self.rate)
         if low > most or good(low):
@@ -470,8 +474,9 @@ class Search:
     def together(
         self, promises: Sequence[Promise], best: ServingFleet | None
     ) -> ServingFleet | None:
-        """Return the cheaper of a fleet and the least one whose engines decode and read prompts
-        beside, of the plans that could need the least.
+        """Return the cheaper of a fleet and the smallest one whose engines both read and decode.
+
+        Only the plans that could need the fewest chips are tried.
         """
         mixed_pools = []
         for pool in self.decoders:
@@ -505,7 +510,7 @@ class Search:
                     0,
                     joined,
                     answer,
-                    times.found,
+                    times.cached_share,
                     load,
                     domains,
                     times.growing,
@@ -514,9 +519,7 @@ class Search:
         return best
 
     def most(self, pool: PoolPlan, room: float) -> int:
-        """Return the engines of a pool that are tried at most: those that have room beside none of
-        the other, and several times those it needs.
-        """
+        """Return the most engines of a pool to try: as many as fit, or a multiple of the need."""
         return int(min(room / pool.chips, SPARE * (pool.engines(self.rate) + 1)))
 
     def with_readers(
@@ -544,7 +547,7 @@ class Search:
                 reading = self.times(reader, count, READ)
                 chips = engines * pool.chips, count * reader.chips
                 load = chips[0] * self.rate / (engines * pool.rate) + chips[1] * self.rate * (
-                    1 - reading.found
+                    1 - reading.cached_share
                 ) / self.fresh / (count * reader.rate)
                 times, answer = self.joined(decoding, reading), float(decoding.answer.mean())
                 load = min(load / sum(chips), 1.0)
@@ -556,7 +559,7 @@ class Search:
                     count,
                     times,
                     answer,
-                    reading.found,
+                    reading.cached_share,
                     load,
                     domains,
                     decoding.growing or reading.growing,

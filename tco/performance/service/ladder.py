@@ -61,8 +61,7 @@ def first_tokens_of_ladder(
     stages: Sequence[tuple[float, float]],
     seed: int,
 ) -> list[FloatArray]:
-    """Return times to first token of every stage of a ladder that is stated in plain numbers, in
-    seconds.
+    """Return times to first token of each stage of a ladder of plain numbers, in seconds.
 
     Args:
         engine: Each of the engines.

@@ -44,16 +44,16 @@ class PrefixIndex:
 
     def matched(self, arrival: Arrival) -> float:
         """Return the tokens of a prompt that were sent before."""
-        prefix = min(self.slots.get(arrival.slot, 0.0), arrival.known)
-        if arrival.question < 0 or prefix < arrival.known:
+        prefix = min(self.slots.get(arrival.slot, 0.0), arrival.prior_tokens)
+        if arrival.question < 0 or prefix < arrival.prior_tokens:
             return prefix
         return prefix + self.slots.get(arrival.question, 0.0)
 
     def record(self, arrival: Arrival) -> None:
         """Remember a prompt as the most recent one."""
-        parts = {arrival.slot: arrival.known}
+        parts = {arrival.slot: arrival.prior_tokens}
         if arrival.question >= 0:
-            parts = {arrival.question: arrival.prompt - arrival.known} | parts
+            parts = {arrival.question: arrival.prompt - arrival.prior_tokens} | parts
         for slot, tokens in parts.items():
             self.tokens += tokens - self.slots.pop(slot, 0.0)
             self.slots[slot] = tokens

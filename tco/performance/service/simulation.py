@@ -29,19 +29,17 @@ class Requests(NamedTuple):
     prompt: FloatArray
     answer: FloatArray
     slot: FloatArray  # whose prompts begin alike
-    known: FloatArray  # tokens of the prompt that the slot has had before
+    prior_tokens: FloatArray  # tokens of the prompt that the slot has had before
     keeps: FloatArray  # tokens that it may come back to
 
 
 class Served(NamedTuple):
-    """When requests had their first and last token, in seconds after they arrived; tokens of their
-    answers, and of prompts found in a cache.
-    """
+    """Times of first and last token after arrival, in seconds, with answer and cached tokens."""
 
     first: FloatArray
     last: FloatArray
     answer: FloatArray
-    found: FloatArray
+    cached_tokens: FloatArray
 
 
 class Arrival(NamedTuple):
@@ -51,7 +49,7 @@ class Arrival(NamedTuple):
     prompt: float
     answer: float
     slot: int  # whose prompts begin alike
-    known: float  # tokens of the prompt that the slot has had before
+    prior_tokens: float  # tokens of the prompt that the slot has had before
     keeps: float  # tokens that it may come back to
     question: int = -1  # slot of the rest of the prompt, where the very same prompt comes back
 
@@ -113,9 +111,7 @@ class Cache:
             self.drop()
 
     def share(self, slot: int, tokens: float) -> float:
-        """Let others use what a request has read of its slot; return the tokens that it hands
-        over.
-        """
+        """Share the tokens that a request has read of its slot, and return their number."""
         used = self.used[slot]
         more = max(tokens - used[0], 0.0)
         used[0] += more
@@ -180,7 +176,7 @@ class EngineRun:
         self.prompt.append(arrival.prompt)
         self.answer.append(arrival.answer)
         self.slot.append(arrival.slot)
-        self.known.append(arrival.known)
+        self.known.append(arrival.prior_tokens)
         self.keeps.append(arrival.keeps)
         self.question.append(arrival.question)
         for column in (self.first, self.last, self.found, self.need, self.begun):
@@ -193,7 +189,7 @@ class EngineRun:
         self.prompt.extend(requests.prompt.tolist())
         self.answer.extend(requests.answer.tolist())
         self.slot.extend(requests.slot.tolist())
-        self.known.extend(requests.known.tolist())
+        self.known.extend(requests.prior_tokens.tolist())
         self.keeps.extend(requests.keeps.tolist())
         self.question.extend([-1] * count)
         for column in (self.first, self.last, self.found, self.need, self.begun):
@@ -376,9 +372,7 @@ class EngineRun:
         self.release(number, self.answer[number])
 
     def release(self, number: int, decoded: float) -> None:
-        """Give back the room of a request that has decoded some tokens, and keep what may
-        return.
-        """
+        """Free the room of a request that has decoded tokens, and keep what may return."""
         tokens = self.need[number] + (decoded if self.decodes else 0.0)
         question = self.question[number]
         if self.reads and question >= 0:

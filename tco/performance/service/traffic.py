@@ -1,5 +1,4 @@
-"""Traffic: how requests arrive, how long they are, what they share with earlier ones, and what they
-were promised.
+"""Traffic: arrivals, lengths of requests, the prefixes they share, and promised times.
 
 Times between arrivals are of a gamma distribution with the coefficient of variation stated, 1 being
 Poisson's. Logarithms of lengths lie on straight lines between the quantiles stated, over those of
@@ -156,8 +155,9 @@ class Traffic(NamedTuple):
         )
 
     def gaps(self, engines: float, router: str) -> float:
-        """Return the coefficient of variation of arrivals at one of some engines: every n-th of
-        all, or a share 1/n of them by lot.
+        """Return the coefficient of variation of arrivals at one of `engines` engines.
+
+        It receives every n-th request, or a random share 1/n.
         """
         cv = self.values["arrival_cv"]
         return (
@@ -186,11 +186,10 @@ class Traffic(NamedTuple):
     def requests(
         self, engines: float, router: str, count: int, seed: int, pause: float
     ) -> tuple[Requests, Requests]:
-        """Return requests that come to one of some engines, after as many that came before; a
-        session pauses so long between two of its own.
+        """Return requests to one of `engines` engines, after equally many earlier ones.
 
-        A slot is a session at any time: its next request comes from any of those under way, and
-        ends it with a chance of one over its turns.
+        A session pauses for `pause` between two requests. A slot is a session at any time: its next
+        request comes from any session under way, and ends it with a chance of one over its turns.
         """
         draws = np.random.default_rng([seed, 20260])
         cv = max(self.gaps(engines, router), 1e-3)

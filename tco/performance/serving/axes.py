@@ -1,6 +1,4 @@
-"""Where the axes of a chosen plan lie on the fabric: chips, domains, devices on the way, and what a
-step moves along each.
-"""
+"""The axes of a chosen plan on the fabric: chips, domains, hops, and bytes of a step."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ COLLECTIVES = {  # operators that serve an axis
 
 
 class PlanAxis(NamedTuple):
-    """An axis of a plan: its ranks, the domains they stand in, mean devices between them, bytes a
-    chip hands over in a step, time.
-    """
+    """An axis of a plan: its ranks, domains and mean hops, and a step's bytes and time per chip."""
 
     phase: str
     name: str
@@ -82,8 +78,9 @@ def pass_communication_axes(
     pass_result: PassResult,
     waits: JsonMapping | None = None,
 ) -> list[PlanAxis]:
-    """Return the axes of a pass along which chips exchange anything; `waits` say how long their
-    ranks wait for each other.
+    """Return the axes of a pass along which chips communicate.
+
+    `waits` say how long their ranks wait for each other.
     """
     plan_axes = []
     for axis_name, group in _serving_axis_groups(plan, links).items():

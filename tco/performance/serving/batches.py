@@ -1,5 +1,4 @@
-"""The batch of a decode plan, solved for the target: the most sequences an attention group may
-decode at the speed asked for.
+"""The largest batch of a decode plan that meets the target speed and fits memory.
 
 Plans are discrete, the sequences of a group are not: where the target binds it is met, where memory
 binds the memory is full. A search tries batches of a grid, and solves the plans that could still be
@@ -73,8 +72,7 @@ def solved(
     allowed: float,
     meets: FloatArray,
 ) -> Solved | None:
-    """Return the plans that could be the best with the batch each may decode; None where no batch
-    beyond the grid is to be gained.
+    """Return the possibly best plans with their largest batches; None without any beyond the grid.
 
     `plan` has batches in columns, the smallest first; `passed` is its pass, `meets` what of it fits
     memory and meets the time allowed.
@@ -228,10 +226,9 @@ def _best_batch_before_step(
     batch: FloatArray,
     best_so_far: tuple[FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the batch of each plan that makes most and how much, of those known and some smaller
-    than one in time.
+    """Return each plan's batch with the highest rate, and that rate, also from smaller batches.
 
-    What is made rises up to a step and falls across it: batches below tell which step is the best,
+    The rate rises up to a tile step and falls across it: batches below tell which step is the best,
     those up to the next where it begins.
     """
     (best, most), chips, plan_indices = best_so_far, attention_chips(plan), np.arange(len(batch))

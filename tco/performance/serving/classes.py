@@ -1,5 +1,4 @@
-"""Plans of a class of operator: whole engines of one server, or pools apart of published sizes, at
-any load.
+"""Plans of an operator class: engines of one server, or pools of published sizes, at any load.
 
 A fleet may run any pools in any proportion, which `search` covers. Whoever owns a server runs
 engines that read and write on its chips. Published sweeps run a few sizes of pools. Each row is a
@@ -104,9 +103,7 @@ def _pool_plans(
     input_values: Readable,
     shape: PoolShape,
 ) -> ServingPlan | None:
-    """Return pools of a published size at every load; None where no plan of these chips can read
-    prompts or decode.
-    """
+    """Return pools of a published size at every load; None where no plan reads or decodes."""
     axes = offered_axes(machine, model, 0)
     decode_axes = _axes_of_size(axes, lambda chips: chips == shape.decode_chips)
     prefill_axes = _axes_of_size(
@@ -200,8 +197,9 @@ def plans_of_class(
 def chosen_in_class(
     machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
 ) -> Searched:
-    """Return the best plan of an operator's class; of a benchmark the better of one server and of
-    pools apart.
+    """Return the best plan of an operator's class.
+
+    A benchmark takes the better of one server and of separate pools.
     """
     deployer_name = _require_deployer(machine).name
     class_names = (SERVER, APART) if deployer_name == BENCHMARK else (deployer_name,)
@@ -227,9 +225,7 @@ def _best_of_class(
     input_values: Readable,
     class_name: str,
 ) -> Searched:
-    """Return the best plan of one class, its requests in flight solved between those of the
-    grid.
-    """
+    """Return the best plan of a class, with requests in flight interpolated between the grid's."""
     plans = plans_of_class(machine, model, request, input_values, class_name)
     if plans is None:
         return Searched(

@@ -1,5 +1,4 @@
-"""Engines under a number of requests in flight: rates of plans, or of measured rows, and the search
-among plans.
+"""Engines under a fixed number of requests in flight: rates, and the search among plans.
 
 The same chips read prompts and decode, or prompts have a pool of their own. Each request is
 followed by the next one at once.
@@ -35,15 +34,15 @@ def requests_of_engine(concurrency: Pure, engines: Pure) -> Quantity:
 
 
 @formula(unit="", source="tco-model")
-def sequences_held(memory: Byte, empty: Byte, one: Byte) -> Quantity:
+def sequences_held(memory: Byte, empty: Byte, sequence_memory: Byte) -> Quantity:
     """Sequences whose caches a chip's memory holds beside the weights: max(M - M_0, 0) / m."""
-    return maximum(memory - empty, 0) / one
+    return maximum(memory - empty, 0) / sequence_memory
 
 
 @formula(unit="", source="tco-model")
-def engine_room(held: Pure, groups: Pure) -> Quantity:
+def engine_room(group_sequences: Pure, groups: Pure) -> Quantity:
     """Sequences an engine's memory holds, at least one a group: g max(n, 1)."""
-    return groups * maximum(held, 1)
+    return groups * maximum(group_sequences, 1)
 
 
 @formula(unit="", source="little1961")
@@ -54,8 +53,9 @@ def requests_of_room(room: Pure, engines: Pure) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def running_sequences(flight: Pure, room: Pure) -> Quantity:
-    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it:
-    min(C, R).
+    """Sequences that an engine runs at a time: min(C, R).
+
+    Those beyond the room R in its memory wait.
     """
     return minimum(flight, room)
 
@@ -70,8 +70,9 @@ def group_sequences(running: Pure, groups: Pure) -> Quantity:
 def prompts_together(
     budget: Pure, tokens: Pure, flight: Pure, groups: Pure, bunching: Pure
 ) -> Quantity:
-    """Prompts of a group in one pass: what its budget of tokens holds, no more than wait: min(b /
-    T, 1 + x (max(C / g, 1) - 1)).
+    """Prompts of a group in one pass: min(b / T, 1 + x (max(C / g, 1) - 1)).
+
+    The pass holds no more than its token budget b and the prompts that wait.
     """
     return minimum(budget / tokens, 1 + bunching * (maximum(flight / groups, 1) - 1))
 
@@ -84,16 +85,15 @@ def groups_in_use(groups: Pure, flight: Pure) -> Quantity:
 
 @formula(unit="s", source="tco-calibration")
 def engine_prompt_time(batch_time: Second, filled: Pure) -> Quantity:
-    """Engine time of one prompt where each attention group reads one and some groups stand idle: t
-    = t_batch / filled.
-    """
+    """Engine time per prompt where some attention groups stand idle: t = t_batch / filled."""
     return batch_time / filled
 
 
 @formula(unit="s", source="tco-calibration")
 def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Second) -> Quantity:
-    """Time of a request's own prompt and what lies outside the engine: t_batch x share of groups
-    with a prompt + start.
+    """Time of a request's own prompt and of work outside the engine: t = t_batch busy / g + start.
+
+    busy / g is the share of groups with a prompt.
     """
     return batch_time * busy / groups + start
 
@@ -106,11 +106,11 @@ def waiting_for_prompts(running: Pure, prefill_time: Second) -> Quantity:
 
 @formula(unit="", source="sglang-scheduler")
 def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure) -> Quantity:
-    """Share of others' prompts a request meets between tokens where all start and end together and
-    prompts go first: (1 - 1/n) / 2 of n passes.
+    """Share of other prompts between a request's tokens: (1 - 1/n) / 2 of n passes.
 
-    Whoever is read in the first pass waits for all the others, whoever is read last for none: n =
-    max(C / g, 1) / max(b / T, 1), at least one.
+    All requests start and end together, and prompts go first. A request that is read in the first
+    pass waits for all others, one that is read last for none: n = max(C / g, 1) / max(b / T, 1), at
+    least 1.
     """
     return (1 - minimum(maximum(budget / tokens, 1) / maximum(flight / groups, 1), 1)) / 2
 

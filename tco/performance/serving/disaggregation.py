@@ -1,5 +1,6 @@
-"""Prefill and decode on pools of their own: a prompt's cache goes from one to the other over the
-scale-out network.
+"""Disaggregated serving: prefill and decode pools, and the caches sent between them.
+
+Caches go over the scale-out network.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ def hand_over_time(
     decode_rate: BytePerSecond,
     step: Second,
 ) -> Quantity:
-    """Time a prompt's cache takes to the decode pool, every chip of both groups sharing in it: t =
-    alpha + C / min(n_p B_p, n_d B_d).
+    """Time to send a prompt's cache to the decode pool: t = alpha + C / min(n_p B_p, n_d B_d).
+
+    All chips of both groups take part.
     """
     return step + cache / elementwise_minimum(
         prefill_links * prefill_rate, decode_links * decode_rate
@@ -49,27 +51,28 @@ def fed_rate(
     tokens: Pure,
     one_token: TokenPerChip = 1,
 ) -> Quantity:
-    """Tokens a second and chip that its network keeps up with, a cache moving for each so many
-    tokens: min(R, n B / C).
+    """Tokens per second and chip that the network keeps up with: min(R, n B / C).
+
+    A cache C moves for every n tokens.
     """
     return elementwise_minimum(rate, tokens * one_token * (bandwidth / cache))
 
 
 @formula(unit="s", source="splitwise2024")
 def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -> Quantity:
-    """Time a prompt's cache keeps the first token waiting when a share s of it leaves layer by
-    layer behind the prompt.
+    """Exposed time of a cache's transfer: t = max(t_h - s t_prefill, (1 - s) t_h).
 
-    t = max(t_h - s t_prefill, (1 - s) t_h): the network falls behind the prompt, or the last layers
-    are all that is left.
+    It delays the first token. A share s of the cache leaves layer by layer during the prompt.
+    Either the network falls behind the prompt, or only the last layers are left.
     """
     return elementwise_maximum(hand_over - streamed * prefill_time, (1 - streamed) * hand_over)
 
 
 @formula(unit="s", source="tco-model")
 def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: Second) -> Quantity:
-    """Time to the first token without queueing: t_prefill + what is left of the hand-over +
-    t_step.
+    """Time to the first token without queueing: t_prefill + t_exposed + t_step.
+
+    t_exposed is the exposed part of the hand-over.
     """
     return prefill_time + exposed + step_time
 
@@ -91,8 +94,9 @@ def rate_of_split(
     output_tokens: Pure,
     sharpness: Pure,
 ) -> Quantity:
-    """Output tokens per second and chip where shares x and y of the chips decode and read prompts:
-    R = ((x D)^-p + (y P O/I)^-p)^(-1/p).
+    """Output tokens per second and chip of two pools: R = ((x D)^-p + (y P O/I)^-p)^(-1/p).
+
+    Shares x and y of the chips decode and read prompts.
     """
     decoding_rate = decoding * decode
     fed = reading * prefill * output_tokens / input_tokens
@@ -103,8 +107,9 @@ def rate_of_split(
 
 
 class WholeEngines(NamedTuple):
-    """Whole engines of both pools on some chips, and what they make a chip, idle ones among
-    them.
+    """Numbers of engines of both pools on a number of chips, and the rate per chip.
+
+    Idle chips count.
     """
 
     chips: int
@@ -123,8 +128,9 @@ def whole_engines(
     answer: float,
     sharpness: float,
 ) -> WholeEngines | None:
-    """Return the best whole engines of both pools on some chips, of the plans that were chosen
-    among; None where no two find room.
+    """Return the best numbers of engines of both pools on `chips`; None where no two fit.
+
+    The plans are those of `decode` and `prefill`.
     """
     best_engines: WholeEngines | None = None
     making, reading = (_best_by_size(choice, chips) for choice in (decode, prefill))
@@ -163,9 +169,7 @@ def whole_engines(
 
 
 def _best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
-    """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of
-    those with no more than some chips.
-    """
+    """Return the best feasible rate by the chips of an engine, up to `chips`."""
     sizes = np.ravel(choice.axes.chips)
     rates_by_size = {
         int(size): float(choice.best[sizes == size].max())

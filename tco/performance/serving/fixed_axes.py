@@ -43,8 +43,9 @@ class AxesGiven(NamedTuple):
 
 
 def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -> AxesGiven:
-    """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no
-    plan raise `DataError`.
+    """Return the plans that fit the given axes.
+
+    An unknown key, a bad value or axes that fit no plan raise `DataError`.
     """
     links = machine.links
     axis_values = {
@@ -80,8 +81,9 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
 
 
 def _check_device(machine: Machine, model: Architecture, stages: float, where: str) -> None:
-    """Refuse a model that no tensor parallelism splits where it does not fit the memory of a
-    logical device, which is a part of its chip.
+    """Refuse an unsplit model that does not fit the memory of a logical device.
+
+    A logical device is a part of its chip.
     """
     if machine.kernels.share is None or model.expert_parameters:
         return
@@ -107,8 +109,7 @@ def _check_device(machine: Machine, model: Architecture, stages: float, where: s
 
 
 def _deployment(axis_values: Mapping[str, float]) -> tuple[dict[str, float], str]:
-    """Return the chips that stated tensor and expert parallelism are a deployment of, and what was
-    taken beyond them.
+    """Return the chips that tensor and expert parallelism imply, and a note on what is assumed.
 
     One engine on these chips, without a pipeline and with as many attention groups as its experts'
     ranks hold, unless more is given.

@@ -1,5 +1,4 @@
-"""Serving: decode and prefill passes over arrays of plans, what they hold in memory, and the rates
-that follow.
+"""Decode and prefill passes over arrays of plans, their memory, and the serving rates.
 
 Prefill and decode run on pools of the same system, in the proportion the workload asks for; every
 chip counts.
@@ -68,8 +67,9 @@ def mean_context(input_tokens: Pure, output_tokens: Pure) -> Quantity:
 
 @formula(unit="", source="tensorrt-llm-scheduling")
 def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Quantity:
-    """Tokens whose cache an engine holds room for, an answer under way: L = input + r output; r is
-    a half where caches grow as needed.
+    """Cached tokens that an engine reserves per sequence: L = input + r output.
+
+    r is a half where caches grow as needed.
     """
     return input_tokens + reserved * output_tokens
 
@@ -84,8 +84,9 @@ def full_context(input_tokens: Pure, output_tokens: Pure) -> Quantity:
 def decode_rate(
     sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1
 ) -> Quantity:
-    """Output tokens per second and decoding chip, the chips of an attention group sharing B
-    sequences: D = B / (n t_step).
+    """Output tokens per second and decoding chip: D = B / (n t_step).
+
+    The n chips of an attention group share B sequences.
     """
     return sequences / chips * one_token / step_time
 
@@ -94,8 +95,9 @@ def decode_rate(
 def prefill_rate(
     input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1
 ) -> Quantity:
-    """Input tokens per second and prefilling chip, the chips of an attention group sharing a
-    prompt: P = L / (n t_prefill).
+    """Input tokens per second and prefilling chip: P = L / (n t_prefill).
+
+    The n chips of an attention group share a prompt.
     """
     return input_tokens / chips * one_token / prefill_time
 
@@ -114,12 +116,11 @@ def output_rate(
     output_tokens: Pure,
     sharpness: Pure = 1e300,
 ) -> Quantity:
-    """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P
-    O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
+    """Output tokens per second and chip at the best pool ratio: R = (D^-q + (P O/I)^-q)^(-1/q).
 
-    Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither
-    pool is busy all the time where the other feeds it. That is most at this x, and 1 / (1/D +
-    (I/O)/P) where neither ever waits.
+    q = 1 / (1 + 1/p). Shares x and 1 - x of the chips decode and prefill, which gives ((x D)^-p +
+    ((1 - x) P O/I)^-p)^(-1/p): neither pool is always busy where the other feeds it. R is the most
+    of it over x, and 1 / (1/D + (I/O)/P) where neither pool ever waits.
     """
     return decode / (
         1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
@@ -140,8 +141,9 @@ def prefill_share(
     output_tokens: Pure,
     sharpness: Pure = 1e300,
 ) -> Quantity:
-    """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1
-    / (1 + 1/p).
+    """Share of the chips that prefill at the best pool ratio: s = x / (1 + x).
+
+    x = ((I/O) D/P)^q, q = 1 / (1 + 1/p).
     """
     pool_ratio = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
     return pool_ratio / (1 + pool_ratio)
@@ -149,9 +151,7 @@ def prefill_share(
 
 @formula(unit="s", source="tco-model")
 def time_to_first_token(prefill_time: Second, step_time: Second) -> Quantity:
-    """Time to the first token without queueing, of a prompt that comes alone: t_prefill +
-    t_step.
-    """
+    """Time to the first token of a single prompt without queueing: t_prefill + t_step."""
     return prefill_time + step_time
 
 
@@ -163,16 +163,18 @@ def reading_time(time: Second, per_prompt: Second) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Quantity:
-    """Prompts of an attention group that a pass of some tokens holds, below one where it holds a
-    part of one: n = b / T.
+    """Prompts of an attention group per pass of a token budget: n = b / T.
+
+    n is below 1 where a pass holds part of a prompt.
     """
     return budget / tokens
 
 
 @formula(unit="", source="tco-model")
 def alone_in_a_pass(bundle: Pure) -> Quantity:
-    """Prompts of a group in a pass that no other waits for: one, or the part of it that the pass
-    holds: min(n, 1).
+    """Prompts of a group in a pass without waiting prompts: min(n, 1).
+
+    It is the whole prompt, or the part that the pass holds.
     """
     return minimum(bundle, 1)
 
@@ -202,12 +204,12 @@ class PassResult(NamedTuple):
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
     # the same of a prompt that comes alone, of a pool that prefills
-    alone: PassResult | None = None
+    single_prompt: PassResult | None = None
 
     @property
     def until_read(self) -> Any:
         """Time until a prompt is read: of a pool the one that comes alone."""
-        prompt_pass = self.alone or self
+        prompt_pass = self.single_prompt or self
         return reading_time(prompt_pass.time, prompt_pass.per_prompt)
 
     @property
@@ -289,8 +291,9 @@ def _held_in_memory(
     offload: Any = None,
     stages: Quantity = 1,
 ) -> Quantity:
-    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a
-    group: 256 over 144 are two each.
+    """Return the HBM that a chip needs for its weights and caches.
+
+    Experts come in whole numbers per group: 256 over 144 are two each.
 
     Engines pad the width of experts to a multiple of their own. The share `offload` of the caches
     is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
@@ -340,7 +343,7 @@ def _kv_cache_reservation(machine: Machine, cache: Quantity, offload: Quantity) 
 
 def _layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
-    cached_layout: DomainLayout | None = machine.known.of(
+    cached_layout: DomainLayout | None = machine.wait_times.of(
         ("layout",), axes, lambda: layout_of(plan, machine.links)
     )
     return layout_of(plan, machine.links) if cached_layout is None else cached_layout
@@ -383,9 +386,7 @@ def decode_memory(
 def sequence_memory(
     machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
 ) -> Quantity:
-    """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits
-    them.
-    """
+    """Return the HBM per decoding chip for one sequence of its group, as its engine admits it."""
     shape = _decode_shape(machine, plan._replace(sequences=1.0), request)
     cache = _caches_of(
         machine,
@@ -442,15 +443,17 @@ def decode_step(
 
 @formula(unit="s", source="tensorrt-llm-min-latency")
 def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Quantity:
-    """Time of a shared expert that is left where it runs while the routed ones leave the memory
-    idle: max(t - max(T - Q / B, 0), t_work).
+    """Exposed time of a shared expert beside the routed ones: max(t - max(T - Q / B, 0), t_work).
+
+    The shared expert runs while the routed ones leave the memory idle.
     """
     return maximum(time - maximum(routed - busy, 0), work)
 
 
 def _beside_routed(operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a decode step, the shared expert on a stream of its own beside the
-    exchange and the routed experts.
+    """Return the operators of a decode step with the shared expert overlapped.
+
+    It runs on a stream of its own beside the exchange and the routed experts.
 
     What it computes and reads takes as long as ever; its waits and the ends of its tiles are
     hidden.
@@ -492,9 +495,7 @@ def _whole_pass(machine: Machine, pass_name: str, operators: list[Operator]) -> 
 
 
 def _prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Quantity:
-    """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
-    holds a part of one.
-    """
+    """Return the prompts per pass of the engine's token budget, below 1 for part of a prompt."""
     prompt_tokens = (
         per_rank(request.prompt, plan.context_parallel)
         if somewhere(plan.context_parallel > 1)
@@ -604,9 +605,7 @@ def _prefill_pass(
 def prefill_pool(
     machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest
 ) -> PassResult:
-    """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt
-    that comes alone.
-    """
+    """Return a busy pool's pass over a full bundle of prompts, and a pass over a single prompt."""
     busy = evaluate_prefill(machine, model, plan, request)
     with scope("prompt alone"):
         single_prompt_pass = _prefill_pass(
@@ -616,12 +615,13 @@ def prefill_pool(
             request,
             alone_in_a_pass(_prompts_of_a_bundle(machine, plan, request)),
         )
-    return busy._replace(alone=single_prompt_pass)
+    return busy._replace(single_prompt=single_prompt_pass)
 
 
 def _beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a prompt with that part of its exchanges that collectives' own cores
-    do not hide.
+    """Return a prompt's operators with only the exposed part of its exchanges.
+
+    Cores of their own for collectives hide the rest.
     """
     if machine.exchange_overlap is None:
         return operators
@@ -662,9 +662,7 @@ def _with_stage_transfers(
 def _with_uneven_stages(
     machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]
 ) -> list[Operator]:
-    """Return the operators of a pass with the time that shorter pipeline stages wait for the
-    longest.
-    """
+    """Return a pass's operators with the time that pipeline stages wait for the longest."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
     with scope("pipeline"):
@@ -692,8 +690,10 @@ def stage_rate(
     crossing: BytePerSecond,
     network: BytePerSecond,
 ) -> Quantity:
-    """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of
-    a world, else of the network.
+    """Rate between pipeline stages: B_in if n <= domain, B_cross if n <= world, otherwise B_net.
+
+    It is that inside a domain where the stages fit one, across domains of a scale-up domain, or of
+    the network.
     """
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
@@ -702,8 +702,10 @@ def stage_rate(
 def stage_step(
     chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second
 ) -> Quantity:
-    """Latency between pipeline stages: that inside a domain where its chips fit one, across domains
-    of a world, else of the network.
+    """Latency between pipeline stages: a_in if n <= domain, a_cross if n <= world, otherwise a_net.
+
+    It is that inside a domain where the stages fit one, across domains of a scale-up domain, or of
+    the network.
     """
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 

@@ -1,6 +1,4 @@
-"""The choice among plans of a serving engine: the most tokens per chip that fit memory and meet the
-target.
-"""
+"""The choice among plans of an engine: most tokens per chip that fit memory and meet the target."""
 
 from __future__ import annotations
 
@@ -51,23 +49,21 @@ PLACES = ("one-domain", "whole-world")  # of the experts within a world of sever
 
 
 class PlanChoice(NamedTuple):
-    """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies
-    behind.
-    """
+    """The chosen plan, the numbers of plans tried and feasible, and the runner-up's margin."""
 
     plan: Any
     plans: int
     feasible: int
     margin: float | None
-    made: Any = None  # the chosen plan's pass
+    plan_pass: Any = None  # the chosen plan's pass
     reason: str = ""  # why none fits
     best: Any = None  # best rate of each row of plans
     axes: Any = None  # the plans
-    place: PlanIndex = (0, 0)  # of the chosen one among them
+    plan_index: PlanIndex = (0, 0)  # of the chosen one among them
 
     def with_pass(self, pass_result: PassResult) -> PlanChoice:
         """Return the choice with the chosen plan's pass out of those of all."""
-        return self._replace(made=pass_at(pass_result, self.place))
+        return self._replace(plan_pass=pass_at(pass_result, self.plan_index))
 
 
 def pass_at(pass_result: PassResult, plan_index: PlanIndex) -> PassResult:
@@ -97,7 +93,7 @@ def pass_at(pass_result: PassResult, plan_index: PlanIndex) -> PassResult:
         operators,
         per_token,
         per_prompt,
-        pass_result.alone and pass_at(pass_result.alone, plan_index),
+        pass_result.single_prompt and pass_at(pass_result.single_prompt, plan_index),
     )
 
 
@@ -118,7 +114,7 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> PlanChoice:
     plan_index = divmod(best, score.shape[1])
     plan = plan_at(axes, plan_index)
     return PlanChoice(
-        plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=plan_index
+        plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, plan_index=plan_index
     )
 
 
@@ -155,8 +151,9 @@ def choose_decode(
     axes: PrefillPlan | None = None,
     sequences: Any = None,
 ) -> PlanChoice:
-    """Search decode plans, those of the given axes or all, for the most tokens per chip at no less
-    than `interactivity` tokens/s per user.
+    """Choose the decode plan with the most tokens per chip at `interactivity` or faster.
+
+    `interactivity` is in tokens/s per user. Only plans of `axes` are tried, or all.
     """
     depths = depths_of(machine, model, request, machine.values)
     plan = decoding_at(
@@ -194,11 +191,10 @@ def _at_the_target(
     meets: Any,
     choice: PlanChoice,
 ) -> PlanChoice:
-    """Return the best plan with the batch that just meets the target, or fills the memory, between
-    those of the search.
+    """Return the best plan with a batch that just meets the target or fills the memory.
 
-    What is expected of a plan may be missed, across a step by much: the others that could still be
-    better are solved after it.
+    The batch lies between those of the search. A plan may miss its expected rate, across a step by
+    much; the others that could still be better are solved after it.
     """
     shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
     allowed = 1 / max(interactivity, SLOWEST)
@@ -228,7 +224,7 @@ def _at_the_target(
         )
         if best[plan_row] > rate * (1 + EQUAL):
             rate, best_row = best[plan_row], plan_row
-            choice = choice._replace(plan=timely_plan, made=timely_pass)
+            choice = choice._replace(plan=timely_plan, plan_pass=timely_pass)
     if best_row < 0:
         return choice.with_pass(decode_result)
     other_rates = np.delete(best, best_row)
@@ -246,9 +242,7 @@ def _just_in_time(
     solved_plans: Solved,
     candidate_index: int,
 ) -> tuple[DecodePlan, PassResult]:
-    """Return a plan with the largest batch in time, or a smaller one that was seen to make more,
-    and its pass.
-    """
+    """Return a plan with its largest batch in time, or a smaller, faster one, and its pass."""
     passes = dict[float, PassResult]()
 
     def times(batches: Any, _: Any) -> Any:
@@ -281,8 +275,9 @@ def choose_prefill(
     ttft: float,
     axes: PrefillPlan | None = None,
 ) -> PlanChoice:
-    """Search prefill plans, those given or all, for the most tokens per chip that read a prompt
-    within `ttft` seconds; infinite is no limit.
+    """Choose the prefill plan with the most tokens per chip that reads a prompt within `ttft`.
+
+    `ttft` is in seconds; infinity sets no limit. Only plans of `axes` are tried, or all.
     """
     plan = axes or offered_axes(machine, model, request.prompt)
     prefill_result = prefill_pool(machine, model, plan, request)
@@ -348,7 +343,7 @@ def choose_under_load(
             machine, loaded_plans, input_values, plans, (fits, quick), (limit, interactivity)
         )
         return choice._replace(reason=reason), None, None
-    plan = _plan_in_row(plans, choice.place[0])
+    plan = _plan_in_row(plans, choice.plan_index[0])
     loaded = loaded_engine_rates(machine, model, plan, request, input_values)
     return choice, plan_under_load(plan, loaded), loaded
 

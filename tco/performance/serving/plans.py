@@ -1,5 +1,4 @@
-"""The requests of a serving workload, and the plans of an engine: how its chips divide into groups
-and stages, and what crosses racks.
+"""Requests of a serving workload, and plans of an engine: groups, stages and crossings.
 
 An attention group of tensor x context parallel chips holds some sequences; groups stand side by
 side in a pipeline stage, whose experts are spread over all of its chips. Where a stage spans
@@ -134,8 +133,9 @@ def padded_prompt(tokens: Pure, bucket: Pure) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Quantity:
-    """Keys a fresh token sees on average under the causal mask, the prefix before it: L = I - fresh
-    / 2.
+    """Mean keys that a fresh token sees behind its prefix: L = I - fresh / 2.
+
+    The attention mask is causal.
     """
     return input_tokens - fresh / 2
 
@@ -160,11 +160,11 @@ def prompt_time(time: Second, prompts: Pure) -> Quantity:
 
 @formula(unit="", source="leviathan2023")
 def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> Quantity:
-    """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), its first draft
-    accepted with a chance a, further ones with b = a d.
+    """Tokens per step of speculative decoding: 1 + a (1 - b^k) / (1 - b).
 
-    Later drafts rest on drafts, which the model that makes them was not trained to read; at d = 1
-    it is (1 - a^(k + 1)) / (1 - a).
+    The first draft is accepted with a chance a, further ones with b = a d. Later drafts rest on
+    drafts, which the draft model was not trained to read; at d = 1 the tokens are (1 - a^(k + 1)) /
+    (1 - a).
     """
     refused = minimum(maximum(1 - acceptance * decline, 1e-300), 1 - 1e-16)
     return 1 - acceptance * expm1(draft_tokens * log1p(-refused)) / refused
@@ -217,11 +217,12 @@ def cache_in_hbm(cache: Byte, offload: Pure) -> Quantity:
 
 
 @formula(unit="s", source="tco-model")
-def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -> Quantity:
-    """Time by which a step waits for the cache from host memory, all of it but the step itself
-    hidden: max(Q / B - t_step, 0).
+def exposed_host_transfer(cache_traffic: Byte, host_link: BytePerSecond, step: Second) -> Quantity:
+    """Time for which a step waits for the cache from host memory: max(Q / B - t_step, 0).
+
+    The step itself hides the rest of the transfer.
     """
-    return maximum(moved / host_link - step, 0)
+    return maximum(cache_traffic / host_link - step, 0)
 
 
 # per attention group: steps of a quarter or less
@@ -253,8 +254,9 @@ CUTS = (
 
 
 class PrefillPlan(NamedTuple):
-    """Chips of an engine and how they divide; each attention group works on one prompt. Numbers or
-    arrays.
+    """Chips of an engine and how they divide, as numbers or arrays.
+
+    Each attention group works on one prompt.
     """
 
     chips: Any
@@ -268,9 +270,7 @@ class PrefillPlan(NamedTuple):
 
 
 class DecodePlan(NamedTuple):
-    """Chips of an engine, how they divide, and the sequences each attention group decodes. Numbers
-    or arrays.
-    """
+    """Chips of an engine, how they divide, and sequences per attention group, numbers or arrays."""
 
     chips: Any
     tensor_parallel: Any
@@ -288,9 +288,7 @@ PlanT = TypeVar("PlanT", DecodePlan, PrefillPlan)
 
 
 class ServingPlan(NamedTuple):
-    """The plans of both phases, and how many engines of each there are where a number of requests
-    is in flight.
-    """
+    """The plans of both phases, with their numbers of engines where requests in flight are set."""
 
     decode: DecodePlan
     prefill: PrefillPlan
@@ -359,9 +357,7 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> DomainLayout:
 
 
 def decode_plan_from_axes(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan:
-    """Return engines that decode so many sequences an attention group, with so many drafts a
-    step.
-    """
+    """Return decode plans with the given sequences per attention group and drafts per step."""
     engine_axes = (
         axes.chips,
         axes.tensor_parallel,
@@ -443,8 +439,10 @@ def divisors(number: int) -> list[int]:
 
 
 def stages_of(world: int) -> list[int]:
-    """Chips a pipeline stage may have: parts of a world, powers of two in it, or two, four and more
-    worlds joined by the network.
+    """Return the chips that a pipeline stage may have.
+
+    They are divisors of a scale-up domain, powers of two in it, or two, four and more scale-up
+    domains joined by the network.
     """
     sizes, wider = divisors(world), 2 * world
     sizes += [size for size in POWERS if size < world and size not in sizes]
@@ -459,8 +457,9 @@ def _pipeline_limit(stage: int, world: int) -> int:
 
 
 def stage_excess(layers: float, stages: Quantity) -> Quantity:
-    """Return the layers of the longest pipeline stage over the mean, e = p ceil(L / p) / L:
-    structure, as plans are.
+    """Return the layers of the longest pipeline stage over the mean: e = p ceil(L / p) / L.
+
+    The number is structure, as plans are.
     """
     return stages * ceil_ratio(layers, stages) / layers
 
@@ -469,8 +468,10 @@ def stage_excess(layers: float, stages: Quantity) -> Quantity:
 def parallelism_table(
     world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]
 ) -> FloatArray:
-    """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a
-    row each; `parts` may share a sequence.
+    """Return the axes of every plan, a row per plan.
+
+    The columns are chips, tensor, context and pipeline parallel, cut and expert parallel. `parts`
+    may share a sequence.
 
     A dense model has no experts to spread, so a stage is one attention group. Several stages stand
     in one world, or each of them fills a world. Where a stage spans domains, splitting sequences is
@@ -506,8 +507,9 @@ def parallelism_table(
 
 
 def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPlan:
-    """Return every plan of an engine for sequences of `context` tokens, each axis a column; zero
-    leaves sequences whole.
+    """Return every plan of an engine for sequences of `context` tokens, each axis a column.
+
+    At zero, sequences stay whole.
     """
     heads = max(block.attention.heads for block in model.blocks)
     sparse = any(block.feed_forward.experts for block in model.blocks)

@@ -47,9 +47,7 @@ class ServingResult:
 
     @property
     def path(self) -> str:
-        """Which way through the engine the answer took: the closed loop that measured points go
-        through, or its steady state.
-        """
+        """Name the model's path: the closed loop that measured points take, or the steady state."""
         if self.plan is not None and self.plan.engines is None:
             return "disaggregated, steady state, pools in the best proportion"
         return "the closed loop of requests in flight"
@@ -81,8 +79,9 @@ class ServingResult:
 
     @property
     def cuts(self) -> dict[str, float]:
-        """Decode rate of the best plan by what lies across the domains of a world; empty where a
-        world is one domain or nothing was searched.
+        """Return the best decode rate by the axis that crosses domains.
+
+        It is empty where the scale-up domain is one domain, or where nothing was searched.
         """
         decode_choice = self.choices.get("decode")
         if (
@@ -100,14 +99,16 @@ class ServingResult:
 
     @property
     def standalone_engines(self) -> WholeEngines | None:
-        """The best whole engines of both pools on one world by itself; None where nothing was
-        searched or no two find room.
+        """Return the best engines of both pools on one scale-up domain.
+
+        It is None where nothing was searched or no two engines fit.
         """
         return None if self.links is None else self.on(int(self.links.world))
 
     def on(self, chips: int) -> WholeEngines | None:
-        """Return the best whole engines of both pools on some chips; None where nothing was
-        searched or no two find room.
+        """Return the best numbers of engines of both pools on `chips`.
+
+        It is None where nothing was searched or no two engines fit.
         """
         from tco.performance.serving.disaggregation import (
             whole_engines,

@@ -123,7 +123,9 @@ def _search_serving_plans(
             reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()),
         )
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
-    return _pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
+    return _pooled(
+        machine, plan, request, choices["decode"].plan_pass, choices["prefill"].plan_pass, choices
+    )
 
 
 def _choose_pools(
@@ -140,7 +142,9 @@ def _choose_pools(
     # of a batch that is given, whatever it gives is the answer
     target = input_values["workload.interactivity"] if sequences is None else 0.0
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
-    before = _longest_reading(input_values, 0.0 if decode.made is None else decode.made.time)
+    before = _longest_reading(
+        input_values, 0.0 if decode.plan_pass is None else decode.plan_pass.time
+    )
     prefill = choose_prefill(machine, model, request, before, prefill_axes)
     return {"decode": decode, "prefill": prefill}
 
@@ -152,9 +156,7 @@ def _under_stated_load(
     input_values: Readable,
     axes: AxesGiven | None,
 ) -> ServingResult:
-    """Search the plans of some axes, or all, with the requests in flight that the workload
-    states.
-    """
+    """Search the plans of `axes`, or all, at the workload's stated requests in flight."""
     stated_axes = None if axes is None else axes.decode
     decode_axes = (
         filling(offered_axes(machine, model, 0), machine.links)

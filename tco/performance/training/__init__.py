@@ -1,3 +1,1 @@
-"""Training: the plan space, one step of a plan as formulas, its memory, and the search among a
-million plans.
-"""
+"""Training: the plan space, the step time and memory of a plan, and the search for the best."""

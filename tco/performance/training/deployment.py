@@ -18,8 +18,7 @@ from tco.performance.training.plans import TrainingPlan
 
 @formula(unit="", source="tco-calibration")
 def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Quantity:
-    """Rate of plans as operators run them over that of the best plan: e = min(x (1 - d)^log2(n /
-    1024), 1).
+    """Rate of plans in long runs relative to the best plan: e = min(x (1 - d)^log2(n / 1024), 1).
 
     Args:
         rate: The same at 1,024 chips.
@@ -42,9 +41,7 @@ def deployed_step(step: Second, efficiency: Pure) -> Quantity:
 
 
 def deployed_time(job: TrainingJob, plan: TrainingPlan, step: Quantity) -> Quantity:
-    """Return the time of a step: longer than the plan's own where the program chose the plan and
-    the job is taken as deployed.
-    """
+    """Return the time of a step, longer for a deployed job whose plan the program chose."""
     if not (plan.chosen and job.deployed):
         return step
     return deployed_step(

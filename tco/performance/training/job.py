@@ -275,9 +275,7 @@ def _available_feature_values(
 
 
 def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str) -> str:
-    """Return the owner of the rates of a job's attention kernel: the one stated, else the last by
-    its date that is written for the chip.
-    """
+    """Return the owner of a job's attention rates: as stated, or the chip's newest kernel."""
     if (stated := texts.get(ATTENTION, BY_DATE)) != BY_DATE:
         return _attention_owner(catalogue, stated, chip)
     written = {kernel.name for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}

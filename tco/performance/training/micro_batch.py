@@ -1,5 +1,4 @@
-"""The work of one micro-batch through all layers on one chip: the operators of a layer, each
-forward and backward, and collectives.
+"""Work of a micro-batch through all layers on one chip, forward and backward.
 
 Forward is the list of operators that serving goes through as well; backward is the same list with
 other counts. Nothing here depends on pipeline, data parallelism or schedule, so a search computes
@@ -85,8 +84,9 @@ def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Qu
 
 @formula(unit="", source="tco-model")
 def exposed_share(overlapped: Pure, exposed: Pure) -> Quantity:
-    """Share of a collective's time the step grows by: all of it, or x where it runs in pieces
-    beside compute: 1 - o (1 - x).
+    """Share of a collective's time that lengthens the step: 1 - o (1 - x).
+
+    It is all of it, or x where the collective runs in pieces beside compute (o = 1).
     """
     return 1 - overlapped * (1 - exposed)
 
@@ -95,32 +95,33 @@ def exposed_share(overlapped: Pure, exposed: Pure) -> Quantity:
 def weight_gradient_bytes(
     tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte
 ) -> Quantity:
-    """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k +
-    n) + 2 b_acc k n).
+    """Traffic of g products of weight gradients: Q = g (b_in m (k + n) + 2 b_acc k n).
+
+    Sums are read and written.
     """
     return groups * (input_size * tokens * (inner + outer) + 2 * accumulator_size * inner * outer)
 
 
 @formula(unit="byte", source="narayanan2021")
 def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Quantity:
-    """Traffic of adding a product's gradients to the sums in a kernel of its own: Q = W (b_g + 2
-    b_acc).
-    """
+    """Traffic of a separate kernel that adds a product's gradients: Q = W (b_g + 2 b_acc)."""
     return weights * (gradient_size + 2 * accumulator_size)
 
 
 @formula(unit="", source="tco-model")
 def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Quantity:
-    """Tokens of a causal sequence whose queries meet so many keys, within one kernel: s = min(2 k,
-    s_job / cp).
+    """Tokens of a causal sequence in one kernel whose queries meet k keys.
+
+    s = min(2 k, s_job / cp).
     """
     return elementwise_minimum(2 * keys, sequence / context_parallel)
 
 
 @formula(unit="FLOP/s", source="cudnn-sdpa-training")
 def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure) -> Quantity:
-    """Rate of a fused attention kernel, half of it where sequences are short: x P s / (s +
-    s_half).
+    """Rate of a fused attention kernel: x P s / (s + s_half).
+
+    It is half of x P at sequences of s_half tokens.
     """
     return share * peak * span / (span + half_span)
 
@@ -377,7 +378,7 @@ def gradients(
     for index, operator in enumerate(operators):
         if (products_forward := operator.products) is None:
             continue
-        operands = machine.gradients[products_forward.place]
+        operands = machine.gradients[products_forward.operand_index]
         if products_forward.groups is None:
             members = alike.setdefault(id(operands), [])
             members += [(index, sides) for sides in products_forward.sides]
@@ -477,7 +478,7 @@ def _trained_products(
     assert taken is not None
     repeated_part = None
     with scope(operator.name):
-        size = machine.gradients[taken.place].input_size
+        size = machine.gradients[taken.operand_index].input_size
         sums = [
             [
                 total("gradients", column)
@@ -493,11 +494,11 @@ def _trained_products(
                 total("again", taken.product_field(work_field)[:-1])
                 for work_field in ("time", "flops", "bytes")
             ]
-            size = machine.operands[taken.place].input_size
+            size = machine.operands[taken.operand_index].input_size
             repeated_part = repeated(machine.within_power(size, *again), layers)
         backward = total("backward", times)
-    peak = gradient_peak = machine.peak(taken.place)
-    if taken.place != HEAD and machine.gradient_form is not None:
+    peak = gradient_peak = machine.peak(taken.operand_index)
+    if taken.operand_index != HEAD and machine.gradient_form is not None:
         gradient_peak = machine.kernels.part(machine.gradient_form.peak)
     return operator._replace(
         compute_rate=peak,

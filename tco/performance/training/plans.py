@@ -1,5 +1,4 @@
-"""The plan space of a training job: every distinct, divisible plan that uses the chips of whole
-domains, as arrays.
+"""The plan space of a training job: all divisible plans on whole domains, as arrays.
 
 A row is what divides something: the groups (tensor, context, pipeline, data, expert parallel), how
 they lie on the fabric, the micro-batch, and the schedule with its interleave. The choices that
@@ -70,8 +69,9 @@ LEVELS = (0, 1, 2, 3)  # of sharding
 
 
 class TrainingPlan(NamedTuple):
-    """A parallel plan. The numbers may be arrays that broadcast; schedule, recompute and zero are
-    always one for all.
+    """A parallel plan, whose numbers may be arrays that broadcast.
+
+    Schedule, recompute and zero are single values.
     """
 
     tensor: Any
@@ -100,9 +100,7 @@ NUMBERS = (*TrainingPlan._fields[:8], *CHOICES)
 
 
 class Fixed(NamedTuple):
-    """The values that axes of a plan may take, by the field of a plan; an axis that is not named is
-    free.
-    """
+    """The values that the axes of a plan may take, by field; an axis without an entry is free."""
 
     axes: Mapping[str, tuple[Any, ...]]
 
@@ -197,8 +195,9 @@ def whole_plan(plan_row: Sequence[Quantity], schedule: str) -> TrainingPlan:
 
 
 def parts_allowed(layers: int, parts: int) -> bool:
-    """Say whether layers divide into parts, at most one place in twenty left empty: embedding and
-    output head weigh about a layer each.
+    """Say whether layers divide into parts with at most one slot in twenty empty.
+
+    Embedding and output head count as about a layer each.
     """
     layer_slots = -(-layers // parts) * parts  # each part holds as many, rounded up
     return parts <= layers + ENDS and (layer_slots - layers) * EMPTY <= layer_slots
@@ -288,9 +287,7 @@ def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> lis
 
 
 class Count(NamedTuple):
-    """Chips that a job may take, the share of a step in which the best plan's stages work, and the
-    most replicas that work nearly as well.
-    """
+    """A number of chips, the busy share of the best plan's step, and its most useful replicas."""
 
     chips: int
     working: float
@@ -411,8 +408,9 @@ def _block_of(
     sharded: bool,
     plan_rows: AnyArray,
 ) -> PlanBlock:
-    """Return rows with the choices that differ for them: levels of sharding where anything is
-    shared, two that need tensor parallelism.
+    """Return plan rows with their free choices.
+
+    Sharding levels apply where anything is shared, two choices only with tensor parallelism.
     """
     split, pieces = (1,) * job.software.splits_sequences, (1,) * job.software.splits_collectives
     return PlanBlock(

@@ -1,6 +1,4 @@
-"""A training workload on a machine: the plan chosen, its metrics, and the lines its step is made
-of.
-"""
+"""The result of a training workload: the chosen plan, its metrics, and the lines of its step."""
 
 from __future__ import annotations
 
@@ -140,7 +138,7 @@ class TrainingResult:
     memory: dict[str, float] = field(default_factory=dict)
     described: JsonObject = field(default_factory=dict)
     runner_up: JsonObject | None = None
-    found: TrainingSearchResult | None = None
+    search_result: TrainingSearchResult | None = None
     reason: str = ""
     notes: list[str] = field(default_factory=list)
     details: Details | None = None  # until the report is made
@@ -153,7 +151,7 @@ class TrainingResult:
     @property
     def hbm_bytes_used(self) -> Any:
         """Memory of the fullest chip, until the report is made."""
-        return None if self.details is None else self.details.step.held
+        return None if self.details is None else self.details.step.memory_in_use
 
     @property
     def operators(self) -> dict[str, list[str]]:
@@ -177,7 +175,7 @@ class TrainingResult:
         if self.details is not None:
             self.describe(self.details, is_vectorised)
             self.details = None
-        search_result = self.found or TrainingSearchResult(plans=1, feasible=1)
+        search_result = self.search_result or TrainingSearchResult(plans=1, feasible=1)
         search = {
             "plans": search_result.plans,
             "feasible": search_result.feasible,
@@ -188,13 +186,13 @@ class TrainingResult:
         )
 
     def describe(self, details: Details, is_vectorised: bool) -> None:
-        """Fill in what people read of the plan: its names, and of one step its lines, axes and
-        memory.
-        """
+        """Fill in the readable plan, and the lines, axes and memory of one step."""
         job = details.job
         self.described = training_plan_document(details.plan, job.model, job.batch)
-        if self.found is not None and self.found.runner_up is not None:
-            self.runner_up = training_plan_document(self.found.runner_up, job.model, job.batch)
+        if self.search_result is not None and self.search_result.runner_up is not None:
+            self.runner_up = training_plan_document(
+                self.search_result.runner_up, job.model, job.batch
+            )
         if is_vectorised:
             return
         time, best_time = float(self.rates["step_s"]), float(details.step.time)
@@ -250,12 +248,12 @@ def _pass_format_notes(formats: Passes) -> list[str]:
     differ = [
         (pass_name, pass_format)
         for pass_name, pass_format in formats._asdict().items()
-        if pass_format.form.stored != pass_format.asked
+        if pass_format.form.stored != pass_format.stated_format
     ]
     if len(differ) == 2 and differ[0][1] == differ[1][1]:
         differ = [("", differ[0][1])]
     return [
-        f"{pass_name}{': ' if pass_name else ''}the chip does not compute {pass_format.asked}: "
+        f"{pass_name}{': ' if pass_name else ''}the chip does not compute {pass_format.stated_format}: "
         f"computed as {pass_format.form.stored}"
         + (" after a conversion by software" if pass_format.form != WIDE_FORM else "")
         for pass_name, pass_format in differ
@@ -292,7 +290,7 @@ def train(
         if search_result.best is None:
             return TrainingResult(
                 None,
-                found=search_result,
+                search_result=search_result,
                 reason=_no_training_plan_reason(job, machine, search_result),
                 notes=notes,
             )
@@ -322,7 +320,9 @@ def train(
         "pipeline_bubble": schedule.share_of_step(details.pipe.bubble, time),
         "host_floor": schedule.share_of_step(details.host_floor, time),
     }
-    return TrainingResult(plan, rates, job.chips, found=search_result, notes=notes, details=details)
+    return TrainingResult(
+        plan, rates, job.chips, search_result=search_result, notes=notes, details=details
+    )
 
 
 def _no_training_plan_reason(
@@ -352,9 +352,7 @@ def _no_training_plan_reason(
 
 
 def _step_lines(details: Details) -> list[OperatorProfile]:
-    """Return the lines of a step on the stage with the output head, plain numbers that sum to its
-    time.
-    """
+    """Return the lines of a step on the stage with the output head; they sum to its time."""
     pipe, step, model = details.pipe, details.step, details.job.model
     count = float(pipe.micro_batches)
     scale = count * float(slots(details.plan, model)) / model.layers
@@ -377,7 +375,7 @@ def _step_lines(details: Details) -> list[OperatorProfile]:
     parts = {part_name: float(part) for part_name, part in step.parts.items()}
     head_time = count * (float(pipe.longest) - float(pipe.stage))
     updating = "host" if details.plan.offload else "memory"
-    time, explained_time = float(step.time), float(step.known)
+    time, explained_time = float(step.time), float(step.explained_time)
     lines = [
         *joined_lines(lines),
         OperatorProfile(
@@ -399,9 +397,7 @@ def _step_lines(details: Details) -> list[OperatorProfile]:
 
 
 def _step_counts(operator: Operator, runs: float) -> tuple[float, float]:
-    """Return the work and the traffic of an operator in a micro-batch: through memory, or handed to
-    a collective.
-    """
+    """Return an operator's work and traffic in a micro-batch, through memory or collectives."""
     if operator.link:
         forward, backward = operator.runs
         return 0.0, float(operator.bytes) * (runs * forward + backward)
@@ -479,8 +475,9 @@ def _training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGro
 
 
 def _training_communication_axes(details: Details, lines: list[OperatorProfile]) -> list[PlanAxis]:
-    """Return the axes of a plan along which chips exchange anything; hops are those inside a
-    domain, none where it is left.
+    """Return the axes of a plan along which chips communicate.
+
+    Hops are those inside a domain, None beyond it.
     """
     job, plan, work = details.job, details.plan, details.work
     links, layers = details.machine.links, float(slots(plan, job.model))

@@ -1,6 +1,4 @@
-"""Micro-batches of a step: one through all layers, by what is computed again and what it keeps, and
-all of them through the pipeline.
-"""
+"""Micro-batches of a step: their recomputation and activations, and their pipeline."""
 
 from __future__ import annotations
 
@@ -58,8 +56,9 @@ def layer_activations(
     narrow_inputs: Pure = 0,
     input_size: Byte = 2,
 ) -> Quantity:
-    """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp +
-    (narrow b + inputs b_in) / tp).
+    """Activations that layers keep of a micro-batch.
+
+    M = T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
 
     Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
     h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
@@ -81,8 +80,9 @@ def score_activations(
     element_size: Byte,
     mask_size: Byte = 1,
 ) -> Quantity:
-    """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask); with dropout 5 a
-    s^2 b / t bytes.
+    """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask).
+
+    With dropout that is 5 a s^2 b / t bytes.
     """
     return tokens * sequence * heads / tensor_parallel * (copies * element_size + masks * mask_size)
 
@@ -106,8 +106,7 @@ def host_time(
     again: Pure,
     factor: Pure,
 ) -> Quantity:
-    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m
-    t_1) (1 + r/3).
+    """Time in which the host launches a micro-batch: t = f (n t_b + n_e t_e + m t_1) (1 + r/3).
 
     m experts have kernels of their own, r is the share computed again.
     """
@@ -119,8 +118,9 @@ def host_time(
 
 
 class ScheduleVariant(NamedTuple):
-    """Times of a micro-batch where exchanges between domains follow its compute, or hide behind
-    another micro-batch.
+    """Times of a micro-batch whose exchanges across domains follow or overlap its compute.
+
+    They overlap the compute of another micro-batch.
     """
 
     exchange: Quantity  # what those exchanges add to the rest
@@ -133,15 +133,13 @@ class RecomputationLevel(NamedTuple):
 
     added: ScheduleVariant  # exchanges following what is computed
     hidden: ScheduleVariant  # exchanges behind another micro-batch
-    kept: Any  # activations of all layers
+    activations: Any  # activations of all layers
     links: JsonObject  # by tier: how long collectives hold the links
     waits: JsonObject  # for how long of that the chip waits
 
 
 class MicroBatch(NamedTuple):
-    """Times of one micro-batch through all layers, and what it keeps in memory; shared by all plans
-    of a shape.
-    """
+    """Times of a micro-batch through all layers, and its memory, for all plans of a shape."""
 
     tokens: Any
     forward: Quantity
@@ -166,15 +164,17 @@ def micro_batch_shape(plan: TrainingPlan) -> MicroBatchShape:
 
 
 def data_stride(plan: TrainingPlan) -> Any:
-    """Return the chips between neighbours of a data-parallel group: pipeline stages lie inside it
-    in the second order.
+    """Return the chips between neighbours of a data-parallel group.
+
+    In the second order pipeline stages lie inside the group.
     """
     return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
 
 
 def pipeline_stride(plan: TrainingPlan) -> Any:
-    """Return the chips between neighbours of a pipeline: data-parallel groups lie inside it in the
-    first order.
+    """Return the chips between neighbours of a pipeline.
+
+    In the first order data-parallel groups lie inside the pipeline.
     """
     return plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order))
 
@@ -229,8 +229,9 @@ def _micro_batch_with_exchange(
 def kept_activations(
     job: TrainingJob, machine: Machine, shape: MicroBatchShape, tokens: Quantity, recompute: str
 ) -> Quantity:
-    """Return the activations all layers keep of a micro-batch; what is computed again is held for
-    one layer at a time.
+    """Return the activations of a micro-batch that all layers keep.
+
+    Recomputed activations are held for one layer at a time.
     """
     hidden, split = job.model.hidden, shape.split
     masks = 1 if job.software.dropout else 0
@@ -324,8 +325,9 @@ def stage_time(model_time: Second, slots: Pure, layers: Pure) -> Quantity:
 
 @formula(unit="s", source="narayanan2021")
 def longest_stage(stage: Second, head: Second, layer: Second, spared: Pure) -> Quantity:
-    """Time of the stage with the output head, which may hold a layer less: t + max(t_head - n
-    t_layer, 0).
+    """Time of the stage with the output head: t + max(t_head - n t_layer, 0).
+
+    The stage may hold a layer less.
     """
     return stage + elementwise_maximum(head - spared * layer, 0)
 
@@ -338,9 +340,7 @@ def pipeline_bubble(stages: Pure, interleave: Pure, micro_batch_time: Second) ->
 
 @formula(unit="s", source="qi2023")
 def zero_bubble(stages: Pure, micro_batch_time: Second, weight_gradients: Second) -> Quantity:
-    """Idle time when weight gradients fill the bubble at the memory of 1F1B: (p - 1) (F + B -
-    2 W).
-    """
+    """Idle time with weight gradients in the bubble, at 1F1B's memory: (p - 1) (F + B - 2 W)."""
     return (stages - 1) * elementwise_maximum(micro_batch_time - 2 * weight_gradients, 0)
 
 
@@ -362,9 +362,7 @@ def pipeline_time(micro_batches: Pure, stage: Second, transfer: Second, bubble: 
 
 @formula(unit="s", source="rajbhandari2020")
 def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Quantity:
-    """Time of collectives that run beside the compute of a step, some times for each micro-batch: t
-    m n.
-    """
+    """Time of collectives hidden behind a step, n per micro-batch: t m n."""
     return time * micro_batches * times
 
 
@@ -372,8 +370,9 @@ def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Quantity:
 def optimizer_time(
     parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28
 ) -> Quantity:
-    """Time of the optimizer's step on the chip: P/N x 28 bytes / B: gradient read, FP32 master and
-    both moments read and written.
+    """Time of the optimizer's step on the chip: P/N x 28 bytes / B.
+
+    The gradient is read; the FP32 master weights and both moments are read and written.
     """
     return (1 - offload) * parameters / shards * traffic / bandwidth
 
@@ -387,8 +386,9 @@ def host_update_time(
     host_link: BytePerSecond,
     traffic: Byte = 4,
 ) -> Quantity:
-    """Time of the optimizer's step on the host: P/N (1/U + 4 bytes / B_host), gradients down and
-    weights up.
+    """Time of the optimizer's step on the host: P/N (1/U + 4 bytes / B_host).
+
+    Gradients go down and weights come up.
     """
     return offload * parameters / shards * (1 / update_rate + traffic / host_link)
 
@@ -401,23 +401,26 @@ def scaled_step(step: Second, domains: Pure, loss: Pure) -> Quantity:
 
 @formula(unit="FLOP", source="scaling-book")
 def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Quantity:
-    """Model FLOPs of a step: F B s, F being those of a token forward and backward, attention
-    causal.
+    """Model FLOPs of a step: F B s.
+
+    F is the work of a token forward and backward, with causal attention.
     """
     return flops_per_token * sequences * sequence
 
 
 @formula(unit="s", source="tco-model")
 def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Quantity:
-    """Least time of a step, its model FLOPs at the dense peak of every chip, whatever runs leave
-    unexplained: t = F / (n P).
+    """Least time of a step, at the dense peak of every chip: t = F / (n P).
+
+    It holds nothing that measured runs leave unexplained.
     """
     return flops / (chips * peak)
 
 
 @formula(unit="", source="chowdhery2022")
 def model_flops_utilisation(at_peak: Second, step: Second) -> Quantity:
-    """Model FLOPs a second over the dense peak of the compute format: MFU = F / (n P) / t.
+    """Model FLOPs per second over the dense peak of the compute format: MFU = F / (n P) / t.
+
     Recomputed work does not count.
     """
     return at_peak / step
@@ -427,8 +430,9 @@ def model_flops_utilisation(at_peak: Second, step: Second) -> Quantity:
 def training_rate(
     sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1
 ) -> Quantity:
-    """Tokens a second of the whole job, e sequences being evaluated by a forward pass for each one
-    trained: B s / (t (1 + e/3)).
+    """Tokens per second of the whole job: B s / (t (1 + e/3)).
+
+    A forward pass evaluates e sequences per trained sequence.
     """
     return sequences * sequence * one_token / (step * (1 + evaluated / 3))
 
@@ -440,9 +444,9 @@ def share_of_step(part: Second, step: Second) -> Quantity:
 
 
 @formula(unit="s", source="korthikanti2022")
-def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Quantity:
+def partly_recomputed(kept_step: Second, recomputed_step: Second, share: Pure) -> Quantity:
     """Step in which a share of the layers is computed again: t = (1 - x) t_0 + x t_1."""
-    return (1 - share) * kept + share * recomputed
+    return (1 - share) * kept_step + share * recomputed_step
 
 
 class Common(dict[Any, Any]):
@@ -491,9 +495,7 @@ def slots(plan: TrainingPlan, model: Architecture) -> Any:
 
 
 def sent(links: Links, size: Any, group: RankGroup) -> Quantity:
-    """Return the time of a transfer from one rank of a group to the next, which may stand in
-    another domain.
-    """
+    """Return the time of a transfer to a group's next rank, possibly in another domain."""
     far = np.minimum(group.domains, 2)
     return fastest_algorithm_time(
         reach(links, RankGroup(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size

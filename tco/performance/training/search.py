@@ -1,6 +1,4 @@
-"""The search for the quickest plan that fits: every formula on the sub-grid it depends on, only the
-last sums on the whole grid.
-"""
+"""The search for the fastest feasible plan: each formula on the sub-grid that it depends on."""
 
 from __future__ import annotations
 
@@ -220,7 +218,7 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
         np.where(possible, stack_choices(plan_values), np.inf)
         for plan_values in (
             [step.time for _, step, _ in timed_plans],
-            [step.held for _, step, _ in timed_plans],
+            [step.memory_in_use for _, step, _ in timed_plans],
         )
     )
     return TimedPlans(
@@ -248,10 +246,12 @@ def _recompute_sharding_plans(
         }
         for level in recompute:
             if level != PARTIAL:
-                yield plans[level], steps[level], steps[level].held <= machine.memory
+                yield plans[level], steps[level], steps[level].memory_in_use <= machine.memory
                 continue
             less = kept_level(job)
-            between = (steps[less].held > machine.memory) & (steps[WHOLE].held <= machine.memory)
+            between = (steps[less].memory_in_use > machine.memory) & (
+                steps[WHOLE].memory_in_use <= machine.memory
+            )
             if not np.any(between):  # every plan fits as it is, or not at all
                 yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
                 continue
@@ -262,7 +262,7 @@ def _recompute_sharding_plans(
             yield (
                 plan,
                 timed_step,
-                (timed_step.held <= machine.memory) & (plan.share > 0) & (plan.share < 1),
+                (timed_step.memory_in_use <= machine.memory) & (plan.share > 0) & (plan.share < 1),
             )
 
 
@@ -304,15 +304,15 @@ def _weigh(
 ) -> None:
     """Count the plans of a grid and keep the best of those that fit."""
     shape = np.broadcast_shapes(
-        np.shape(timed_step.time), np.shape(timed_step.held), np.shape(plan.tensor)
+        np.shape(timed_step.time), np.shape(timed_step.memory_in_use), np.shape(plan.tensor)
     )
     size = int(np.prod(shape))
     search_result.plans += size
     feasible = int(np.count_nonzero(fits)) * (size // fits.size)
     if not feasible:
-        least = int(np.argmin(timed_step.held))
-        if (need := float(timed_step.held.flat[least])) < search_result.need:
-            where = np.unravel_index(least, timed_step.held.shape)
+        least = int(np.argmin(timed_step.memory_in_use))
+        if (need := float(timed_step.memory_in_use.flat[least])) < search_result.need:
+            where = np.unravel_index(least, timed_step.memory_in_use.shape)
             search_result.need, search_result.leanest = need, plan_at_index(plan, where)
         return
     search_result.feasible += feasible

@@ -1,6 +1,4 @@
-"""One training step of a plan, or of an array of plans: pipeline, exchange of gradients and
-weights, optimizer, memory.
-"""
+"""One training step of plans: pipeline, gradient and weight exchange, optimizer, memory."""
 
 from __future__ import annotations
 
@@ -60,16 +58,18 @@ def resident_bytes(state: Byte, offload: Pure) -> Quantity:
 
 @formula(unit="", source="korthikanti2022")
 def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Quantity:
-    """Micro-batches the first stage holds: min(p + extra, m); extra is one for a pipeline fed from
-    both ends, else none.
+    """Micro-batches that the first stage holds: min(p + extra, m).
+
+    extra is 1 for a pipeline that is fed from both ends, otherwise 0.
     """
     return elementwise_minimum(stages + extra, micro_batches)
 
 
 @formula(unit="", source="llama3")
 def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -> Quantity:
-    """Micro-batches the first of interleaved stages holds: min(g + (2p - 1 - g) / v, m), model
-    parts taking turns over g = ceil(m / floor(m / p)).
+    """Micro-batches that the first interleaved stage holds: min(g + (2p - 1 - g) / v, m).
+
+    Model parts take turns over g = ceil(m / floor(m / p)) micro-batches.
 
     g is p where the micro-batches are a multiple of the stages: p (1 + (p - 1) / (p v)), as
     Korthikanti 2022 has it.
@@ -79,13 +79,16 @@ def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -
 
 
 @formula(unit="", source="korthikanti2022")
-def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Quantity:
-    """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0
-    - M_1), 0), 1).
+def recomputed_share(kept_memory: Byte, recomputed_memory: Byte, usable: Byte) -> Quantity:
+    """Least share of layers to recompute so that a plan fits.
+
+    x = min(max((M_0 - M) / (M_0 - M_1), 0), 1).
     """
     return elementwise_minimum(
         elementwise_maximum(
-            (kept - usable) / elementwise_maximum(kept - recomputed, 1e-9 * kept), 0
+            (kept_memory - usable)
+            / elementwise_maximum(kept_memory - recomputed_memory, 1e-9 * kept_memory),
+            0,
         ),
         1,
     )
@@ -98,15 +101,16 @@ def whole_layers(share: Pure, layers: Pure) -> Quantity:
 
 
 @formula(unit="byte", source="korthikanti2022")
-def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Quantity:
+def partly_kept(kept_activations: Byte, recomputed_activations: Byte, share: Pure) -> Quantity:
     """Activations where a share of the layers is computed again: M = M_0 + x (M_1 - M_0)."""
-    return kept + share * (recomputed - kept)
+    return kept_activations + share * (recomputed_activations - kept_activations)
 
 
 @formula(unit="byte", source="tco-model")
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Quantity:
-    """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o,
-    none for a chip alone.
+    """Buffers of a collective that runs in pieces beside a product: 2 M o.
+
+    There is one per direction, and none for a single chip.
     """
     return 2 * hidden_states * overlapped * elementwise_minimum(tensor_parallel - 1, 1)
 
@@ -119,22 +123,23 @@ def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Quantity:
 
 @formula(unit="s", source="tco-model")
 def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Quantity:
-    """Time exposed collectives grow by while others use their links too, each at half the rate: x
-    min(G/t, 1) (1 - c).
+    """Delay of exposed collectives while others use their links: x min(G/t, 1) (1 - c).
 
-    c is one where the links know classes of traffic and let those the chip waits for go first.
+    Each gets half of the rate. c is 1 where the links know classes of traffic and let those that
+    the chip waits for go first.
     """
     return exposed * elementwise_minimum(background / step, 1) * (1 - classes)
 
 
 @formula(unit="s", source="tco-model")
 def crowding(
-    step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond
+    step: Second, background: Second, cores: Pure, background_bytes: Byte, bandwidth: BytePerSecond
 ) -> Quantity:
-    """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores,
-    and each byte in and out of memory.
+    """Slow-down of compute by overlapped collectives: x min(G, t) + 2 M / B.
+
+    They take a share x of the cores, and each byte goes in and out of memory.
     """
-    return cores * elementwise_minimum(background, step) + 2 * moved / bandwidth
+    return cores * elementwise_minimum(background, step) + 2 * background_bytes / bandwidth
 
 
 class TrainingStep(NamedTuple):
@@ -143,8 +148,8 @@ class TrainingStep(NamedTuple):
     time: Any
     parts: JsonObject
     memory: JsonObject
-    held: Any
-    known: Quantity  # of its time, all but what nothing explains
+    memory_in_use: Any
+    explained_time: Quantity  # of its time, all but what nothing explains
 
 
 class Shard(NamedTuple):
@@ -205,7 +210,7 @@ class Gathers(NamedTuple):
     """Gathers of parameters: their sizes, and the times of each."""
 
     sizes: list[Quantity]
-    made: list[Exchange]
+    exchanges: list[Exchange]
 
 
 def _gathers_of(job: TrainingJob, links: Links, groups: list[Shard]) -> Gathers:
@@ -276,9 +281,7 @@ def step(
     pipe: Pipe,
     common: Common,
 ) -> TrainingStep:
-    """Return the whole step of a plan whose pipeline is known, and what it has in common with
-    others.
-    """
+    """Return a plan's whole step, from its pipeline and the results that plans share."""
     links, zero, hybrid = machine.links, plan.zero, plan.hybrid
     parts = {"pipeline": pipe.time}
     groups = all_shards = common.of("shards", lambda: shards(job, links, plan))
@@ -389,7 +392,7 @@ def _fullest_chip_memory(
     )
     flight = common.of("in flight", lambda: _in_flight_of(plan, pipe))
     activations = held_activations(
-        micro.levels[plan.recompute].kept, slots(plan, job.model), job.model.layers, flight
+        micro.levels[plan.recompute].activations, slots(plan, job.model), job.model.layers, flight
     )
     return {
         **model_memory,
@@ -457,10 +460,8 @@ def _layers_again(
     kept_step: TrainingStep,
     recomputed: TrainingStep,
 ) -> Quantity:
-    """Return the share of the layers of a stage, whole ones, that must be computed again so that a
-    plan fits.
-    """
-    share = recomputed_share(kept_step.held, recomputed.held, machine.memory)
+    """Return the share of a stage's layers, in whole layers, to recompute so that a plan fits."""
+    share = recomputed_share(kept_step.memory_in_use, recomputed.memory_in_use, machine.memory)
     return whole_layers(share, slots(plan, job.model))
 
 
@@ -491,13 +492,13 @@ def _with_partial_recomputation(micro: MicroBatch, less: str, share: Any) -> Mic
         for level_field, kept_value, recomputed_value in zip(
             RecomputationLevel._fields, kept_values, again, strict=True
         )
-        if level_field != "kept"
+        if level_field != "activations"
     }
     return micro._replace(
         levels=micro.levels
         | {
             PARTIAL: RecomputationLevel(
-                **times, kept=partly_kept(kept_values.kept, again.kept, share)
+                **times, activations=partly_kept(kept_values.activations, again.activations, share)
             )
         }
     )
@@ -511,8 +512,9 @@ def partial_step(
     extreme_steps: tuple[TrainingStep, TrainingStep],
     common: Common,
 ) -> tuple[TrainingStep, TrainingPlan]:
-    """Return a step that computes so many layers again that it fits, from the steps that compute
-    none and all of them again, with its plan.
+    """Return a step, and its plan, that recomputes just enough layers to fit.
+
+    `extreme_steps` recompute no layer and every layer.
     """
     plan = plan._replace(recompute=PARTIAL, share=_layers_again(job, machine, plan, *extreme_steps))
     mixed = _with_partial_recomputation(micro, kept_level(job), plan.share)
@@ -531,9 +533,7 @@ class EvaluatedPlan(NamedTuple):
 
 
 def evaluate_plan(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> EvaluatedPlan:
-    """Return the step of one plan, or of an array of plans that differ in numbers only, with
-    everything it is made of.
-    """
+    """Return the step of a plan, or of plans that differ in numbers only, with all its parts."""
     plan = chosen_share(job, machine, plan)
     with scope("micro-batch"):
         work = work_of(job, machine, micro_batch_shape(plan))
@@ -547,9 +547,7 @@ def evaluate_plan(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> Eva
 
 
 def chosen_share(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> TrainingPlan:
-    """Return a plan with the share of its layers that partial recomputation takes, which then stays
-    fixed.
-    """
+    """Return a plan with its share of recomputed layers fixed."""
     if plan.recompute != PARTIAL or plan.share is not None:
         return plan
     kept_step, recomputed = (

@@ -78,7 +78,7 @@ def test_slots_that_come_back_evenly_are_found_as_often_as_there_is_room():
     slot, tokens = draws.integers(0, 40, COUNT), np.full(COUNT, 100.0)
     arrivals = requests(np.arange(COUNT) * 1.0, tokens + 1, np.ones(COUNT), slot, tokens, tokens)
     served = simulate_requests(engine(room=1000.0 + 2), arrivals)
-    assert (served.found[COUNT // 10 :] > 0).mean() == pytest.approx(10 / 40, rel=0.05)
+    assert (served.cached_tokens[COUNT // 10 :] > 0).mean() == pytest.approx(10 / 40, rel=0.05)
 
 
 def test_memory_is_never_given_twice_and_comes_back():

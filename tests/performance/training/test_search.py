@@ -65,12 +65,12 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
     for plan in every_plan(space(training_job, machine.links.domain)):
         step_result = evaluate_plan(training_job, machine, plan)[0]
         plans += 1
-        leanest = min(leanest, float(step_result.held))
+        leanest = min(leanest, float(step_result.memory_in_use))
         # else it is another plan
         between = (
             plan.recompute != PARTIAL or 0 < chosen_share(training_job, machine, plan).share < 1
         )
-        if step_result.held <= machine.memory and between:
+        if step_result.memory_in_use <= machine.memory and between:
             times.append(float(step_result.time))
     times.sort()
     assert (quick.plans, quick.feasible) == (plans, len(times))
@@ -78,7 +78,7 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
         assert [candidate.seconds for candidate in quick.top] == pytest.approx(times[:2], rel=1e-12)
         best = evaluate_plan(training_job, machine, quick.best)[0]
         assert float(best.time) == pytest.approx(times[0], rel=1e-12)
-        assert best.held <= machine.memory
+        assert best.memory_in_use <= machine.memory
     else:
         assert quick.need == pytest.approx(leanest, rel=1e-12)
 
