@@ -1,5 +1,4 @@
-"""Measured runs of one's own: what they tell of how far a system lies from what the model says of
-it.
+"""Your own measured runs, and how they move the model's predictions for a system.
 
 A run took y = ln(t / t_model) as it was configured. What lies behind it is shared by level: a
 family of chips, a chip, an engine, a model, a configuration, and what one run has alone:
@@ -44,9 +43,7 @@ MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system a
 
 
 class Anchor(NamedTuple):
-    """A measured run: where it stands, what was run, and how much longer than predicted it took, as
-    a logarithm.
-    """
+    """A measured run: its file and configuration, and the log of measured over predicted time."""
 
     where: str
     chip: str
@@ -62,9 +59,7 @@ class Anchor(NamedTuple):
 
 
 class RandomEffect(NamedTuple):
-    """An effect that a run has: its name, its standard deviation, and the input that carries it, if
-    any does.
-    """
+    """A random effect on a run: its name, its standard deviation, and its input, if it has one."""
 
     effect: Effect
     deviation: float
@@ -95,9 +90,7 @@ def _practice_at(catalogue: Catalogue, path: str) -> Input:
 def _stated_levels(
     catalogue: Catalogue, run: Anchor, system: str
 ) -> tuple[list[RandomEffect], float]:
-    """Return the levels of unexplained time of a run as it is configured, and the deviation of
-    single runs.
-    """
+    """Return a configured run's levels of unexplained time, and the deviation of single runs."""
     paths = unexplained_time_paths(
         catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system
     )
@@ -115,9 +108,7 @@ def _stated_levels(
 def _deployed_levels(
     catalogue: Catalogue, run: Anchor, system: str
 ) -> tuple[list[RandomEffect], float]:
-    """Return the levels of deployment efficiency of a chosen plan, and the deviation of single
-    runs.
-    """
+    """Return a chosen plan's levels of deployment efficiency, and the deviation of single runs."""
     owners = {"family": family_of(catalogue, run.chip), "chip": run.chip}
     levels = []
     for level, owner in owners.items():
@@ -173,8 +164,7 @@ def anchored(
     stated: bool,
     gap: Quantity,
 ) -> tuple[dict[str, Input], str]:
-    """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a
-    note on it.
+    """Return the inputs that the catalogue's anchors move, with P5 and P95, and a note on them.
 
     Args:
         inputs: what is asked for, with the catalogue that holds the anchors.
@@ -229,9 +219,7 @@ def anchored(
 
 
 def _moved_input(practice_input: Input, mean: float, deviation: float, file: str) -> Input:
-    """Return an input whose time, as a logarithm, runs have moved: a share of time, or the
-    efficiency that is its inverse.
-    """
+    """Return an input with the log time that runs moved, as a share of time or as an efficiency."""
     if practice_input.path.endswith(EFFICIENCY):
         low, input_value, high = (
             practice_input.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)

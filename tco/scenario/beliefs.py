@@ -50,20 +50,16 @@ ANGLES = 1024  # intervals of an integral over a density
 
 
 class QuantileTable(NamedTuple):
-    """Quantiles of all distributions of a kind, which differ in where between its ends the most
-    likely value lies.
+    """Quantiles of all distributions of a kind, by where the most likely value lies.
 
-    A row is one of them, with its 5th percentile at nought and its 95th at one; a column is a
-    place.
+    A row is a distribution with its 5th percentile at 0 and its 95th at 1; a column is a quantile.
     """
 
     likely: AnyArray  # the most likely value of each row on the same scale, ascending
     quantiles: AnyArray
 
     def row(self, likely: float) -> AnyArray:
-        """Return the quantiles of the distribution with its most likely value at a share of the way
-        from the 5th to the 95th percentile.
-        """
+        """Return the quantiles for a most likely value, a share from 5th to 95th percentile."""
         row_position = float(np.interp(likely, self.likely, np.arange(len(self.likely))))
         first = min(int(row_position), len(self.likely) - 2)
         row_quantiles: AnyArray = self.quantiles[first] + (row_position - first) * (
@@ -88,8 +84,9 @@ def _quantile_table(kind: str) -> QuantileTable:
 
 
 def triangular(mode: AnyArray, shares: AnyArray) -> AnyArray:
-    """Return quantiles of the triangular distributions from 0 to 1: sqrt(p m) below the mode, 1 -
-    sqrt((1 - p)(1 - m)) above.
+    """Return quantiles of triangular distributions from 0 to 1.
+
+    They are sqrt(p m) below the mode m, and 1 - sqrt((1 - p)(1 - m)) above.
     """
     unit_quantiles: AnyArray = np.where(
         shares < mode, np.sqrt(shares * mode), 1 - np.sqrt((1 - shares) * (1 - mode))
@@ -98,10 +95,10 @@ def triangular(mode: AnyArray, shares: AnyArray) -> AnyArray:
 
 
 def pert(mode: AnyArray, shares: AnyArray) -> AnyArray:
-    """Return quantiles of the PERT distributions from 0 to 1, those of Beta(1 + 4 m, 5 - 4 m), from
-    their densities added up.
+    """Return quantiles of PERT distributions from 0 to 1, which are Beta(1 + 4 m, 5 - 4 m).
 
-    The integral is over the angle of x = (1 - cos t) / 2, which looks closely at both ends.
+    The densities are integrated over the angle of x = (1 - cos t) / 2, which samples both ends
+    closely.
     """
     angles = np.linspace(0, np.pi, ANGLES + 1)
     x = (1 - np.cos(angles)) / 2
@@ -160,8 +157,9 @@ def _bent(below: float, above: float, deviates: AnyArray) -> AnyArray:
 
 
 def _interpolate_quantiles(quantile_row: AnyArray, deviates: AnyArray) -> AnyArray:
-    """Return the values of a row at some places, in proportion between two columns; the columns are
-    evenly apart, so none is searched.
+    """Interpolate the quantiles of a row at normal deviates.
+
+    The columns are evenly spaced, so that none is searched.
     """
     last, slopes = len(quantile_row) - 1, np.append(np.diff(quantile_row), 0.0)
     interpolated_values = np.asarray(deviates * (FINE / P95))
@@ -300,8 +298,9 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
 
 
 class Dice:
-    """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that
-    scenarios share those of a common input.
+    """Random deviates of inputs, which depend on the seed, the path and the draw's index alone.
+
+    Scenarios therefore share the deviates of a common input.
     """
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
@@ -314,9 +313,7 @@ class Dice:
         self.drawn: dict[Range, AnyArray] = {}
 
     def throw(self, stream_name: str) -> AnyArray:
-        """Return the standard normal deviates of a name by Box and Muller, each followed by its
-        opposite: antithetic draws.
-        """
+        """Return a stream's standard normal deviates by Box and Muller, in antithetic pairs."""
         self._throw_missing([stream_name])
         return self.thrown[stream_name]
 
@@ -337,9 +334,7 @@ class Dice:
             self.thrown.update(zip(names, deviates, strict=True))
 
     def correlated_deviates(self, input_range: Range) -> AnyArray:
-        """Return the places of an input: its own, or in part those of the causes it shares with
-        others, normal all the same.
-        """
+        """Return an input's standard normal deviates, correlated by the causes that it shares."""
         shared = loadings(self.catalogue, input_range.leader)
         if not shared:
             return self.throw(input_range.leader)

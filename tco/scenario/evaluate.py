@@ -139,8 +139,9 @@ def evaluate(
 
 
 def chain_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> Chain:
-    """Walk the chain on a plan, that of the structure, or the best of a search, which many values
-    asked together have none of.
+    """Run the chain on a plan, on the structure's plan, or on the best plan of a search.
+
+    Arrays of values allow no search.
     """
     structure = inputs.structure
     kind = workload_kind(inputs)
@@ -322,9 +323,7 @@ def _add_origin(
 
 
 def _keep_for_studies(inputs: ResolvedScenario, input_values: Values) -> None:
-    """Keep inputs that no metric rests on with the result: those of the money by month, and the
-    power of a site that is to be filled.
-    """
+    """Keep inputs that no metric uses with the result: monthly money, and a site's power."""
     for path in input_values.given:
         if path.startswith("money."):
             input_values.input(path)
@@ -336,8 +335,9 @@ def _keep_for_studies(inputs: ResolvedScenario, input_values: Values) -> None:
 def _fit_to_site(
     inputs: ResolvedScenario, input_values: Values, chain: Chain, refuse: bool
 ) -> tuple[list[str], Chain]:
-    """Return notes on how the racks stand in the site, and the chain: without cost if they do not
-    fit or have no price.
+    """Return notes on the racks in the site, and the chain.
+
+    The chain has no cost if the racks do not fit or have no price.
     """
     if chain.system.bare:
         return (
@@ -406,8 +406,9 @@ def _formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
 
 
 def nodes_of(inputs: ResolvedScenario, chain: Chain) -> dict[str, Node]:
-    """Return the node of every metric, with the plan fixed; where no plan was found, of those that
-    need none.
+    """Return the trace node of every metric, with the plan fixed.
+
+    Without a plan only the metrics that need none have a node.
     """
     # else there is nothing to trace: a trace never searches
     searched = chain.serving.plan is not None or not workload_kind(inputs).axis
@@ -498,9 +499,7 @@ def usual_baseline(scenario_names: Sequence[str]) -> str:
 
 
 def fill_ratio_to_baseline(scenario_results: list[Result], baseline: str | None = None) -> str:
-    """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and
-    return the baseline's name.
-    """
+    """Fill in `perf_per_tco_vs_baseline` of comparable results, and return the baseline's name."""
     scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
     rated = [
         scenario_result.scenario
@@ -561,9 +560,7 @@ WAITING = "waiting_usd_per_chip"
 def _add_carbon(
     inputs: ResolvedScenario, input_values: Values, cost: Cost, metrics: JsonObject
 ) -> None:
-    """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
-    a chip no area of its dies, has none.
-    """
+    """Add the carbon metrics for which the grid's intensity or the area of the dies is known."""
     hours = []
     if inputs.states(GRID, input_values):
         with scope("metrics", "grid_co2e_g_per_chip_hour"):
@@ -590,8 +587,9 @@ def _add_carbon(
 def _add_waiting(
     inputs: ResolvedScenario, input_values: Values, cost: Cost, metrics: JsonObject
 ) -> None:
-    """Add what waiting for a system costs that is not there at the date; one none of whose parts
-    states a date has no such cost.
+    """Add the cost of waiting for a system that is not available at the date.
+
+    A system without a dated part has no such cost.
     """
     with scope("metrics", WAITING):
         # of a cost that holds it, which no other waiting follows from
@@ -607,9 +605,7 @@ def _add_waiting(
 
 
 def _area_of(inputs: ResolvedScenario, input_values: Values) -> Any:
-    """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where
-    nobody knows it.
-    """
+    """Return the area of a chip's logic dies, stated or summed; None where it is unknown."""
     part, has = f"parts.{inputs.system.chip}", inputs.catalogue.has_part_value
     stated = f"{part}.logic_area"
     if has(inputs.system.chip, "logic_area") or input_values.has(stated):
@@ -624,8 +620,9 @@ def _area_of(inputs: ResolvedScenario, input_values: Values) -> Any:
 def _embodied(
     inputs: ResolvedScenario, input_values: Values, cost: Cost, area: Quantity
 ) -> Quantity:
-    """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
-    is no life of either.
+    """Return the embodied carbon of chip, rack and building per chip-hour.
+
+    A renter's contract sets neither of their lives.
     """
     chip = (
         input_values["carbon.logic"],

@@ -201,9 +201,7 @@ class Case:
         return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
     def at_one_value(self, structure: Structure, paths: Iterable[str]) -> ResolvedScenario:
-        """Return the inputs of a structure, some of those that are drawn set to one of their
-        values.
-        """
+        """Return a structure's inputs with some drawn inputs at one of their values."""
         return self.programs.inputs(structure, self.inputs_at_draw(0, paths))
 
     @property
@@ -260,8 +258,9 @@ def _is_many(setting: Any) -> bool:
 
 
 def _sampled_input_arrays(programs: ScenarioPrograms, array_settings: JsonMapping) -> Many:
-    """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
-    lengths raise `DataError`.
+    """Return the arrays of settings with the units of their inputs.
+
+    Arrays of different lengths raise `DataError`.
     """
     if not array_settings:
         raise DataError("nothing is drawn: give at least one input as an array")
@@ -369,8 +368,7 @@ def grouped(
     decided: Mapping[str, AnyArray],
     choices: Sequence[Mapping[str, str]],
 ) -> list[StructureGroup]:
-    """Return draws by the structure they get, with their plans; `inputs` are those of all on the
-    structure of the centre.
+    """Group the draws by structure, with the plans of each group.
 
     Numbers that decide the same, such as cluster sizes with as many tiers, are of one structure.
 
@@ -478,8 +476,9 @@ def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
 def _resized(
     case: Case, base_structure: Structure, size: Mapping[str, float], draw: int
 ) -> dict[str, tuple[float, str]]:
-    """Return the settings under which a draw has sizes of its own, such as another number of chips;
-    none where they are those that are held.
+    """Return the settings of a draw's own sizes, such as its number of chips.
+
+    There are none where the sizes are those of the base structure.
     """
     resized_paths = {
         path for path, reading in size.items() if reading != base_structure.readings[path]
@@ -543,9 +542,7 @@ def _of_kind(reading: float, drawn_value: Any) -> float:
 def _plans_trained(
     case: Case, settings: Settings, known_plans: dict[tuple[Any, ...], list[Any]]
 ) -> list[Any]:
-    """Return the quickest plans of a training job under some settings: those `known_plans`
-    of a job of its size, or those of a search.
-    """
+    """Return a job's quickest plans under some settings, from `known_plans` or a search."""
     from tco.performance.training.search import search_training_plans
 
     inputs = case.programs.inputs(None, settings)
@@ -558,8 +555,9 @@ def _plans_trained(
 
 
 def _plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> list[Any]:
-    """Return the quickest plans of draws of a training job that no plan of their group fits; none
-    in serving, where all were weighed.
+    """Return the quickest training plans for draws that no plan of their group fits.
+
+    Serving has none, as its search weighed all plans.
     """
     if not isinstance(group.plans, list):
         return []
@@ -640,9 +638,7 @@ def _as_good_as_quicker(draws_by_speed: dict[float, Draws]) -> dict[float, Draws
 def programs_of(
     catalogue: Catalogue, scenario: Scenario, fixed: JsonObject, variant: dict[str, str]
 ) -> ScenarioPrograms:
-    """Return the programs of a scenario with some settings; those that were asked for last are
-    kept.
-    """
+    """Return the programs of a scenario with some settings, and cache the last ones."""
     cached_programs: dict[str, ScenarioPrograms] = catalogue.once("programs", dict)
     programs_key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
     programs = (
@@ -764,8 +760,7 @@ def _ends_met(path: str) -> AnyArray:
 
 
 def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
-    """Return draws that tell which plans can be the best: first centres, then each input at its
-    value or at an end of its range.
+    """Return pilot draws that tell which plans can be best: centres, then ends of the ranges.
 
     The path of an input alone decides which end it takes, so that the plans found do not depend on
     the other inputs that are drawn. An input without a range takes the least and greatest of its

@@ -37,8 +37,9 @@ class Walked(NamedTuple):
     readings: Readings
 
     def holds(self, rests: tuple[Any, ...], settings: Mapping[str, Given]) -> bool:
-        """Say whether it would come to the same with these settings: those that it read are as they
-        were, and no other is one it would read.
+        """Say whether the stage would give the same result under these settings.
+
+        The settings that it read are unchanged, and no other is one that it would read.
         """
         if rests != self.rests:
             return False

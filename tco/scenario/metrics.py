@@ -1,6 +1,4 @@
-"""The metrics a result carries, in the order tables print them, the formulas that join cost and
-performance, and what they come to.
-"""
+"""The metrics of a result in the order of tables, and the formulas that join cost and rate."""
 
 from __future__ import annotations
 
@@ -270,9 +268,7 @@ MAY_BE_NONE = SHARES | frozenset(
 
 
 def is_possible(metric: str, metric_value: float) -> bool:
-    """Say whether a metric may have a value at all: what it counts, costs or takes is above zero,
-    unless there may be none of it.
-    """
+    """Say whether a metric may have a value: positive, or zero where there may be none of it."""
     return (metric_value > 0 or (metric_value == 0 and metric in MAY_BE_NONE)) and not (
         metric in SHARES and metric_value > 1
     )
@@ -300,8 +296,9 @@ def usd_per_million(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Quantity:
-    """Cost of a million tokens: share x cost of a utilised chip-hour / (3,600 x tokens per second
-    and chip) x 1e6.
+    """Cost per million tokens: c = share x used_hour / (3,600 x rate) x 1e6.
+
+    used_hour is the cost per used chip-hour, rate the tokens per second and chip.
     """
     return share * used_hour / (rate * seconds_per_hour) * tokens_per_million
 
@@ -342,8 +339,9 @@ def usd_per_trillion(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_trillion: TokenPerTrillion = 1e12,
 ) -> Quantity:
-    """Cost of training on a trillion tokens: cost of a utilised chip-hour x chips / (3,600 x tokens
-    a second) x 1e12.
+    """Cost of training on a trillion tokens: c = used_hour x chips / (3,600 x rate) x 1e12.
+
+    used_hour is the cost per used chip-hour, rate the tokens per second of all chips.
     """
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
 
@@ -382,16 +380,15 @@ def gross_token_cost(
 
 @formula(unit="", source="tco-contract")
 def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Quantity:
-    """Performance per cost against a baseline: c_baseline / c_own, each the cost per output
-    token.
-    """
+    """Performance per TCO against a baseline: c_baseline / c, by cost per output token."""
     return baseline / own
 
 
 @formula(unit="", source="tco-contract")
 def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTokens) -> Quantity:
-    """Performance per cost of training against a baseline: c_baseline / c_own, each the cost per
-    token that is trained on.
+    """Training performance per TCO against a baseline: c_baseline / c.
+
+    c is the cost per token that is trained on.
     """
     return baseline / own
 
@@ -400,16 +397,18 @@ def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTok
 def hour_of_both_pools(
     decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure
 ) -> Quantity:
-    """Cost of a utilised chip-hour of two pools that may be different systems: c = (1 - s) c_decode
-    + s c_prefill.
+    """Cost per used chip-hour of two pools: c = (1 - s) c_decode + s c_prefill.
+
+    The pools may be different systems.
     """
     return (1 - prefill_share) * decode + prefill_share * prefill
 
 
 @formula(unit="W/chip", source="tco-contract")
 def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share: Pure) -> Quantity:
-    """Site power a chip of two pools that may be different systems: P = (1 - s) P_decode + s
-    P_prefill.
+    """Site power per chip of two pools: P = (1 - s) P_decode + s P_prefill.
+
+    The pools may be different systems.
     """
     return (1 - prefill_share) * decode + prefill_share * prefill
 
@@ -423,8 +422,9 @@ def collect(
     cost: Cost | None,
     workload: ServingResult | TrainingResult,
 ) -> JsonObject:
-    """Return every metric that can be computed, each named so that a user may set it; without a
-    cost those of the chip and the workload.
+    """Return every metric that can be computed, each by a name that a user may set.
+
+    Without a cost they are those of the chip and of the workload.
     """
     part = f"parts.{system.chip}"
     metrics: JsonObject = {"chips": system.chips, "racks": system.racks}

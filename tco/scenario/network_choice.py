@@ -204,9 +204,7 @@ def _listed_for_sale(catalogue: Catalogue, path: str, part_text: str, date: str)
 def _clos_candidates(
     inputs: ResolvedScenario, input_values: Values, length: float
 ) -> list[ClosParts]:
-    """Return the pairs of switch and module that may be built together, with links of a length in
-    metres.
-    """
+    """Return the pairs of switch and optic that fit together at a link length in metres."""
     joined = lane_neighbours(inputs.system)
     pairs = []
     refusals = []
@@ -281,8 +279,7 @@ def _gigabits(rate: float) -> str:
 def cheapest_clos_parts_by_draw(
     inputs: ResolvedScenario, input_values: Values
 ) -> tuple[list[dict[str, str]], Any] | None:
-    """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that
-    cover its links.
+    """Return the texts of possible switches and optics, and the cheapest fit's index by draw.
 
     Where there is nothing to choose among, nothing is returned.
     """
@@ -325,9 +322,7 @@ def cheapest_clos_parts_by_draw(
 def _pairs_covering(
     inputs: ResolvedScenario, input_values: Values, lengths: Any, reaches: Iterable[float]
 ) -> list[ClosParts]:
-    """Return the pairs that may be built together with links of some length among those of many
-    draws.
-    """
+    """Return the pairs of switch and optic that fit together at any draw's link length."""
     past_a_reach = [lengths[lengths > reach].min(initial=np.inf) for reach in reaches]
     probed = {
         float(length)
@@ -468,8 +463,9 @@ def requested_clos(
 
 
 def refuse_less_than_a_world(inputs: ResolvedScenario, input_values: Values) -> None:
-    """Refuse a cluster of fewer chips than come together: those of a world, or of a block where
-    optical switches join blocks.
+    """Refuse a cluster of fewer chips than its smallest unit.
+
+    The unit is a scale-up domain, or a block where optical switches join blocks.
     """
     system = inputs.system
     block = system.fabric.get("block")
@@ -526,8 +522,9 @@ def _tiers_for(
     racks: tuple[float, float] | None,
     domain: float,
 ) -> int:
-    """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and
-    joins the others rack by rack.
+    """Return the number of tiers for some chips.
+
+    A first tier in the racks ends there, and other tiers join the racks.
     """
     radix = untraced_value(switch_radix(capacity, port))
     ends = max(math.ceil(chips / domain), 1) if domain > 1 else chips
@@ -550,8 +547,9 @@ def network_design(system: System) -> str:
 
 
 def route_of(inputs: ResolvedScenario, input_values: Readable) -> Route:
-    """Return the way between scale-up domains: with a leaf for each rank, only the chips of that
-    rank share its tiers.
+    """Return the route between scale-up domains.
+
+    With a leaf per rank, only the chips of that rank share its tiers.
     """
     design = network_design(inputs.system)
     tiers = tiers_of(

@@ -1,6 +1,4 @@
-"""Where a system may stand, and whose cost it is: what its owner pays, and which agreements are
-his.
-"""
+"""The site of a system, the cost to its owner, and the owner's agreements."""
 
 from __future__ import annotations
 
@@ -55,11 +53,10 @@ class MisfitError(UnavailableError):
 
 
 def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
-    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position
-    takes raises `MisfitError`.
+    """Return notes on how a bill's racks fit the site; too large a rack raises `MisfitError`.
 
-    Where several worlds share a rack, as many stand in one as its position takes. Of many values
-    asked together those beyond are noted, unless all are.
+    Where several scale-up domains share a rack, a position takes as many as fit. Of arrays of
+    values the misfits are noted, unless all are.
     """
     input_values = inputs.values()
     site, system = inputs.scenario.documents["site"], inputs.system
@@ -104,9 +101,7 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
 
 
 def _needless_hall(inputs: ResolvedScenario, input_values: Values) -> list[str]:
-    """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled
-    racks.
-    """
+    """Return a note on the cost of a liquid-cooled hall for an air-cooled rack."""
     paths = [path for path, _ in HALL_RATES.values()]
     if (
         inputs.system.cooling != "air"
@@ -130,8 +125,9 @@ def _needless_hall(inputs: ResolvedScenario, input_values: Values) -> list[str]:
 
 
 def _roomiest(inputs: ResolvedScenario) -> str:
-    """Return the hall whose positions take the most, as words of advice; which rack asks is left
-    out, as its power may be somebody's own.
+    """Return words on the hall whose positions take the most power.
+
+    They do not name the rack, as its power may be somebody's own.
     """
     catalogue = inputs.catalogue
     halls = []
@@ -311,9 +307,7 @@ def _waited(
 
 
 def _rent_path(inputs: ResolvedScenario, input_values: Values) -> str:
-    """Return the rent that a renter of a scenario's chips pays: one that is set, else the first
-    kind of his commitment that is known of them.
-    """
+    """Return the path of a renter's rent: one that is set, or the commitment's first known kind."""
     from tco.cost.ledger import COMMITMENTS
 
     chip, rent_attributes = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
@@ -330,8 +324,9 @@ def _rent_path(inputs: ResolvedScenario, input_values: Values) -> str:
 
 
 def _comparable_rent_path(inputs: ResolvedScenario, input_values: Values) -> str:
-    """Return the rent of a scenario's chips; one of another publisher than that of the comparison
-    it stands in raises `UnavailableError`.
+    """Return the path of a scenario's rent; another publisher's raises `UnavailableError`.
+
+    The publisher is that of the comparison.
     """
     from tco.cost.ledger import RENTS
 
@@ -352,9 +347,7 @@ def _comparable_rent_path(inputs: ResolvedScenario, input_values: Values) -> str
 
 
 def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) -> list[str]:
-    """Return notes on a rent: its range and date, that it is circular, and that it pays for the
-    racks twice over.
-    """
+    """Return notes on a rent: its range and date, whether it is circular or too high."""
     from tco.cost.ledger import CIRCULAR, RENTS
 
     rent_input = input_values.input(_rent_path(inputs, input_values))
@@ -391,9 +384,7 @@ def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) ->
 
 
 def notes_of_network(inputs: ResolvedScenario, cost: Cost, plan: Any) -> list[str]:
-    """Return a note where serving keeps inside one world, and a fifth or more of what is bought is
-    the network between worlds.
-    """
+    """Return a note where serving stays in one scale-up domain but much is paid for the network."""
     if inputs.shape or not hasattr(plan, "decode") or not float(cost.capex_per_chip):
         return []
     inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
@@ -443,8 +434,9 @@ def _parts_that_fail(inputs: ResolvedScenario, input_values: Values) -> list[Fai
 
 
 def _failures_of(inputs: ResolvedScenario, input_values: Values) -> tuple[list[Failing], Quantity]:
-    """Return the parts that fail, and what failures leave of the hours; what they leave of
-    availability may be stated instead.
+    """Return the parts that fail, and the goodput.
+
+    A stated availability replaces what failures leave of the hours.
     """
     failing_parts = _parts_that_fail(inputs, input_values)
     trains, stated = workload_kind(inputs).restarts, inputs.states(AVAILABILITY, input_values)
@@ -504,9 +496,7 @@ def excess_notes(
 def refuse_strangers(
     inputs: ResolvedScenario, input_values: Values, bill: Bill, network: Network
 ) -> None:
-    """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with
-    the cost without it.
-    """
+    """Raise `DataError` for an agreement that the owner does not hold, with the cost without it."""
     if inputs.scenario.rebates is None:
         return
     for agreement in _agreements_of(inputs):

@@ -229,10 +229,9 @@ def _refuse_impossible_wires(inputs: ResolvedScenario, input_values: Values) -> 
 def _take_native_formats(
     inputs: ResolvedScenario, input_values: Values, stated: Mapping[str, Given]
 ) -> None:
-    """Take the formats that the chip computes itself where they are asked for, but for those
-    that somebody sets.
+    """Take the chip's own formats where they are requested and not set by the user.
 
-    Then all texts are known, and a structure that was given can be told from that of others.
+    Then all texts are known, and a given structure can be compared with them.
     """
     if inputs.texts.get("workload.formats"):
         from tco.scenario.choices import (  # most scenarios state theirs
@@ -251,8 +250,9 @@ def _take_native_formats(
 
 
 def _system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> System:
-    """Return the system a scenario names, or the domain of a chip alone, whose size and links
-    settings may still change.
+    """Return a scenario's system, or the domain of a chip alone.
+
+    Settings may still change the size and the links of that domain.
     """
     system_id = inputs.scenario.system
     if not is_bare_chip(inputs.catalogue, system_id):
@@ -280,8 +280,9 @@ def _take_chosen_documents(inputs: ResolvedScenario) -> dict[str, str]:
 def _read_document(
     inputs: ResolvedScenario, group: str, base_name: str, stated: Mapping[str, Given]
 ) -> None:
-    """Take in the values and texts of one document, over those of the one it is `base`d on; a
-    site's over those of its country at the date.
+    """Read the values and texts of a document over those of its base.
+
+    A site's lie over those of its country at the date.
     """
     document_names = inputs.catalogue.with_base(DOCUMENTS[group], base_name, group)
     cooling = _site_hall_cooling(inputs, document_names, stated) if group == "site" else None

@@ -1,6 +1,4 @@
-"""A scenario resolved: how an input path finds its value, scenario over system variant over
-catalogue.
-"""
+"""A resolved scenario: the value of each input path, from settings, variant and catalogue."""
 
 from __future__ import annotations
 
@@ -105,9 +103,7 @@ class ResolvedScenario:
         return trial
 
     def text(self, path: str) -> str:
-        """Return an input that is a text: as it is stated, or what it follows from; one that may
-        not be raises `DataError`.
-        """
+        """Return a text input, stated or implied; a text that is not allowed raises `DataError`."""
         input_text = self.texts.get(path)
         if input_text is None and path in IMPLIED:
             model = self.text("workload.model")
@@ -143,9 +139,7 @@ class ResolvedScenario:
 
     @property
     def rebates(self) -> tuple[str, ...]:
-        """The agreements that give something back, if the owner holds them: those a scenario counts
-        on, or those that cover its system.
-        """
+        """Return the agreements that the scenario counts on, or else those of its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
 
     @property
@@ -158,9 +152,7 @@ class ResolvedScenario:
         return not any(isinstance(text, str) and exists(text) for text in texts.values())
 
     def values(self, read: Reader = as_number) -> Values:
-        """Return the mapping of all inputs in one reading, that of numbers unless another is asked
-        for.
-        """
+        """Return the mapping of all inputs in one reading, by default that of numbers."""
         rules = self.system.once(
             "rules",
             lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
@@ -177,8 +169,9 @@ class ResolvedScenario:
         )
 
     def resolve(self, path: str) -> Input:
-        """Return the catalogue's input for a path; an unknown path or a missing value raises
-        `DataError`.
+        """Return the catalogue's input for a path.
+
+        An unknown path or a missing value raises `DataError`.
         """
         catalogue_input = self.found.get(path)
         if catalogue_input is not None:
@@ -192,9 +185,7 @@ class ResolvedScenario:
         return catalogue_input
 
     def dated(self, path: str) -> Input | None:
-        """Return the input of a path that the catalogue holds by date or by family; None for those
-        of documents.
-        """
+        """Return the catalogue's input by date or family, or None for a document's."""
         group, _, rest = path.partition(".")
         subject_id, _, last = rest.rpartition(".")
         if group == "parts" and subject_id:
@@ -214,9 +205,7 @@ class ResolvedScenario:
         return None
 
     def documented(self, path: str) -> Input:
-        """Return the input of a path that a document of its own holds; any other path raises
-        `DataError`.
-        """
+        """Return the input of a path in a document; any other path raises `DataError`."""
         group, document_id = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
         if group in ("performance", "rebates") and document_id:
             self.found |= self.catalogue.document_inputs(
@@ -231,9 +220,7 @@ class ResolvedScenario:
         raise unknown("input path", path, self.known_paths())
 
     def unused(self, input_values: Values) -> list[str]:
-        """Return the paths the user has set to no effect; a path that is no input at all raises
-        `DataError`.
-        """
+        """Return the paths that the user set without effect; an unknown path raises `DataError`."""
         idle = input_values.check_given(self.is_known)
         for path in idle:  # a bad value is refused whether or not something rests on it
             input_values.override(path, self.unit_of(path), input_values.given[path])
@@ -247,9 +234,7 @@ class ResolvedScenario:
         ]
 
     def unit_of(self, path: str) -> str:
-        """Return the unit of an input that is set, whether or not the catalogue has a value
-        for it.
-        """
+        """Return the unit of an input that is set, even if the catalogue has no value for it."""
         group, _, rest = path.partition(".")
         attribute = input_attributes().get((group, rest.rpartition(".")[2]))
         return attribute.unit if attribute and self.is_known(path) else self.resolve(path).unit
@@ -267,9 +252,7 @@ class ResolvedScenario:
         ]
 
     def states(self, path: str, input_values: Values) -> bool:
-        """Say whether a document of the scenario or a setting gives an input that need not be
-        there.
-        """
+        """Say whether a document of the scenario or a setting gives an optional input."""
         return path in self.found or input_values.has(path)
 
     def is_known(self, path: str) -> bool:

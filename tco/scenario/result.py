@@ -1,6 +1,4 @@
-"""The result of a scenario, what may be compared of two, why a metric of it has no value, and what
-a system offers at most.
-"""
+"""The result of a scenario, comparability of two results, missing metrics, and peak figures."""
 
 from __future__ import annotations
 
@@ -145,9 +143,7 @@ class Result:
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
     def __repr__(self) -> str:
-        """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a
-        book.
-        """
+        """Show the scenario, the system, and the main metrics only, as a whole result is long."""
         metric_names = (
             "tco_usd_per_chip_hour",
             "output_tokens_per_s_per_chip",
@@ -170,8 +166,9 @@ class Result:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the result to a JSON file that `load_result` reads and that stands for a scenario
-        in `compare`, `diff` and `baseline`.
+        """Write the result to a JSON file that `load_result` reads.
+
+        The file stands for a scenario in `compare`, `diff` and `baseline`.
         """
         result_text = json.dumps(
             saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json
@@ -220,8 +217,9 @@ class Result:
 
     @property
     def basis(self) -> str | None:
-        """On what basis it is priced: who builds a chip pays for its design; None of what has no
-        cost.
+        """Return the basis of the price, or None without a cost.
+
+        A chip's own builder pays for its design.
         """
         assets = {line.asset for line in self.lines}
         if not assets:
@@ -256,9 +254,7 @@ class Result:
         return {**context_fields, "set": in_words(set_of(self))}
 
     def to_frame(self) -> Any:
-        """Return metric, value and unit as a pandas data frame, and in each row what they are
-        of.
-        """
+        """Return metrics, values and units as a pandas data frame with their context."""
         import pandas as pd
 
         metric_rows = [
@@ -506,8 +502,9 @@ FORMATS = ("bf16", "fp8", "fp4")
 
 @dataclass(slots=True)
 class Figures:
-    """Figures of one chip, and of all chips of its domain; None where one cannot be computed, with
-    the reason in `notes`.
+    """Figures of a chip and of its scale-up domain; None where unknown.
+
+    `notes` hold the reason.
     """
 
     chip: JsonObject = field(default_factory=dict)

@@ -1,6 +1,4 @@
-"""Reading a saved result: whatever is not what `Result.save` writes is refused, with what is wrong
-and where.
-"""
+"""Read a saved result, and refuse a file that `Result.save` did not write."""
 
 from __future__ import annotations
 

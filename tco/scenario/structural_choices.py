@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 
 def structure_of(inputs: ResolvedScenario, input_values: Readable, chain: Chain) -> Structure:
-    """Return the structure that a chain was walked on: the one that was given, or what was decided
-    on the way.
-    """
+    """Return the structure of a chain: the given one, or the decisions made on the way."""
     plan, readings = chain.serving.plan, Readings(inputs.readings, inputs.readings.decisions)
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)

@@ -34,17 +34,13 @@ class Structure(NamedTuple):
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
     def variant_of(self, system: str, variant: Mapping[str, str] | None) -> Mapping[str, str]:
-        """Return the variants to load a system with, its own unless others are asked for; another
-        system raises `DataError`.
-        """
+        """Return the variants to load a system with; another system raises `DataError`."""
         if system != self.system:
             raise DataError(f"structure: it is that of {self.system}, not of {system}")
         return self.variant if variant is None else variant
 
     def check(self, system: System, text_at_path: Callable[[str], str]) -> None:
-        """Refuse to stand for other variants of the system, or for other inputs that are no
-        numbers.
-        """
+        """Refuse to hold for other variants of the system, or for other text inputs."""
         if dict(system.variant) != dict(self.variant):
             decided_system, current_system = (
                 _system_with_variants(self.system, variant)

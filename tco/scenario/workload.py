@@ -156,8 +156,7 @@ def machine_of(
     reach: SoftwareMaturity,
     deployer: Deployer | None = None,
 ) -> Machine:
-    """Return a system's chip on its links under the software of some date, and the engine and the
-    formats that texts name.
+    """Return a system's chip on its links, with its software, engine and formats.
 
     Args:
         inputs: the scenario.
@@ -276,8 +275,9 @@ def _notes_on_length(model: Architecture, input_values: Values) -> list[str]:
 
 
 def _refuse_no_requests(input_values: Values) -> None:
-    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every
-    batch is searched.
+    """Refuse a concurrency of zero that a user sets.
+
+    The default of zero means that every batch is searched.
     """
     concurrency = input_values.input("workload.concurrency")
     if (
@@ -400,9 +400,7 @@ STATED = {"workload.output_rate": TOKENS}
 def _stated_serving_rates(
     inputs: ResolvedScenario, input_values: Values, plan: Any
 ) -> ServingResult:
-    """Take the rates that a scenario states in place of a workload; without any, only what the
-    chips cost is asked for.
-    """
+    """Return the rates that a scenario states, or none where only the chips' cost is wanted."""
     if plan is not None:
         raise DataError(
             f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix"
@@ -424,9 +422,7 @@ def _not_trained(reason: str) -> TrainingResult:
 
 
 class WorkloadKind(NamedTuple):
-    """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and
-    said of it.
-    """
+    """A kind of workload: how it is evaluated, its result without a plan, and its metrics."""
 
     walk: Callable[[ResolvedScenario, Values, Any], Any]  # on a plan, or on the best of a search
     # raises `DataError` for values that none of the kind can be asked with
@@ -505,9 +501,7 @@ def metric_workload_kinds(metric: str) -> frozenset[str]:
 
 
 def kind_of_plan(plan: Any) -> str:
-    """Return the kind of workload that a plan, or the table of one, is of; empty of anything
-    else.
-    """
+    """Return the kind of workload of a plan or its table, empty for anything else."""
     axes = plan if isinstance(plan, Mapping) else getattr(plan, "_fields", ())
     return next(
         (kind_name for kind_name, kind in KINDS.items() if kind.axis and kind.axis in axes), ""
@@ -515,9 +509,7 @@ def kind_of_plan(plan: Any) -> str:
 
 
 def unasked(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
-    """Return the workload of a scenario of which only the cost is asked for; a model nobody knows
-    is refused all the same.
-    """
+    """Return a scenario's workload for its cost alone; an unknown model is refused."""
     if workload_kind(inputs).measured:
         load_model(inputs.catalogue, inputs.text("workload.model"))
     workload_result: ServingResult | TrainingResult = workload_kind(inputs).without_plan("")

@@ -32,8 +32,9 @@ def time_to_train(tokens: Pure, rate: TokenPerSecond, one_token: Token = 1) -> Q
 def chips_in(
     days: float, tokens: float, domain: float, rate: Callable[[float], float | None], where: str
 ) -> float:
-    """Return the chips of the fewest whole domains that train so many tokens in some days; days
-    that none keeps raise `DataError` with the nearest.
+    """Return the chips of the fewest domains that train `tokens` within `days`.
+
+    Without any, `DataError` names the nearest cluster.
 
     `rate` gives the tokens a second of a cluster, none where the job does not divide over it, or
     does not fit.
