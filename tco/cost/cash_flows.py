@@ -1,6 +1,4 @@
-"""Money over time: capital recovery, lines of the cost as flows of money, and the folds over one: a
-year, a chip-hour, the payments by month.
-"""
+"""Money over time: capital recovery, cost lines as flows, and their sums by year and month."""
 
 from __future__ import annotations
 
@@ -28,10 +26,9 @@ from tco.core.units import (
 
 @formula(unit="1/year", source="nrel-atb")
 def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantity:
-    """Yearly share of a price that repays it over its life with interest: CRF = r / (1 - (1+r)^-n),
-    and 1/n at r = 0.
+    """Yearly share of a price that repays it with interest: CRF = r / (1 - (1+r)^-n).
 
-    `rate` is the interest of one period of a year.
+    It is 1/n at r = 0. `rate` is the interest of one period of a year.
     """
     periods = life / period
     safe = elementwise_maximum(rate, 1e-300)  # at nought the limit 1/n
@@ -40,9 +37,7 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantit
 
 @formula(unit="", source="tco-model")
 def rate_of_period(rate: Pure, interval: Month, year: Month = 12) -> Quantity:
-    """Interest of one period where a yearly rate is paid in parts, as loans quote it: i = r m
-    / 12.
-    """
+    """Interest per period of a yearly rate paid in parts, as loans quote it: i = r m / 12."""
     return rate * (interval / year)
 
 
@@ -54,9 +49,7 @@ def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Quan
 
 @formula(unit="", source="nrel-atb")
 def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Quantity:
-    """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV
-    / (1+r)^n.
-    """
+    """Share of a price to recover where a residual is left: k = 1 - RV / (1+r)^n."""
     return 1 - residual - residual * expm1(-life / period * log1p(rate))
 
 
@@ -68,23 +61,25 @@ def capital_charge(recovery: PerYear, recoverable: Pure) -> Quantity:
 
 @formula(unit="USD/year", source="nrel-atb")
 def yearly_capital(price: USD, charge: PerYear) -> Quantity:
-    """Yearly capital charge: A = C x a, a being the recovery factor where nothing is left of the
-    price.
+    """Yearly capital charge: A = C x a.
+
+    a is the recovery factor of the share of the price that must be recovered.
     """
     return price * charge
 
 
 @formula(unit="", source="tco-model")
 def residual_by_age(loss: Pure, age: Year, period: Year = 1) -> Quantity:
-    """Share of its price that a thing is worth at an age, if it loses the same share of its value
-    every year: RV = (1 - d)^t.
+    """Share of its price that an asset is worth at an age: RV = (1 - d)^t.
+
+    It loses the same share d of its value every year.
     """
     return (1 - loss) ** (age / period)
 
 
 @formula(unit="USD", source="tco-model")
 def resale(price: USD, residual: Pure) -> Quantity:
-    """What comes in at the end of a life, as a payment that is negative: -C x RV."""
+    """Resale value at the end of a life, as a negative payment: -C x RV."""
     return -price * residual
 
 
@@ -98,8 +93,9 @@ def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear =
 def discounted(
     amount: USD, rate: Pure, time: Month, interval: Month = 1, year: Month = 12
 ) -> Quantity:
-    """Worth at month 0 of an amount paid some months later, with interest every month at a yearly
-    rate as loans quote it: C / (1 + r/12)^t.
+    """Present value at month 0 of an amount paid t months later: C / (1 + r/12)^t.
+
+    Interest is added monthly at a yearly rate, as loans quote it.
     """
     return amount / (1 + rate * (interval / year)) ** (time / interval)
 
@@ -120,7 +116,7 @@ def per_chip_hour(
 
 @formula(unit="USD/year", source="tco-model")
 def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Quantity:
-    """What some chips cost in a year, or their rent, used or not: Y = n c x 8,760 h."""
+    """Cost or rent of chips in a year, used or not: Y = n c x 8,760 h."""
     return chips * hour * hours_per_year
 
 
@@ -201,8 +197,9 @@ class Terms:
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
     def life(self, asset: str) -> Any:
-        """Return the years a class of assets serves; what recurs does so as long as the world is
-        run.
+        """Return the years that a class of assets serves.
+
+        Recurring costs last as long as the system is operated.
         """
         return self.values[LIVES.get(asset, OPERATION)]
 
@@ -211,15 +208,11 @@ class Terms:
         return self.values[RESIDUAL] if asset in SOLD else 0.0
 
     def paths(self, asset: str) -> tuple[str, str]:
-        """Return the inputs that the yearly charge of a class of assets rests on: its rate and its
-        life.
-        """
+        """Return the input paths of a class of assets: its rate and its life."""
         return RATES[asset] if asset in self.own_rates else RATE, LIVES.get(asset, OPERATION)
 
     def monthly(self, rate: str) -> tuple[Quantity, Quantity]:
-        """Return the interest of a month at a yearly rate, as loans quote it, and the length of a
-        month in years.
-        """
+        """Return the monthly interest of a yearly rate, and the length of a month in years."""
         if rate not in self.rates:
             with scope("recovery", *([] if rate == RATE else [_last_path_name(rate)])):
                 self.rates[rate] = (
@@ -276,9 +269,7 @@ class Terms:
         return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
 
     def recurring(self, path: str, asset: str, yearly: Quantity, inputs: tuple[str, ...]) -> Flow:
-        """Return the flow of a yearly cost that rests on some inputs, paid at the end of every
-        month.
-        """
+        """Return the flow of a yearly cost, paid at the end of every month."""
         kind, sources, overlay = self.values.grounds(inputs)
         return Flow(
             path,

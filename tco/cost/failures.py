@@ -29,24 +29,27 @@ def failures_per_year(rate: PerYear, parts: Pure) -> Quantity:
 def stopped_share(
     failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760
 ) -> Quantity:
-    """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair /
-    8,760 h.
+    """Chip-hours lost per working chip-hour: x = f x stopped / chips x repair / 8,760 h.
+
+    stopped is the number of chips that a failure stops.
     """
     return failures * stopped / chips * (repair / hours_per_year)
 
 
 @formula(unit="h", source="tco-model")
 def time_to_repair(usual: Hour, share: Pure) -> Quantity:
-    """Time to repair what a tray holds, whose own design makes it shorter or longer than is usual:
-    t = usual x share.
+    """Time to repair a tray's part: t = usual x share.
+
+    The tray's design makes it shorter or longer than is usual.
     """
     return usual * share
 
 
 @formula(unit="", source="tco-model")
 def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Quantity:
-    """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760
-    h.
+    """Share of the time that a part waits for repair: p = x / (1 + x).
+
+    x = rate x repair / 8,760 h.
     """
     waits = rate * (repair / hours_per_year)
     return waits / (1 + waits)
@@ -54,32 +57,33 @@ def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) 
 
 @formula(unit="", source="tco-model")
 def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Quantity:
-    """Chance that just so many of some equal parts are down: C(n, k) p^k (1 - p)^(n - k), the parts
-    failing one by one.
+    """Chance that exactly k of n equal parts are down: C(n, k) p^k (1 - p)^(n - k).
+
+    The parts fail independently.
     """
     return ways * down**failed * (1 - down) ** left
 
 
 @formula(unit="", source="tco-model")
 def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Quantity:
-    """Share of a bandwidth that is missing where some of the parts it needs are: s = P x missing /
-    needed.
-    """
+    """Missing share of a bandwidth while some of its parts are down: s = P x missing / needed."""
     return chance * missing / needed
 
 
 @formula(unit="1/year", source="tco-model")
 def interrupting_failures(failures: PerYear, chance: Pure) -> Quantity:
-    """Failures of a year that stop what runs: f P, P the chance that nothing stands in for what
-    fails.
+    """Failures per year that stop a job: f P.
+
+    P is the chance that no spare stands in for a failed part.
     """
     return failures * chance
 
 
 @formula(unit="", source="tco-model")
 def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Quantity:
-    """Hours of chips lost for each that works where a holder has lost more parts than it can spare:
-    x = P x holders x chips each / chips.
+    """Chip-hours lost per working chip-hour to failures beyond the spares.
+
+    x = P x holders x m / chips, where m is the number of chips that each holder stops.
     """
     return chance * holders * stopped / chips
 
@@ -97,7 +101,7 @@ def time_lost(
 
 @formula(unit="", source="tco-model")
 def rest_of(share: Pure) -> Quantity:
-    """What a share leaves: 1 - s."""
+    """Remaining share: 1 - s."""
     return 1 - share
 
 
@@ -109,8 +113,9 @@ def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def share_up(stopped: Pure) -> Quantity:
-    """Share of the time that repairs leave, where one hour of work meets x hours of repair, or of
-    work thrown away: a = 1 / (1 + x).
+    """Share of the time that repairs or lost work leave: a = 1 / (1 + x).
+
+    x is the hours of repair, or of discarded work, per hour of work.
     """
     return 1 / (1 + stopped)
 
@@ -273,9 +278,7 @@ def interrupting(input_values: Values, system: System, failing_part: Failing) ->
 
 
 def _hours_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
-    """Return the hours of chips that a part's failures take for each that works, until it is
-    repaired.
-    """
+    """Return the chip-hours that a part's failures take per working chip-hour, until repair."""
     leaf, repair = failing_part.leaf, _repair_of(input_values, failing_part)
     stopped, holders = chips_stopped(system, leaf)
     parts, spared = _redundancy(system, failing_part)
@@ -289,8 +292,9 @@ def _hours_lost(input_values: Values, system: System, failing_part: Failing) -> 
 
 
 def bandwidth_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
-    """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches
-    beyond the spare ones wait for repair.
+    """Return the mean share of scale-up bandwidth missing while switches wait for repair.
+
+    Only switches beyond the spare ones count.
     """
     parts, spared, _ = switches_of_a_chip(system, failing_part.leaf)
     down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
@@ -306,8 +310,9 @@ def bandwidth_lost(input_values: Values, system: System, failing_part: Failing) 
 def availability(
     input_values: Values, system: System, failing_parts: list[Failing], trains: bool
 ) -> Quantity:
-    """Return the share of the hours in which chips are up: without repairs, swaps that drain a
-    world, loading anew, and planned stops.
+    """Return the share of the hours in which chips are up.
+
+    Repairs, swaps that drain a scale-up domain, reloads and planned stops take the rest.
     """
     lost = []
     for failing_part in failing_parts:
@@ -351,7 +356,5 @@ def interruptions(input_values: Values, system: System, failing_parts: list[Fail
 
 
 def is_switch(system: System, failing_part: Failing) -> bool:
-    """Say whether a part is a switch of the scale-up fabric, whose failure leaves chips up and
-    takes bandwidth.
-    """
+    """Say whether a part is a scale-up switch, whose failure takes bandwidth and stops no chip."""
     return failing_part.leaf.part == system.fabric.get("switch")

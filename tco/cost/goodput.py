@@ -48,16 +48,18 @@ def time_between_failures(
     seconds_per_hour: SecondPerHour = 3600,
     hours_per_year: HourPerYear = 8760,
 ) -> Quantity:
-    """Mean time between failures of a job on a cluster whose worlds fail so often: M = 8,760 h / (f
-    x cluster / world).
+    """Mean time between failures of a job on a cluster: M = 8,760 h / (f x cluster / world).
+
+    f is the yearly failures of one scale-up domain of `world` chips.
     """
     return seconds_per_hour * hours_per_year / (failures * cluster / world)
 
 
 @formula(unit="s", source="daly2006")
 def checkpoint_interval(stall: Second, between: Second) -> Quantity:
-    """Work between checkpoints that loses least: tau = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18
-    M) - C for C < 2 M, else M.
+    """Work between checkpoints that loses least time.
+
+    tau = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18 M) - C for C < 2 M, otherwise M.
 
     C is the time a checkpoint stops the job, M the mean time between failures. Within 0.2 % of the
     efficiency of the exact optimum, M (1 + W(-exp(-1 - C / M))).
@@ -74,8 +76,9 @@ def checkpoint_interval(stall: Second, between: Second) -> Quantity:
 def checkpoint_efficiency(
     interval: Second, stall: Second, restart: Second, between: Second
 ) -> Quantity:
-    """Share of its time in which a job with checkpoints makes progress: tau / (M exp(R / M)
-    (exp((tau + C) / M) - 1)).
+    """Share of time in which a job with checkpoints progresses.
+
+    e = tau / (M exp(R / M) (exp((tau + C) / M) - 1)).
 
     Exact where failures come one by one at any time, while it works, saves or starts again alike:
     work and its checkpoint, tau + C, are done again until none fails between, and so is the restart
@@ -86,25 +89,25 @@ def checkpoint_efficiency(
 
 @formula(unit="", source="tco-model")
 def share_between_pauses(lost: Pure) -> Quantity:
-    """Share of the time in which no pause lasts: exp(-f t), of pauses that begin one by one, also
-    while another lasts.
+    """Share of the time without a pause: exp(-f t).
+
+    Pauses begin independently, also while another lasts.
     """
     return exp(-lost)
 
 
 @formula(unit="s", source="tco-model")
 def between_such(between: Second, share: Pure) -> Quantity:
-    """Mean time between failures of one kind, a share of all: M / s; of none, so long that nothing
-    is lost.
+    """Mean time between failures of one kind, a share s of all: M / s.
+
+    Without any, it is so long that nothing is lost.
     """
     return between / elementwise_maximum(share, 1e-12)
 
 
 @formula(unit="", source="tco-model")
 def progress(up: Pure, kept: Pure, straggling: Pure) -> Quantity:
-    """Share of the time in which a job that starts again after failures makes progress: g = a k (1
-    - stragglers).
-    """
+    """Share of the time in which a restarting job progresses: g = a k (1 - stragglers)."""
     return up * kept * (1 - straggling)
 
 
@@ -220,9 +223,7 @@ def _interruptions_of_job(
 def _between_restarts(
     input_values: Values, system: System, failures: Quantity
 ) -> tuple[Quantity, Quantity]:
-    """Return the mean times between the failures after which a job starts again, from a near copy
-    and from storage.
-    """
+    """Return the mean times between restarts of a job, from a near copy and from storage."""
     failure_interval = time_between_failures(failures, system.chips, input_values["cluster.chips"])
     between = between_such(failure_interval, rest_of(input_values["failures.elastic_share"]))
     local = input_values["failures.local_share"]

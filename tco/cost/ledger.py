@@ -41,8 +41,9 @@ from tco.system.scale_out_network import Network
 
 @formula(unit="", source="tco-model")
 def world_share(world_chips: Pure, cluster_chips: Pure) -> Quantity:
-    """Share of one world in what the whole cluster has in common, its price, power and storage: s =
-    world chips / cluster chips.
+    """Share of a scale-up domain in the cluster's common cost: s = world chips / cluster chips.
+
+    The common cost is that of price, power and storage.
     """
     return world_chips / cluster_chips
 
@@ -73,9 +74,7 @@ def price_of_each(price: USD, count: Pure) -> Quantity:
 
 @formula(unit="USD/chip/h", source="tco-model")
 def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Quantity:
-    """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x
-    utilisation).
-    """
+    """Cost per used chip-hour: calendar cost / (goodput x utilisation)."""
     return calendar / (goodput * utilisation)
 
 
@@ -118,8 +117,9 @@ class Cost(NamedTuple):
     waiting_per_chip: Any = None  # USD, where waiting is one of the lines
 
     def used(self, per_chip_hour: Quantity) -> Quantity:
-        """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values
-        where nothing makes progress.
+        """Return the cost per used chip-hour of a cost per calendar chip-hour.
+
+        In arrays it is nan where nothing makes progress.
         """
         goodput = (
             np.where(self.goodput > 0, self.goodput, np.nan)
@@ -147,8 +147,9 @@ class Ledger:
         inputs: tuple[str, ...],
         overlay: bool = False,
     ) -> None:
-        """Add something bought, recovered over the life of its class of asset; what is no hardware
-        rests on rate and life too.
+        """Add a purchase, recovered over the life of its class of asset.
+
+        Purchases other than hardware depend on rate and life too.
         """
         # found here, so that it is not named by the first line of its class
         self.terms.charge(asset)
@@ -162,9 +163,7 @@ class Ledger:
     def priced(
         self, path: str, asset: str, price: Quantity, *inputs: str, kinds: Iterable[str] = ()
     ) -> None:
-        """Add something bought at a price that rests on some inputs, and on what else is of some
-        kinds.
-        """
+        """Add a purchase whose price depends on some inputs, and on other values of some kinds."""
         kind, sources, overlay = self.terms.values.grounds(inputs)
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
@@ -366,8 +365,9 @@ def _average_power_share(
 def _add_storage(
     ledger: Ledger, input_values: Values, bill: Bill, share: Quantity, tiers: tuple[bool, bool]
 ) -> Quantity:
-    """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys,
-    objects it rents; return what is bought.
+    """Add storage by share of the servers or by stated tiers, and return its purchase price.
+
+    Flash is bought, and object storage is rented.
     """
     flash, objects = tiers
     if not flash and not objects:
@@ -392,10 +392,9 @@ def _add_storage(
 def _add_servers(
     ledger: Ledger, input_values: Values, bill: Bill, network: frozenset[str]
 ) -> list[Quantity]:
-    """Add what is bought of the system's tree, part by part; return the prices of what belongs to
-    the scale-out network.
+    """Add the purchases of the system's tree, and return the prices of its scale-out network.
 
-    Where somebody states the price of the whole it is one line.
+    A stated price of the whole system is one line.
     """
     if bill.lines and input_values.has("system.price"):
         ledger.priced("servers/system", "servers", bill.price, "system.price")
@@ -422,9 +421,7 @@ def _add_servers(
 def _add_surcharges(
     ledger: Ledger, input_values: Values, bill: Bill, network: Quantity, storage: Quantity
 ) -> list[Quantity]:
-    """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
-    servers, and tax on purchases.
-    """
+    """Add the seller's margin and the purchase tax where the terms have them."""
     surcharges = []
     margin = input_values.unless_zero("terms.margin")
     tax = input_values.unless_zero("terms.purchase_tax")
@@ -441,10 +438,10 @@ def _add_surcharges(
 def add_repairs(
     ledger: Ledger, input_values: Values, bill: Bill, broken: Sequence[Failing]
 ) -> None:
-    """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset
-    mends or the vendor replaces.
+    """Add the yearly cost of replacement parts: the owner pays for a share of the failures.
 
-    A part counts with what it contains, and for its share of what it is sold in.
+    A reset or the vendor covers the rest. A part counts with what it contains, and for its share of
+    what it is sold in.
     """
     if not broken:
         return
@@ -516,8 +513,9 @@ def _add_site(
     holding: Holding,
     sidecar: str | None,
 ) -> Quantity:
-    """Add building or rent, energy and staff of an IT power and the share of it that is drawn;
-    return the energy per chip-hour.
+    """Add building or rent, energy and staff of an IT power, and return energy per chip-hour.
+
+    `power` holds the IT power and the share of it that is drawn.
     """
     it_power, draw = power
     crowded = f"parts.{sidecar}.hall_share"

@@ -1,6 +1,4 @@
-"""Perspectives and rebates: who owns a system, what the owner pays for, and what its agreements
-with suppliers give back.
-"""
+"""Perspectives and rebates: the owner of a system, its costs, and its suppliers' agreements."""
 
 from __future__ import annotations
 
@@ -141,8 +139,9 @@ def refuse_misfit(
 def design_share(
     chips: Pure, design_cost: USD, software_cost: USD, design_volume: Pure
 ) -> Quantity:
-    """Share of a world in what a chip and its software cost to design once: C = n (D + S) / chips
-    ever made.
+    """A system's share of the cost to design a chip and its software: C = n (D + S) / volume.
+
+    The volume is all chips that are ever made.
     """
     return chips * (design_cost + software_cost) / design_volume
 
@@ -192,8 +191,9 @@ def warrant_rebate_by_share(
     strike: USDPerShare,
     reference_price: USDPerShare,
 ) -> Quantity:
-    """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K);
-    what is fixed are the shares a dollar vests.
+    """Rebate by a share of spend known at one share price: R = x S max(P - K, 0) / (P0 - K).
+
+    The shares that a dollar vests are fixed.
     """
     return (
         share_of_spend
@@ -212,8 +212,9 @@ def warrant_rebate_on_spend(
     spend_threshold: USD,
     vested: Pure,
 ) -> Quantity:
-    """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar
-    vests as much as any other until all has.
+    """Intrinsic value that a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested).
+
+    Each dollar vests the same number of shares until all are vested.
     """
     return (
         shares
@@ -224,8 +225,9 @@ def warrant_rebate_on_spend(
 
 @formula(unit="W", source="formulas-warrants")
 def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Quantity:
-    """Power that some accelerators count for in an agreement: P = n p, whatever the site they stand
-    in draws.
+    """Power for which accelerators count in an agreement: P = n p.
+
+    It does not depend on the power of their site.
     """
     return chips * power_per_chip
 
@@ -240,8 +242,10 @@ def warrant_rebate_on_power(
     vested: Pure,
     reachable: Pure,
 ) -> Quantity:
-    """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 -
-    vested), h of the shares within their hurdles.
+    """Intrinsic value that a delivery of power vests.
+
+    R = h N max(P_share - K, 0) min(P / P_full, 1 - vested), with a share h of the shares within
+    their hurdles.
     """
     return (
         reachable
@@ -260,8 +264,9 @@ def black_scholes_call(
     life: Year,
     period: Year = 1,
 ) -> Quantity:
-    """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +-
-    s^2/2) T) / (s sqrt T).
+    """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2).
+
+    d1,2 = (ln(S/K) + (r +- s^2/2) T) / (s sqrt T).
     """
     years = life / period
     spread = volatility * sqrt(years)
@@ -273,8 +278,9 @@ def black_scholes_call(
 
 @formula(unit="", source="formulas-warrants")
 def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Quantity:
-    """What a warrant gives back of the spend that vests it: x = N v / S, v being the value of one
-    share's right.
+    """Share of the vesting spend that a warrant returns: x = N v / S.
+
+    v is the value of the right to one share.
     """
     return value * shares / spend_threshold
 
@@ -299,8 +305,9 @@ class Agreement(NamedTuple):
     note: str
 
     def in_force(self, date: str) -> bool:
-        """Say whether purchases on the last day of a date (a year, quarter, month or day) fall
-        under the agreement.
+        """Say whether the agreement covers purchases on the last day of a date.
+
+        A date is a year, quarter, month or day.
         """
         return period(self.begins).first <= period(date).last <= period(self.ends).last
 
@@ -466,8 +473,9 @@ def _warrant_rebate(
 
 
 def _refuse_low_reference(path: str, input_values: Values) -> None:
-    """Refuse a share of spend that was stated at a share price at which the right is worth nothing:
-    it would be a debt, or without end.
+    """Refuse a share of spend stated at a share price at which the right is worth nothing.
+
+    The rebate would be negative or infinite.
     """
     strike, reference = (
         input_values.number(f"{path}.{term_name}") for term_name in ("strike", "reference_price")

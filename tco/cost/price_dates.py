@@ -36,8 +36,9 @@ from tco.cost.ledger import Cost
 
 @formula(unit="month", source="tco-model")
 def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Quantity:
-    """Months from the date a system is wanted at to the one it is there at, calendar years with
-    their parts: w = 12 max(there - wanted, 0).
+    """Months from the wanted date of a system to its arrival: w = 12 max(there - wanted, 0).
+
+    Dates are calendar years with their fractions.
     """
     return year * elementwise_maximum(there - wanted, 0)
 
@@ -46,8 +47,9 @@ def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Quantity:
 def idle_deposit(
     price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12
 ) -> Quantity:
-    """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12)
-    - 1).
+    """Interest on the payment at the order, during the wait.
+
+    C = price x share x ((1 + r)^(w / 12) - 1).
     """
     return price * share * expm1(wait / year * log1p(rate))
 
@@ -61,8 +63,9 @@ def hours_waited(
     month: Hour = 730,
     interval: Month = 1,
 ) -> Quantity:
-    """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x
-    rate x share x 730 h x months.
+    """Cost per chip of waiting hours: C = c x rate x share x 730 h x months.
+
+    The rate is relative to the cost per hour c.
     """
     return hour * rate * share * month * (wait / interval)
 
@@ -78,9 +81,7 @@ Dates = tuple[float, float, float]  # a date as a year with its part, its earlie
 
 
 class Available(NamedTuple):
-    """When a system is there, as texts such as 2026-07; `low` and `high` are those of its first
-    volume.
-    """
+    """Dates at which a system is available, such as 2026-07, with a range of its first volume."""
 
     general: str | None
     volume: str
@@ -171,9 +172,7 @@ def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[s
 def _dated_part_paths(
     system: System, attribute: str, states: Callable[[str, str], bool]
 ) -> list[str]:
-    """Return the paths of the parts of a tree that state a date, or how long they take to set
-    up.
-    """
+    """Return the paths of a tree's parts that state a date or a set-up time."""
 
     def paths() -> list[str]:
         parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
@@ -228,9 +227,7 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
 
 
 def _last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
-    """Return the latest of what the parts of an answer state, with its range; None where none
-    does.
-    """
+    """Return the latest value that parts state, with its range; None where no part states any."""
     end = f".{attribute}"
     date_inputs = [
         date_input
@@ -289,9 +286,7 @@ ANY = "*"
 
 @cache
 def limits() -> dict[tuple[str, str], float]:
-    """Return the days a price may be older than the date it is used at, by group, and table or
-    attribute.
-    """
+    """Return the days a price may be older than the date, by group and table or attribute."""
     path = data_directory() / "price_ages.csv"
     return {
         (limit_row["group"], limit_row["of"]): parse_finite_number(

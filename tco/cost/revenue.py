@@ -26,16 +26,15 @@ from tco.core.units import (
 
 @formula(unit="", source="tco-model")
 def ramped_share(time: Month, ramp: Month, least: Month = 1) -> Quantity:
-    """Share of full use some months after the first revenue, which grows evenly over the ramp: s =
-    min(1, t / max(ramp, 1 month)).
-    """
+    """Share of full use t months after the first revenue: s = min(1, t / max(ramp, 1 month))."""
     return elementwise_minimum(time / elementwise_maximum(ramp, least), 1)
 
 
 @formula(unit="", source="tco-model")
 def matured_share(time: Month, start: Pure, months: Month, least: Month = 1) -> Quantity:
-    """Share of the rate of mature software some months after the first revenue: e = s + (1 - s)
-    min(1, t / max(T, 1 month)).
+    """Share of the rate of mature software t months after the first revenue.
+
+    e = s + (1 - s) min(1, t / max(T, 1 month)).
     """
     return start + (1 - start) * elementwise_minimum(time / elementwise_maximum(months, least), 1)
 
@@ -48,15 +47,13 @@ def share_after_stop(stop: Hour, month: Hour = 730) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def price_path(fall: Pure, time: Month, year: Month = 12) -> Quantity:
-    """What is left of a price that falls by the same share every year: f = (1 - d)^(t/12)."""
+    """Remaining share of a price that falls by the same share every year: f = (1 - d)^(t/12)."""
     return (1 - fall) ** (time / year)
 
 
 @formula(unit="", source="tco-model")
 def charged_share(used: Pure, take_or_pay: Pure) -> Quantity:
-    """Share of the hours that are paid for under a contract with a least purchase: max(used, taken
-    or paid).
-    """
+    """Share of the hours paid for under a take-or-pay contract: max(used, take_or_pay)."""
     return elementwise_maximum(used, take_or_pay)
 
 
@@ -75,17 +72,16 @@ def token_income(
     month: Second = 2628000,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Quantity:
-    """Income of a month of tokens: R = price x tokens per second and chip x chips x 730 h x share /
-    1e6.
+    """Income of a month of tokens: R = price x rate x chips x 730 h x share / 1e6.
+
+    The rate is tokens per second and chip.
     """
     return price * rate * chips * month * share / tokens_per_million
 
 
 @formula(unit="", source="tco-model")
 def break_even_utilisation(owned: USDPerChipHour, rent: USDPerChipHour) -> Quantity:
-    """Utilisation from which owning costs less than renting what is used: u = cost of an owned hour
-    / price of a rented one.
-    """
+    """Utilisation above which owning is cheaper than renting: u = owned hour / rented hour."""
     return owned / rent
 
 
@@ -103,7 +99,5 @@ def declining_book(price: USD, share: Pure, age: Year, period: Year = 1) -> Quan
 
 @formula(unit="USD", source="nrel-atb")
 def left_over(price: USD, recovery: PerYear, rest: PerYear) -> Quantity:
-    """Worth of a thing part of whose life is left, so that its yearly charge stays the same: W = C
-    x CRF(life) / CRF(life left).
-    """
+    """Value of a part-used asset at the same yearly charge: W = C x CRF(life) / CRF(life left)."""
     return price * recovery / rest

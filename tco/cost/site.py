@@ -44,55 +44,52 @@ def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Quantity:
 
 @formula(unit="USD/W", source="tco-model")
 def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Quantity:
-    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium on the
-    market's average).
+    """Construction cost per IT power of a liquid-cooled hall: p (1 + premium).
+
+    The premium is relative to the market's average.
     """
     return price_per_power * (1 + premium)
 
 
 @formula(unit="USD/W", source="tco-model")
 def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Quantity:
-    """Construction cost of a hall for air-cooled racks per IT power: p (1 - discount on the
-    market's average).
+    """Construction cost per IT power of an air-cooled hall: p (1 - discount).
+
+    The discount is relative to the market's average.
     """
     return price_per_power * (1 - discount)
 
 
 @formula(unit="USD/W", source="tco-model")
 def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Quantity:
-    """Construction cost per IT power where batteries stand in the racks and not in the building: p
-    - b.
+    """Construction cost per IT power with batteries in the racks: p - b.
+
+    The building then needs none.
     """
     return elementwise_maximum(price_per_power - backup, 0 * price_per_power)
 
 
 @formula(unit="USD", source="tco-model")
 def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Quantity:
-    """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per
-    watt.
-    """
+    """Price of liquid-to-air coolers in an air-cooled hall: C = P x price per watt."""
     return rack_power * price_per_power
 
 
 @formula(unit="W", source="tco-model")
 def sidecar_power(rack_power: Watt, power_share: Pure) -> Quantity:
-    """What their fans and pumps draw, beside the racks they serve: P = P_racks x share."""
+    """Power of the coolers' fans and pumps beside their racks: P = P_racks x share."""
     return rack_power * power_share
 
 
 @formula(unit="USD/W", source="tco-model")
 def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Quantity:
-    """Price of a hall per IT power where only a share of what it was built for can stand in it: p /
-    share.
-    """
+    """Price of a hall per IT power, where racks can use only a share of its power: p / share."""
     return price_per_power / hall_share
 
 
 @formula(unit="USD/W/month", source="tco-model")
 def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Quantity:
-    """Rent of a hall per IT power where only a share of what it was built for can stand in it: p /
-    share.
-    """
+    """Rent of a hall per IT power, where racks can use only a share of its power: p / share."""
     return rent / hall_share
 
 
@@ -106,24 +103,27 @@ def yearly_rent(
 
 @formula(unit="W", source="tco-model")
 def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Quantity:
-    """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted; one hotter at the worst
-    hour than the quoted takes more of what is let.
+    """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted.
+
+    A hall whose PUE at the worst hour exceeds the quoted one takes more of the rented power.
     """
     return it_power * pue_peak / quoted
 
 
 @formula(unit="", source="tco-model")
 def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Quantity:
-    """Draw of idle racks over their provisioned power, of chips and of all else: i = (i_c P_c + i_r
-    (P - P_c)) / P.
+    """Draw of idle racks over their provisioned power: i = (i_c P_c + i_r (P - P_c)) / P.
+
+    The indices mean chips and the rest of the rack.
     """
     return (chips * chip_power + rest * (it_power - chip_power)) / it_power
 
 
 @formula(unit="", source="tco-model")
 def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Quantity:
-    """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0), l being that at
-    a utilisation of u0, and i that of idle racks.
+    """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0).
+
+    l is the draw at a utilisation of u0, i that of idle racks.
     """
     return elementwise_minimum(
         load_factor * ((idle + (1 - idle) * utilisation) / (idle + (1 - idle) * usual)), 1
@@ -146,9 +146,7 @@ def yearly_energy(
 def yearly_demand(
     it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12
 ) -> Quantity:
-    """What a utility charges for the highest draw of each month beside its energy: D = P x PUE_peak
-    x charge x 12.
-    """
+    """Yearly charge for the highest draw of each month: D = P x PUE_peak x charge x 12."""
     return it_power * pue_peak * charge * months_per_year
 
 
@@ -160,8 +158,9 @@ def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Quantity:
 
 @formula(unit="", source="tco-model")
 def sellable_share(pue_peak: Pure, in_hand: Pure) -> Quantity:
-    """Share of the power at the fence that racks may draw: it must carry the worst hour, less what
-    is kept in hand, s = (1 - h) / PUE_peak.
+    """Share of the site's grid power that racks may draw: s = (1 - h) / PUE_peak.
+
+    The power must carry the worst hour, and a share h is held in reserve.
     """
     return (1 - in_hand) / pue_peak
 
@@ -180,7 +179,7 @@ def grid_power(it_power: Watt, share: Pure) -> Quantity:
 
 @formula(unit="USD/W", source="tco-model")
 def price_per_grid_power(price: USD, power: Watt) -> Quantity:
-    """What is bought for a watt of the grid: c = C / P."""
+    """Capital cost per watt of grid power: c = C / P."""
     return price / power
 
 
@@ -198,8 +197,9 @@ def yearly_margin(
     site_power: Watt,
     hours_per_year: HourPerYear = 8760,
 ) -> Quantity:
-    """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760
-    h / P, each per chip and calendar hour.
+    """Yearly margin per watt of site power: m = (income - cost) x chips x 8,760 h / P.
+
+    Income and cost are per chip and calendar hour.
     """
     return (income - cost) * chips * hours_per_year / site_power
 
@@ -228,8 +228,9 @@ def yearly_stored(
 def grid_carbon(
     it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: GramPerWattHour
 ) -> Quantity:
-    """Gas a grid emits for a chip and calendar hour: g = P x load x PUE x intensity; the average of
-    a year's grid, whatever was bought.
+    """Grid emissions per chip and calendar hour: g = P x load x PUE x intensity.
+
+    The intensity is the grid's yearly average, whatever power is bought.
     """
     return it_power * load_factor * pue * intensity
 
@@ -268,8 +269,9 @@ def embodied_carbon(
     one_chip: Chip = 1,
     hours_per_year: HourPerYear = 8760,
 ) -> Quantity:
-    """Gas of making a chip, its share of the rack and of the building, over the hours each serves:
-    g = ((m + m_r) / n + m_b / n_b) / 8,760 h.
+    """Embodied carbon per chip-hour of chip, rack and building.
+
+    g = ((m + m_r) / n + m_b / n_b) / 8,760 h, where n and n_b are the years that each serves.
     """
     return ((made / one_chip + rack) / life + building / life_building) / hours_per_year
 
@@ -283,7 +285,8 @@ def carbon_of_tokens(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Quantity:
-    """Gas for a million output tokens: g / (goodput x utilisation x 3,600 x tokens per second and
-    chip) x 1e6; idle hours count.
+    """Carbon per million output tokens: g / (goodput x utilisation x 3,600 x rate) x 1e6.
+
+    The rate is tokens per second and chip. Idle hours count.
     """
     return hour / (goodput * utilisation * rate * seconds_per_hour) * tokens_per_million
