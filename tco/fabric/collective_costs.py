@@ -1,5 +1,4 @@
-"""Costs of collectives as formulas: bytes on the wire, latency of the steps, and the pipelined sum
-of both.
+"""Formulas of collectives: bytes on the wire, latency of the steps, and their pipelined sum.
 
 A group has `ranks` chips in `domains` scale-up domains; what crosses a domain's border is spread
 over its chips. Inside and outside work on different chunks at the same time, so the slower of the
@@ -24,8 +23,10 @@ def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Quantity:
 def latency_scale(
     clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1
 ) -> Quantity:
-    """On-chip latency against the reference chip: inverse clock, a factor where fences cross dies,
-    young software: s = f_ref / f x (1 or phi) a.
+    """On-chip latency relative to the reference chip: s = f_ref / f x (1 or phi) a.
+
+    Latency falls with the clock, grows by phi where fences cross dies, and by a under young
+    software.
     """
     return reference_clock / clock * select(dies > 1, die_factor, 1.0) * age
 
@@ -38,16 +39,18 @@ def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Quantity:
 
 @formula(unit="", source="nccl-tuning")
 def step_ratio(pcie_only: Pure, pcie: Pure) -> Quantity:
-    """A step against one over scale-up links: r where chips reach each other over PCIe only, else
-    1.
+    """Step latency relative to scale-up links: r where chips use PCIe only, otherwise 1.
+
+    s = r if pcie_only, otherwise 1.
     """
     return select(pcie_only > 0.5, pcie, 1.0)
 
 
 @formula(unit="s", source="tco-model")
 def trips_to_memory(trip: Second, in_memory: Pure) -> Quantity:
-    """Time between HBM and what sends and receives, at both ends of a collective: e = 2 t m, m the
-    share of the ends that lie in HBM.
+    """Time between HBM and senders or receivers at both ends of a collective: e = 2 t m.
+
+    m is the share of the ends that lie in HBM.
     """
     return 2 * trip * in_memory
 
@@ -62,8 +65,9 @@ def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Quantit
 def mesh_injection(
     bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure
 ) -> Quantity:
-    """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B
-    min(1, (Y-1)/(D-1)).
+    """Injection rate of a rank: B behind a switch, on a mesh B min(1, (Y-1)/(D-1)).
+
+    A rank of a mesh uses only its links to ranks in use.
     """
     return bandwidth * select(
         point_to_point > 0.5, minimum(maximum(ranks - 1, 1) / maximum(domain - 1, 1), 1.0), 1.0
@@ -72,8 +76,9 @@ def mesh_injection(
 
 @formula(unit="byte", source="thakur2005")
 def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Quantity:
-    """Bytes through a rank's links in a ring: M p (N-1)/N; one pass gathers or scatters, two reduce
-    to all.
+    """Bytes through a rank's links in a ring: M p (N-1)/N.
+
+    One pass gathers or scatters, two reduce to all.
     """
     return passes * (ranks - 1) / ranks * size
 
@@ -92,8 +97,9 @@ def one_shot_bytes(size: Byte, ranks: Pure) -> Quantity:
 
 @formula(unit="byte", source="thakur2005")
 def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
-    """Bytes a rank reads from other domains when each takes the whole buffer of every other: M
-    (N-Y).
+    """Bytes that a rank reads from other domains in a one-shot exchange: M (N-Y).
+
+    Each rank reads the whole buffer of every other.
     """
     return size * (ranks - per_domain)
 
@@ -112,9 +118,7 @@ def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
 
 @formula(unit="byte", source="bruck1997")
 def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) -> Quantity:
-    """Bytes a rank sends to other domains where each part goes straight to its place, once a pass:
-    M p (N-Y)/N.
-    """
+    """Bytes that a rank sends straight to other domains in p passes: M p (N-Y)/N."""
     return size * passes * (ranks - per_domain) / ranks
 
 
@@ -126,8 +130,9 @@ def crossing_bytes(size: Byte, domains: Pure) -> Quantity:
 
 @formula(unit="byte", source="chan2007")
 def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Quantity:
-    """Bytes of a rank that cross domains when all get the whole buffer, passed from domain to
-    domain: M min(X - 1, 1) / Y.
+    """Bytes of a rank that cross domains in a broadcast: M min(X - 1, 1) / Y.
+
+    The buffer passes from domain to domain.
     """
     return size * minimum(domains - 1, 1) / per_domain
 
@@ -140,16 +145,19 @@ def staying_bytes(size: Byte, domains: Pure) -> Quantity:
 
 @formula(unit="byte/s", source="tco-model")
 def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Quantity:
-    """Rate between domains: the world's own lanes while the group fits one world, else the
-    network.
+    """Rate between domains: B_cross while the group fits a scale-up domain, otherwise B_net.
+
+    B = B_net if worlds > 1, otherwise B_cross.
     """
     return select(worlds > 1, network, crossing)
 
 
 @formula(unit="s", source="tco-model")
 def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Quantity:
-    """Latency of a step on the smallest scope that holds a group: near if n <= n_scope (chips of a
-    tray, one rank a domain, one world), else far.
+    """Latency of a step on the smallest scope that holds a group.
+
+    alpha = near if n <= n_scope, otherwise far. A scope is the chips of a tray, one rank per
+    domain, or one scale-up domain.
     """
     return select(extent <= scope, near, far)
 
@@ -166,8 +174,9 @@ def wire_time(
 def shared_wire_time(
     inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure
 ) -> Quantity:
-    """Time on the wire where what leaves the domain passes the same ports: w = max((Q_in +
-    Q_out)/B_in, Q_out/B_out); shared is 1 or 0.
+    """Wire time where outgoing bytes share the domain's ports.
+
+    w = max((Q_in + Q_out)/B_in, Q_out/B_out); without sharing the first term has no Q_out.
     """
     return maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
 
@@ -186,8 +195,9 @@ def direct_time(latency: Second, wire: Second) -> Quantity:
 
 @formula(unit="byte", source="hockney1994")
 def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Second) -> Quantity:
-    """Size that takes twice its wire time, from the time t of any size S: M = B (x + sqrt(x^2 +
-    l))^2, x = (t - l - S/B) / (2 sqrt(S/B)).
+    """Size that takes twice its wire time: M = B (x + sqrt(x^2 + l))^2.
+
+    It follows from the time t of any size S: x = (t - l - S/B) / (2 sqrt(S/B)).
 
     x is the root of the time a chunk costs; a transfer in one piece has none, and M = l B.
     """
@@ -213,8 +223,9 @@ def tree_latency(
     step: Second,
     outer_step: Second,
 ) -> Quantity:
-    """Latency of a tree: a chain inside a board, binary above: l = start + p ((c - 1 + log2(Y/c))
-    alpha_in + log2(X) alpha_out).
+    """Latency of a tree, a chain inside a board and binary above.
+
+    l = start + p ((c - 1 + log2(Y/c)) alpha_in + log2(X) alpha_out).
     """
     chain = minimum(per_domain, board)
     inside = chain - 1 + ceil(log2(per_domain / chain) - 1e-9)
@@ -223,8 +234,9 @@ def tree_latency(
 
 @formula(unit="", source="sanders2009")
 def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Quantity:
-    """Steps of a tree from the leaves to the root: a chain inside a board, binary above: c - 1 +
-    log2(Y/c) + log2(X).
+    """Steps of a tree from the leaves to the root: c - 1 + log2(Y/c) + log2(X).
+
+    The tree is a chain inside a board and binary above.
     """
     chain = minimum(per_domain, board)
     return chain - 1 + ceil(log2(per_domain / chain) - 1e-9) + ceil(log2(domains) - 1e-9)
@@ -234,8 +246,9 @@ def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Quantity:
 def halving_latency(
     start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
-    """Latency of recursive halving or doubling: l = start + p (log2(Y) alpha_in + log2(X)
-    alpha_out).
+    """Latency of recursive halving or doubling.
+
+    l = start + p (log2(Y) alpha_in + log2(X) alpha_out).
     """
     return start + passes * (
         ceil(log2(per_domain) - 1e-9) * step + ceil(log2(domains) - 1e-9) * outer_step
@@ -254,8 +267,10 @@ def in_network_latency_of(
 def direct_latency(
     start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
-    """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in if a
-    domain holds several, alpha_out if crossed).
+    """Latency of direct exchanges, all at once in each phase.
+
+    l = start + phases (alpha_in if a domain holds several ranks + alpha_out if domains are
+    crossed).
     """
     return start + phases * (
         minimum(ranks - domains, 1) * step + minimum(domains - 1, 1) * outer_step
@@ -266,8 +281,9 @@ def direct_latency(
 def forwarded_latency(
     start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
-    """Latency of direct exchanges forwarded by what lies on the way: l = start + phases
-    max(alpha_in, alpha_out if domains are crossed).
+    """Latency of direct exchanges that devices on the way forward.
+
+    l = start + phases max(alpha_in, alpha_out if domains are crossed).
     """
     return start + phases * maximum(
         minimum(ranks - domains, 1) * step, minimum(domains - 1, 1) * outer_step
@@ -278,8 +294,9 @@ def forwarded_latency(
 def exchange_latency(
     start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
-    """Latency of an all-to-all: l = start + log2(N) alpha_in, and one alpha_out if domains are
-    crossed.
+    """Latency of an all-to-all: l = start + log2(N) alpha_in + alpha_out.
+
+    alpha_out counts only if domains are crossed.
     """
     return start + log2(ranks) * step + minimum(domains - 1, 1) * outer_step
 
@@ -294,8 +311,9 @@ def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Qua
 def bucket_time(
     size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1
 ) -> Quantity:
-    """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B), n
-    = 2 on a closed ring, 1 on a line or a pair.
+    """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B).
+
+    n = 2 on a closed ring, 1 on a line or a pair.
     """
     return (
         passes
@@ -327,16 +345,18 @@ def distinct_places(places: Pure, active: Pure) -> Quantity:
 
 @formula(unit="", source="deepseek-v3")
 def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Quantity:
-    """Share of tokens that miss a unit of G/U groups after one more group is drawn without
-    replacement: m max(G - G/min(U, G) - d, 0) / (G - d).
+    """Share of tokens that miss a unit of G/U groups after one more draw of a group.
+
+    m max(G - G/min(U, G) - d, 0) / (G - d), where d = groups drawn before, without replacement.
     """
     return missed * maximum(groups - groups / minimum(units, groups) - drawn, 0) / (groups - drawn)
 
 
 @formula(unit="", source="deepseek-v3")
 def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Quantity:
-    """Distinct units the k experts of a token in D of G groups fall on: U (1 - m); where groups
-    span units D u (1 - (1 - 1/u)^(k/D)), u = U/G.
+    """Distinct units that a token's k experts in D of G groups fall on: U (1 - m).
+
+    Where groups span units it is D u (1 - (1 - 1/u)^(k/D)), u = U/G.
     """
     units_per_group = maximum(units / groups, 1)
     hit = -units_per_group * expm1(active / drawn * log1p(-minimum(1 / units_per_group, 1 - 1e-16)))
@@ -365,23 +385,22 @@ def expert_latency(kernels: Pure, kernel: Second, network: Second) -> Quantity:
 
 @formula(unit="s", source="tco-model")
 def caller_time(overhead: Second, size: Byte, staged: SecondPerByte) -> Quantity:
-    """What a caller adds to a collective, and to each byte that it stages on the way: o + Q s."""
+    """Time that a caller adds to a collective, also per staged byte: o + Q s."""
     return overhead + size * staged
 
 
 @formula(unit="s", source="aws-nki-dma")
 def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Quantity:
-    """What the degree of a collective adds where each step is a transfer that signals the next: p
-    log2(n r) t, r ranks a chip.
+    """Latency by a collective's degree, where each transfer signals the next: p log2(n r) t.
+
+    r is the number of ranks per chip.
     """
     return phases * log2(chips * ranks) * step
 
 
 @formula(unit="s", source="tco-model")
 def where_offered(time: Second, offered: Pure, otherwise: Second) -> Quantity:
-    """Time of an algorithm where fabric and library have it, else another: t = t_1 if offered, t_0
-    if not.
-    """
+    """Time of an algorithm where it is offered, otherwise of another: t = t_1 or t_0."""
     return select(offered > 0.5, time, otherwise)
 
 

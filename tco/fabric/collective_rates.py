@@ -1,6 +1,4 @@
-"""Paces: what the algorithms of a group take of whatever is sent, so that the quickest of many
-sizes is found without timing each anew.
-"""
+"""Rates of a group's collective algorithms, to find the fastest at many message sizes at once."""
 
 from __future__ import annotations
 
@@ -93,9 +91,7 @@ def paces_of(group_links: GroupLinks, operation: str, least_amount: Any) -> Pace
 
 
 def undominated_algorithms(paces: Paces) -> list[int]:
-    """Return the places of algorithms that no other is at least as quick as in all that makes its
-    time, for every group.
-    """
+    """Return the indices of the algorithms that no other beats in every term, for every group."""
     count = len(paces.latency)
     beats = np.ones((count, count), dtype=bool)
     for field in paces:

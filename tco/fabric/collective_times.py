@@ -1,6 +1,4 @@
-"""The time of an algorithm of a group: its start, its steps and the wire, of transfers in chunks or
-in one piece.
-"""
+"""The time of a group's algorithm: start, steps and wire, in chunks or in one piece."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ Ways = Mapping[str, Callable[[], AlgorithmTiming]]
 
 
 class GroupLinks(NamedTuple):
-    """A group on the links it meets, with the rate and the steps by which its domains reach each
-    other.
-    """
+    """A group on its links, with the rate and the steps between its domains."""
 
     links: Links
     group: RankGroup
@@ -48,8 +44,9 @@ class GroupLinks(NamedTuple):
 def straight_latency(
     group_links: GroupLinks, start: Quantity, phases: int, step: Quantity
 ) -> Quantity:
-    """Return the latency of exchanges straight to every place: one step a phase inside the world,
-    beyond it one inside and one across.
+    """Return the latency of exchanges straight to every rank.
+
+    A phase takes one step inside the scale-up domain, beyond it one inside and one across.
     """
     t = group_links.links.latencies
     across = cost.direct_latency(
@@ -71,8 +68,9 @@ def straight_latency(
 def wire(
     group_links: GroupLinks, inner: Quantity, outer: Quantity, inner_rate: Quantity
 ) -> Quantity:
-    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may
-    pass the same ports.
+    """Return the wire time of bytes that stay in and leave the domain.
+
+    Both may pass the same ports.
     """
     if not group_links.links.shared:
         return cost.wire_time(inner, inner_rate, outer, group_links.rate)

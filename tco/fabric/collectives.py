@@ -77,9 +77,7 @@ def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Ways:
 
 
 def _signalled(group_links: GroupLinks, operation: str) -> GroupLinks:
-    """Return a group whose collectives start with the signals by which their transfers double
-    through all ranks, where they do.
-    """
+    """Return a group whose collectives start with signals, where its transfers double."""
     doubling, t = group_links.links.doubling, group_links.links.latencies
     if doubling is None or operation not in PHASES:
         return group_links
@@ -211,9 +209,7 @@ def algorithm_named(
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
-    """Return the time of the quickest algorithm that the library of the links offers consecutive
-    ranks.
-    """
+    """Return the time of the fastest offered algorithm among consecutive ranks."""
     return fastest_algorithm_time(reach(links, rank_group(links, ranks)), operation, size)
 
 
@@ -297,9 +293,7 @@ def _halvings(parts: Any) -> Any:
 
 
 class Shares(NamedTuple):
-    """Bytes of a rank that stay in its domain and that leave it, in algorithms where each rank owns
-    a part of the buffer.
-    """
+    """A rank's bytes that stay in and leave its domain, where each rank owns part of the buffer."""
 
     passes: int  # one gathers or scatters, two reduce to all
     reduces: bool
@@ -341,8 +335,9 @@ def _halving(group_links: GroupLinks, share: Shares, wire: Quantity) -> Algorith
 
 
 def direct(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
-    """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of
-    its domain and to its pairs in others.
+    """Return the timing of direct exchanges, with a phase per pass.
+
+    Every rank exchanges with all ranks of its domain and with its pairs in others.
     """
     t, group = group_links.links.latencies, group_links.group
     wire = cost.wire_time(share.inner, group_links.links.direct, share.outer, group_links.rate)
@@ -358,8 +353,9 @@ def direct(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
 
 
 def _forwarded(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
-    """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by
-    the chips and switches on the way.
+    """Return the timing of forwarded exchanges straight to every rank, with a phase per pass.
+
+    Chips and switches on the way forward them.
     """
     t, group = group_links.links.latencies, group_links.group
     outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
@@ -372,9 +368,7 @@ def _forwarded(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTi
 
 
 def bucket(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
-    """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at
-    last over several tori.
-    """
+    """Return the timing of bucket rings, by dimension of a torus and then over several tori."""
     before, phases = 1, []
     for ring_size, link, closed in group_links.links.rings:
         phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
@@ -389,9 +383,7 @@ def bucket(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming
 
 
 def _bucket_all(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
-    """Return the timing of bucket rings with the data split over rotated orders, all dimensions
-    busy at once.
-    """
+    """Return the timing of bucket rings in rotated orders, with all dimensions busy at once."""
     return pipelined(
         group_links,
         _bucket_latency(group_links, share.passes),
@@ -524,9 +516,7 @@ def _all_to_all_algorithms(group_links: GroupLinks, size: Quantity) -> Ways:
 
 
 def broadcast(group_links: GroupLinks, size: Quantity) -> Ways:
-    """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a
-    tree.
-    """
+    """Return the broadcast algorithms: the buffer passes every rank once, by ring or tree."""
     t, group = group_links.links.latencies, group_links.group
 
     def wire() -> Quantity:

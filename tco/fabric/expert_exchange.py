@@ -1,6 +1,4 @@
-"""Expert exchanges: dispatch and combine of tokens, each copy sent by itself, or once to a rank or
-domain and copied there.
-"""
+"""Expert exchanges: dispatch and combine of tokens, sent per copy or once and copied there."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ class Tokens(NamedTuple):
 
 
 def units_reached_per_token(tokens: Tokens, units: Quantity) -> Quantity:
-    """Return the distinct units, of equal shares of the experts, that the experts of a token fall
-    on.
-    """
+    """Return the distinct units that a token's experts fall on; units hold equal shares."""
     if not tokens.groups:
         return cost.distinct_places(units, tokens.active)
     missed: Quantity = 1.0
@@ -44,8 +40,10 @@ def units_reached_per_token(tokens: Tokens, units: Quantity) -> Quantity:
 
 
 def expert_ways(operation: str, group_links: GroupLinks, tokens: Tokens) -> Ways:
-    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain
-    and copied there by cores or by DMA engines.
+    """Return the algorithms of dispatch or combine of expert tokens.
+
+    Each copy is sent by itself, or once to a rank or domain and copied there by cores or DMA
+    engines.
     """
     group = group_links.group
 

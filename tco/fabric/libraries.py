@@ -40,9 +40,7 @@ class CollectiveLibrary(NamedTuple):
     formats: Mapping[str, tuple[float, float, float]] = {}
 
     def offered(self, operation: str, algorithm: str) -> bool:
-        """Say whether an algorithm of an operation is offered to groups inside one domain, if not
-        to all.
-        """
+        """Say whether an algorithm of an operation is offered, at least to groups in one domain."""
         return self.every or algorithm in self.offers.get(operation, ())
 
     def anywhere(self, operation: str, algorithm: str) -> bool:
@@ -207,9 +205,7 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
 def library_with_parameters(
     library: CollectiveLibrary, input_values: Settings
 ) -> CollectiveLibrary:
-    """Return a library with the practice its rows state: what its caller adds, and how it exchanges
-    expert tokens.
-    """
+    """Return a library with its fitted parameters: its caller's overhead and its token exchange."""
     if library.caller:
         path_prefix = f"performance.{library.caller}"
         library = library._replace(
@@ -254,9 +250,7 @@ class NotOfferedError(DataError):
 def nothing_offered(
     library: CollectiveLibrary, operation: str, algorithm_names: Iterable[str]
 ) -> NotOfferedError:
-    """Return the error for an operation of which a library offers none of the algorithms that a
-    group has on its fabric.
-    """
+    """Return the error for an operation whose algorithms for a group the library lacks."""
     has = (
         ", ".join(library.offers.get(operation, ()))
         or f"no {operation}, but {', '.join(library.offers)}"

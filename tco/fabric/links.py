@@ -32,8 +32,9 @@ from tco.fabric.torus import Torus, slice_all_to_all, slices_of
 
 @formula(unit="byte/s", source="tco-model")
 def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Quantity:
-    """Rate large messages reach of a bound, by the efficiency of links or the balance of routing
-    over several paths: B = bandwidth x share.
+    """Rate of large messages at a bandwidth limit: B = bandwidth x share.
+
+    The share is the efficiency of links, or the balance of routing over several paths.
     """
     return bandwidth * link_efficiency
 
@@ -42,8 +43,9 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Quantity:
 def scale_out_rate(
     bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure
 ) -> Quantity:
-    """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u,
-    u tiers of uplinks on the way.
+    """Rate of large messages on the network: B = bandwidth x efficiency x design / max(s, 1)^u.
+
+    u is the number of uplink tiers on the way.
     """
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
@@ -78,8 +80,9 @@ def _network_of(
     efficiency: Quantity,
     step: Quantity,
 ) -> tuple[Quantity, Quantity]:
-    """Return rate and step latency of the scale-out network for a chip, from what its links and a
-    single switch reach.
+    """Return a chip's rate and step latency on the scale-out network.
+
+    They follow from those of its links and a single switch.
     """
     design = input_values[f"performance.network.{route.design}_efficiency"]
     passed = input_values["cluster.oversubscription"]
@@ -331,17 +334,16 @@ def hops_between(links: Links, group: RankGroup) -> float | None:
 
 @formula(unit="s", source="hockney1994")
 def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Quantity:
-    """Latency of a step over more devices than the one switch the family's step was measured on:
-    alpha + (hops - 1) alpha_hop.
+    """Latency of a step over several devices: alpha + (hops - 1) alpha_hop.
+
+    alpha was measured over a single switch.
     """
     return step + maximum(hops - 1, 0) * hop_latency
 
 
 @formula(unit="s", source="tco-model")
 def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Quantity:
-    """What a switch on the way adds that takes a unit in before it sends it on: alpha_hop + u /
-    B_port.
-    """
+    """Latency of a store-and-forward switch: alpha_hop + u / B_port."""
     return hop_latency + unit / port
 
 
@@ -358,9 +360,7 @@ def _latencies_of(
     network_step: Quantity,
     age: Quantity | None = None,
 ) -> Latencies:
-    """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age
-    where software is young.
-    """
+    """Return a family's latencies at the clock of a chip; young software lengthens on-chip ones."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     clock, dies = input_values[f"{part}.max_clock"], input_values[f"{part}.dies"]
     scale = latency_scale(
@@ -406,8 +406,9 @@ def _latencies_of(
 
 @formula(unit="", source="aws-neuron-trn2")
 def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Quantity:
-    """Ranks of a chip in its collectives: C / min(d, 2): its logical devices, of larger ones than a
-    pair of cores the pairs, which fan in inside.
+    """Ranks of a chip in its collectives: C / min(d, 2).
+
+    They are its logical devices, or pairs of cores inside larger devices, which fan in.
     """
     return cores / minimum(cores_per_device, 2)
 
@@ -490,8 +491,9 @@ def _signalled_doubling(input_values: Settings, part: str) -> Doubling:
 
 
 def _domain_of(input_values: Settings, chip: str) -> FabricScope:
-    """Return the scale-up domain of chips without a system: one switch, or a wire to every other
-    chip, at the bandwidth they inject.
+    """Return the scale-up domain of chips without a system, at their injection bandwidth.
+
+    It has one switch, or a wire to every other chip.
     """
     part = f"parts.{chip}"
     rate = input_values[f"{part}.scale_up_bandwidth"]

@@ -32,8 +32,9 @@ def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Quantity:
 
 @formula(unit="byte/s", source="dally2004")
 def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Quantity:
-    """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth:
-    R = B (N-1) / k.
+    """Uniform all-to-all rate of a chip: R = B (N-1) / k.
+
+    Its traffic to k of the other chips shares a bandwidth B.
     """
     return bandwidth * (chips - 1) / destinations
 
@@ -331,8 +332,9 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
 
 
 def torus(system: System, input_values: Readable) -> list[FabricScope]:
-    """Rings in every dimension, chips forwarding for each other: the whole of it, and where it
-    spans several racks the slice that one is.
+    """Return the scopes of a torus, whose chips forward for each other.
+
+    They are the whole torus, and the slice of a rack where it spans several.
     """
     rate, full_torus = lane_bandwidth(system, input_values), torus_of(system)
 
@@ -368,8 +370,9 @@ def torus(system: System, input_values: Readable) -> list[FabricScope]:
 
 
 def torus_of(system: System) -> Torus:
-    """Return the structure of a torus, with the block whose multiples its optical switches close
-    into tori of their own.
+    """Return the structure of a torus, with the block of its optical switches.
+
+    They close multiples of the block into tori of their own.
     """
     dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
     if not isinstance(block, list) or (
@@ -389,9 +392,7 @@ def torus_of(system: System) -> Torus:
 
 
 def _two_level(system: System, input_values: Readable) -> list[FabricScope]:
-    """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in
-    the other rack.
-    """
+    """Return the scopes of trays, switch planes of a rack, and direct links between two racks."""
     rate = lane_bandwidth(system, input_values)
     racks, chips = whole_racks(system), int(system.chips)
     inside = chips // racks
@@ -447,8 +448,9 @@ def _two_level_rates(
     tray_switched: bool,
     racks: int,
 ) -> list[Quantity]:
-    """Return the all-to-all rate each group of lanes allows; the least of them is what balanced
-    routing reaches.
+    """Return the all-to-all rate that each group of lanes allows.
+
+    Balanced routing reaches the least of them.
 
     Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a
     chip on the right plane; without a tray switch only the links to those chips serve. The chips of
@@ -474,8 +476,9 @@ def _two_level_rates(
 def two_level_hops(
     racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float
 ) -> tuple[float, float]:
-    """Return the mean and the most intermediate devices between two distinct chips of a two-level
-    fabric, which looks alike from every chip.
+    """Return the mean and the most devices between two chips of a two-level fabric.
+
+    The fabric looks the same from every chip.
     """
     chip_positions = itertools.product(
         range(racks), range(in_rack // tray_chips), range(tray_chips)

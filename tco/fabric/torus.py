@@ -23,9 +23,7 @@ from tco.core.units import BytePerSecond, Pure
 
 
 class Torus(NamedTuple):
-    """Sizes and lanes a link of the dimensions, and the block whose multiples optical switches make
-    into tori of their own.
-    """
+    """Sizes and lanes of the dimensions, and the block that optical switches close into tori."""
 
     sizes: tuple[int, ...]
     lanes: tuple[float, ...]
@@ -46,9 +44,7 @@ class TorusSlice(NamedTuple):
 
     @property
     def directions(self) -> tuple[int, ...]:
-        """Links by which the worst-placed chip takes part in a dimension: two of a ring, one of a
-        line or a pair.
-        """
+        """Links per dimension of the worst-placed chip: two of a ring, one of a line or a pair."""
         return tuple(
             min(size - 1, 2 if closed else 1)
             for size, closed in zip(self.sizes, self.closed, strict=True)
@@ -96,8 +92,9 @@ class TorusSlice(NamedTuple):
 
     @property
     def hops_mean(self) -> float:
-        """Mean intermediate chips between distinct chips: floor(d^2/4)/d links of a ring,
-        (d^2-1)/(3d) of a line.
+        """Mean number of chips between distinct chips.
+
+        A ring has floor(d^2/4)/d links, a line (d^2-1)/(3d).
         """
         pairs = zip(self.sizes, self.closed, strict=True)
         links = sum(
@@ -129,8 +126,9 @@ def _closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
 
 @lru_cache(maxsize=4096)
 def slice_of(torus: Torus, chips: int) -> TorusSlice:
-    """Return the smallest slice that holds some chips; of several the one with the best all-to-all,
-    then the most compact, then the most lanes.
+    """Return the smallest slice that holds `chips`.
+
+    Ties go to the best all-to-all, then the most compact, then the most lanes.
     """
     most = math.prod(torus.sizes)
     if not 1 < chips <= most:
@@ -157,9 +155,7 @@ def slice_of(torus: Torus, chips: int) -> TorusSlice:
 
 
 class Slices(NamedTuple):
-    """The slices of groups of several sizes: every field a number, or an array as the group sizes
-    are.
-    """
+    """Slices of groups of several sizes, each field a number or an array like the sizes."""
 
     chips: Any
     injection: Quantity
@@ -172,9 +168,7 @@ class Slices(NamedTuple):
 
 
 def slices_of(torus: Torus, chips: Any) -> Slices:
-    """Return the slices that groups of some chips take; one chip alone exchanges nothing, and is
-    given a pair.
-    """
+    """Return the slices of groups of `chips`; a single chip exchanges nothing and gets a pair."""
     sizes = np.asarray(chips, dtype=float)
     chip_counts, where = np.unique(np.maximum(np.ceil(sizes - 1e-9), 2), return_inverse=True)
     unique_slices = [slice_of(torus, int(chip_count)) for chip_count in chip_counts]
@@ -206,8 +200,9 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
 
 @formula(unit="byte/s", source="dally2004")
 def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Quantity:
-    """All-to-all rate the narrowest dimension of a slice allows: R = n B d / floor(d^2/4) x
-    (N-1)/N, n = 2 on a ring, 1 on a line.
+    """All-to-all rate that a slice's narrowest dimension allows.
+
+    R = n B d / floor(d^2/4) x (N-1)/N, n = 2 on a ring, 1 on a line.
     """
     return directions * link * size / floor(size * size / 4) * (chips - 1) / chips
 
