@@ -1,5 +1,4 @@
-"""Reading measured runs that answers are moved by: serving rows as `tco validate` reads them, each
-refused with its reason, never averaged in.
+"""Read your own measured runs as serving rows; unusable rows are refused with a reason.
 
 A row is refused that `tco validate` would not score, one that no chip could do, and one so far off
 that its units must be wrong.
@@ -131,8 +130,7 @@ def _faults_of(
 
 
 def _bounds_of(points: inference.ServingRows, row_index: int) -> tuple[float, float]:
-    """Return the most tokens per second that the peak of a row's chip lets it compute, and that its
-    bandwidth lets a user get.
+    """Return the most tokens per second by the peak of a row's chip, and per user by its bandwidth.
 
     R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n
     chips of a worker and the weights W read.

@@ -1,5 +1,4 @@
-"""Audited rows of MLPerf Inference, read as serving points: lengths, load, plan, and runs to leave
-out.
+"""Read audited rows of MLPerf Inference as serving points, and leave out unusable runs.
 
 An offline run has all requests at once. A server or interactive run is read as a closed loop at the
 load its log shows: requests in flight are requests per second times the mean time of one (Little's

@@ -1,5 +1,4 @@
-"""Are the ranges right? Each chip is taken as unmeasured, and its rows are held against the range
-that the others alone would have given it.
+"""Back-test of the ranges: rows of each chip against the range that other chips alone give it.
 
 The parameters of practice are those of the refits without the chip, of every kind of measurements
 that has one, each with the range that the catalogue gives it; what no parameter explains is what
@@ -58,9 +57,7 @@ class Pairs(NamedTuple):
 def _comparable_row_pairs(
     workload: pd.DataFrame, chips: AnyArray, speed: AnyArray, usable: AnyArray
 ) -> Pairs:
-    """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
-    other.
-    """
+    """Return pairs of rows of one workload and two chips, at speeds within a tenth."""
     workload_pairs = []
     for _, group in workload[usable].groupby(list(workload.columns)):
         row_indices = group.index.to_numpy()
@@ -84,9 +81,7 @@ def _comparable_row_pairs(
 
 
 def _scored_row_pairs(measurements: MeasuredRows, prediction: Prediction) -> Pairs:
-    """Return the pairs of the scored rows of a file of serving points: two accelerators with one
-    model, formats and lengths.
-    """
+    """Return the pairs of scored serving rows of two accelerators on one workload."""
     speed = measurements["interactivity_tok_s_per_user"]
     usable = (prediction.skip == "") & (prediction.target_name != "tpot_ms_mean") & (speed > 0)
     workload = pd.DataFrame({column_name: measurements[column_name] for column_name in WORKLOAD})
@@ -96,8 +91,9 @@ def _scored_row_pairs(measurements: MeasuredRows, prediction: Prediction) -> Pai
 
 
 def pair_order_accuracy(measurements: MeasuredRows, prediction: Prediction) -> dict[str, float]:
-    """Return pairs of accelerators on one workload, the share in the right order, and the median
-    error of their ratio; nothing without pairs.
+    """Return the number of pairs of accelerators, the share in the right order, and their error.
+
+    The error is the median error of their ratio. Without pairs the result is empty.
 
     Two that were measured within a tenth of each other have no order to be right about: one
     configuration differs as much from day to day.
@@ -133,9 +129,7 @@ class Tested(NamedTuple):
 
 
 class BackTest(NamedTuple):
-    """A file's rows, or pairs of them, against the ranges that they would have been given: by chip
-    and all.
-    """
+    """Coverage of a file's rows or pairs of rows by their predicted ranges, per chip and in all."""
 
     kind: str
     chips: dict[str, Tested]
@@ -308,10 +302,10 @@ def _practice_ranges(input_values: Values) -> dict[str, Range]:
 
 
 def range_coverage(target: AnyArray, draws: AnyArray, parameter_draws: AnyArray) -> AnyArray:
-    """Return for every row whether it lies inside, below and above its range, how wide that is, and
-    whether it were inside with parameters alone.
+    """Return whether each row lies inside, below and above its range, and the range's width.
 
-    A draw in which the plan does not fit memory says nothing.
+    The last flag says whether it lies inside by parameters alone. A draw whose plan does not fit
+    memory is left out.
     """
     low, high = np.nanquantile(draws, (P10, P90), axis=1)
     narrow = np.nanquantile(parameter_draws, (P10, P90), axis=1)

@@ -1,5 +1,6 @@
-"""A calibration: the fit of one kind of measurements, refits without each accelerator, model and
-source, and what they say.
+"""A calibration: the fit of a kind of measurements, and refits without each group of rows.
+
+Groups are accelerators, models and sources.
 
 Kernels pin the efficiencies of single operators; what they settle is held while collectives,
 serving and training are fitted. Every refit starts from the priors and runs to its end; the
@@ -133,8 +134,9 @@ def _fits_without(task: Task, row_masks: Sequence[AnyArray]) -> list[Fit]:
 
 
 def _held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, JsonObject]:
-    """Return the errors on each chip's rows that its software holds back: no fit sees them, and of
-    some chips they are all there is.
+    """Return each chip's errors on rows held back by its software, which no fit sees.
+
+    Some chips have no other rows.
     """
     rest = table[np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
     if rest.empty:
@@ -173,8 +175,9 @@ def _score_refits(
 
 
 def unseen(prediction: Prediction, refits: Sequence[Refit]) -> Prediction:
-    """Return the predictions of each accelerator's rows by the refit without them; rows of
-    accelerators that were never left out are not scored.
+    """Return each accelerator's predictions by the refit without it.
+
+    Rows of accelerators that were never left out are not scored.
     """
     predicted, skip = np.full(len(prediction.target), np.nan), prediction.skip.copy()
     for refit in refits:

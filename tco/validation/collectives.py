@@ -1,5 +1,4 @@
-"""Measured collectives as questions to the engine: each row's chip, ranks, placement, network,
-library and operation.
+"""Measured collectives as questions to the engine: chip, ranks, network, library and operation.
 
 Rows of one operation by one library and algorithm are asked together, as arrays; the command line
 beside each gives the same number.

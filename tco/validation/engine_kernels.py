@@ -1,12 +1,13 @@
-"""Corrections of kernels by engine, release and chip: ridge regressions of measured over predicted
-time, chips drawn towards what they share.
+"""Fit corrections of kernels by engine, release and chip, by ridge regression.
+
+Measured over predicted time is fitted, with the chips drawn towards what they share.
 
     ln(t / t_physics) = X (c + d_chip) + e,   c ~ N(0, S),   d_chip ~ N(0, S_chip)
 
-X are the pieces of `tco.performance.chip.engine_corrections`. Of every kernel, release and format first
-c is found from all its chips, then what is left of each chip. Rows that lie far off count as one
-over their distance (Huber 1964), so that a few shapes that a kernel was not made for do not bend
-what it does with the others.
+X are the pieces of `tco.performance.chip.engine_corrections`. For each kernel, release and format,
+c is fitted first to all its chips, then the rest of each chip. Rows that lie far off are weighed by
+one over their distance (Huber 1964), so that a few shapes for which a kernel was not made do not
+distort the others.
 """
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ MIDDLE = 1.4826  # standard deviations of a normal distribution in its median ab
 
 
 def _ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
-    """Return the coefficients that are likeliest beside their belief, with rows that lie far off
-    weighed down.
-    """
+    """Return the most likely coefficients under their priors, with outlying rows weighed down."""
     weights: AnyArray = np.ones(len(left))
     coefficients: AnyArray = np.zeros(has.shape[1])
     for _ in range(ROUNDS):
@@ -57,9 +56,7 @@ def _ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
 def fit_engine_kernel_rows(
     kind: str, table: pd.DataFrame, catalogue: Catalogue, input_values: Values, date: str
 ) -> Iterator[JsonObject]:
-    """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
-    that no table is of.
-    """
+    """Yield the catalogue's rows of an engine kernel table, per chip and for unlisted chips."""
     measurements = MeasuredRows(table, catalogue, input_values)
     readers = {
         "kernels": kernels.engine_kernel_rows,

@@ -1,5 +1,4 @@
-"""The best plan against published runs: a search at the speed of every run that no other run beats
-must not make less than that run.
+"""The best plan against published runs: a search must not be slower than any undominated run.
 
 Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the
 most that any run at that speed or a higher one makes. A configuration (an engine, its pools and how
@@ -39,9 +38,7 @@ CONFIGURATION = (
 
 
 class ParetoEnvelope(NamedTuple):
-    """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes,
-    which falls; in logarithms lines join them.
-    """
+    """Undominated runs by rising speed per user and falling rate per chip, with log-log lines."""
 
     speed: AnyArray
     rate: AnyArray
@@ -54,17 +51,13 @@ class ParetoEnvelope(NamedTuple):
         return cls(speed[best][order], rate[best][order])
 
     def rate_at(self, speed: float) -> float:
-        """Return the most that a chip makes at a speed or a higher one; zero beyond the quickest
-        run.
-        """
+        """Return the highest rate per chip at a speed or above; zero beyond the fastest run."""
         if not len(self.speed) or speed > self.speed[-1]:
             return 0.0
         return float(np.exp(np.interp(np.log(speed), np.log(self.speed), np.log(self.rate))))
 
     def speed_at(self, rate: float) -> float:
-        """Return the highest speed at which a chip makes so much or more; zero beyond the run that
-        makes most.
-        """
+        """Return the highest speed at a rate per chip or above; zero beyond the highest rate."""
         if not len(self.speed) or rate > self.rate[0]:
             return 0.0
         return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
@@ -82,9 +75,7 @@ def pareto_front(speed: AnyArray, rate: AnyArray) -> AnyArray:
 
 
 def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
-    """Return the parameters of the refit that never saw a chip's serving runs; empty where there
-    are too few of them for one.
-    """
+    """Return the parameters of the refit without a chip's serving runs, empty with too few runs."""
     refit_rows = accuracy_rows(catalogue, "left_out")
     return {
         refit_row["path"]: float(refit_row["value"])
@@ -114,9 +105,7 @@ def never_seen(measurements: MeasuredRows, chip: str) -> Iterator[None]:
 def _predicted_envelope(
     serving_rows: ServingRows, kind: JsonObject, runs: pd.DataFrame
 ) -> ParetoEnvelope:
-    """Return the envelope of what some runs of one chip, model, set of formats and lengths are
-    predicted to make.
-    """
+    """Return the predicted envelope of runs of one chip, model, formats and lengths."""
     speeds, rates = list[AnyArray](), list[AnyArray]()
     for (engine, is_disaggregated, searched, offline), group_runs in runs.groupby(
         ["engine", "apart", "searched", "offline"], sort=True
@@ -151,9 +140,7 @@ CLOSE, NEAR, FAR = (
 
 
 class EnvelopeRun(NamedTuple):
-    """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of
-    the same runs and of the best plan.
-    """
+    """A run on an envelope, with the predictions for the same runs and for the best plan."""
 
     speed: float
     measured: float
@@ -200,9 +187,7 @@ class Envelope(NamedTuple):
 
 
 class EnvelopeCandidates:
-    """The runs of a file that an envelope may hold: what each serves, the speed a user gets and the
-    output tokens a chip makes.
-    """
+    """Runs that may be on an envelope: what each serves, its speed per user and rate per chip."""
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -> None:
         self.measurements = measurements = MeasuredRows(table, catalogue, input_values)
@@ -269,9 +254,7 @@ class EnvelopeCandidates:
         return shared | {"cache": self.asked.cache_format(shared)}
 
     def configurations(self, ahead: bool) -> pd.DataFrame:
-        """Return the newest run of each configuration under each load, those that predict tokens
-        ahead only where they are asked for.
-        """
+        """Return the newest run per configuration and load; speculative ones only if `ahead`."""
         runs = self.runs if ahead else self.runs[~self.runs["ahead"]]
         return runs.drop_duplicates([*KEYS, *CONFIGURATION, "flight", "ahead"], keep="last")
 
@@ -283,9 +266,7 @@ def envelopes_of(
     chips: frozenset[str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Envelope]:
-    """Yield the envelopes of a file of serving runs with enough configurations, of all chips or
-    some, each against both predictions.
-    """
+    """Yield the envelopes of a file with enough configurations, each against both predictions."""
     sweep = EnvelopeCandidates(table, catalogue, input_values)
     user_settings = {path: setting.text for path, setting in input_values.given.items()} | dict(
         settings or {}
@@ -331,8 +312,9 @@ def _against_best(
     alike: ParetoEnvelope,
     user_settings: Mapping[str, str],
 ) -> EnvelopeRun:
-    """Return a run of an envelope with the best plan at its speed, under software of its own month
-    unless another is set.
+    """Return an envelope's run with the best plan at its speed, under software of its month.
+
+    A setting of the user may name other software.
     """
     speed, rate = float(run.speed), float(run.rate)
     best = best_at(catalogue, named, speed, run.date, user_settings=user_settings)
@@ -347,8 +329,7 @@ def best_at(
     ahead: bool = False,
     user_settings: Mapping[str, str] | None = None,
 ) -> float | None:
-    """Return the output tokens a chip makes over a run of the best plan that gives users some
-    speed, ahead or not; None where no plan does.
+    """Return the output tokens per chip of the best plan at a speed; None where no plan reaches it.
 
     `user_settings` are the user's own settings, which win over those of the runs.
     """
@@ -394,8 +375,9 @@ def envelope_statistics(runs: Sequence[EnvelopeRun]) -> JsonObject:
 
 
 def _stands(ratios: Sequence[float]) -> dict[str, float | None]:
-    """Return the median of predicted over measured, its median error, the shares that are close and
-    that lie well below, and the least.
+    """Return the median ratio of predicted to measured, its error, and shares close and below.
+
+    The least ratio is the last entry.
     """
     statistic_names = (
         "median",

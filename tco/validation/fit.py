@@ -1,5 +1,4 @@
-"""Fitting the shared parameters of practice: robust least squares on log(predicted / measured) and
-on what is believed before.
+"""Fit the shared software parameters: robust least squares on log errors and on the priors.
 
 What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine
 or a library, never to a model, a source or a row. Each has a prior with the P5 and P95 of the
@@ -40,8 +39,9 @@ Found = TypeVar("Found")
 
 
 def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
-    """Run searches side by side, each of which is given what it asks with, and return what they
-    find.
+    """Run searches side by side that share each evaluation, and return their results.
+
+    Each search is given a function to evaluate with.
 
     All meet again and again, those that have ended too: whoever comes last asks for what the others
     have come with, all in one question. What goes wrong with it goes wrong for all of them. Once
@@ -183,9 +183,7 @@ TOLERANCE = 1e-4  # relative change of cost or of parameters by which a fit has 
 
 @dataclass(slots=True)
 class Fit:
-    """The fitted values by path, their spread in logarithm, whether the search came to its end, and
-    what it predicts of every row.
-    """
+    """Fitted values by path, their log spread, convergence, and the predictions of all rows."""
 
     values: dict[str, float]
     spread: dict[str, float]
@@ -194,9 +192,7 @@ class Fit:
 
 
 class Task:
-    """The rows of a kind of measurements that are fitted, what may move, and what the engine
-    predicts of them for sets of parameters.
-    """
+    """The fitted rows of a kind of measurements, the free parameters, and the predictions."""
 
     def __init__(
         self,
@@ -218,9 +214,7 @@ class Task:
         self.alike = self.table.groupby(group_columns, dropna=False).ngroup().to_numpy()
 
     def set_parameters(self, sets: AnyArray) -> None:
-        """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one
-        set.
-        """
+        """Set the parameters of a fit, from a row of values per set, or from a single set."""
         columns = sets.T if sets.ndim == 1 else [column.reshape(-1, 1) for column in sets.T]
         input_values = self.measurements.values
         for parameter, parameter_value in zip(self.free.parameters, columns, strict=True):
@@ -237,16 +231,19 @@ class Task:
         )
 
     def weights(self, row_indices: AnyArray) -> AnyArray:
-        """Return the weight of each row's error: a group of n rows counts as much as the square
-        root of n, so that big ones do not drown others.
+        """Return the weight of each row's error.
+
+        A group of n rows counts as much as the square root of n, so that big groups do not drown
+        others.
         """
         groups = self.alike[row_indices]
         weights = np.bincount(groups)[groups] ** -0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
     def groups(self) -> list[tuple[str, str, AnyArray]]:
-        """Return every group that is left out once: what is left out, which member, and its rows;
-        small ones say nothing.
+        """Return every group to leave out: its kind, its member and its rows.
+
+        Groups that are too small are skipped.
         """
         count, left_out_groups = len(self.table), []
         least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))

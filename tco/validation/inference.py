@@ -1,5 +1,4 @@
-"""Measured serving points as questions to the engine: what each row states of its software,
-formats, pools and load. One rule for all rows.
+"""Measured serving points as questions to the engine: software, formats, pools and load by row.
 
 Rows of one chip, model, engine and set of formats are asked for at once; the plan of each is the
 one it states. What is read depends on what a row's own columns say, never on who published it. What
@@ -106,8 +105,9 @@ def _breaks_littles_law(measurements: MeasuredRows) -> AnyArray:
 
 
 def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
-    """Return the engine a framework names, the family's where it names none, and the date of its
-    release, else that of the row.
+    """Return the engine that a framework names and its release date.
+
+    They default to the family's engine and to the date of the row.
     """
     table = read_pattern_table(
         catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")
@@ -133,8 +133,9 @@ def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[st
 def checkpoint_formats(
     catalogue: Catalogue, model: str, precision: str, sparse: bool
 ) -> tuple[str, str, str]:
-    """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its
-    attention too.
+    """Return the formats of attention, experts and dense parts.
+
+    FP4 of a dense model covers its attention too.
     """
     checkpoint_row = checkpoint_of(catalogue, model, precision)
     return (
@@ -145,9 +146,7 @@ def checkpoint_formats(
 
 
 class ServingRows:
-    """The rows of a serving file with what they state and ask, as arrays: everything that no
-    parameter under fit changes.
-    """
+    """Rows of a serving file as arrays: all that no parameter under fit changes."""
 
     def __init__(self, measurements: MeasuredRows) -> None:
         self.measurements = measurements = as_serving_rows(measurements)
@@ -282,8 +281,9 @@ class ServingRows:
         return stated | all_ahead, export & (drawn < 1) & predicts & recent & ~all_ahead & ~none
 
     def pool(self, side: str) -> dict[str, AnyArray]:
-        """Return size, workers, attention groups and expert groups of a worker of one side; one
-        pool serves both when aggregated.
+        """Return chips, workers, attention groups and expert groups of a side's worker.
+
+        One pool serves both sides when aggregated.
         """
         measurements = self.measurements
         chips, workers = measurements[f"{side}_gpus"], measurements[f"{side}_workers"]
@@ -394,9 +394,7 @@ class ServingRows:
         ).is_native
 
     def numbers(self, kind: JsonObject, row_indices: AnyArray, input_values: Any) -> JsonObject:
-        """Return the inputs of a group that are numbers; what a row that predicts ahead leaves
-        unsaid is what recipes do.
-        """
+        """Return a group's numeric inputs; speculative rows take unstated drafts from recipes."""
         group_inputs = {
             "workload.concurrency": self.concurrency[row_indices],
             "workload.offline": 1.0 * kind["offline"],
@@ -479,9 +477,7 @@ class ServingRows:
         return self.texts(kind) | software | workload_numbers | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[AnyArray, AnyArray, AnyArray]:
-        """Return the command line that gives the prediction of each row again, the key of its
-        number, and what that times gives it.
-        """
+        """Return each row's command line, the key of its answer, and the factor to its unit."""
         command, answer_keys, scale = (
             np.full(len(self.skip), missing, dtype=object) for missing in ("", "", np.nan)
         )
@@ -542,9 +538,7 @@ def _predict_plans(
     row_indices: AnyArray,
     plan: ServingPlan,
 ) -> tuple[dict[str, AnyArray], AnyArray]:
-    """Return the predictions of rows of a group with some plans by what they are, and which of them
-    fit.
-    """
+    """Return the predictions of a group's rows on the given plans by quantity, and which fit."""
     machine, row_values = _group_machine(serving_rows, kind, row_indices)
     serving_result = evaluate_serving_plan(
         machine, serving_rows.model(kind["model"]), row_values, plan
@@ -565,8 +559,7 @@ def _predict_plans(
 def predict_group(
     serving_rows: ServingRows, kind: JsonObject, row_indices: AnyArray
 ) -> tuple[dict[str, AnyArray], AnyArray]:
-    """Return the predictions of the rows of a group by what they are, and which rows have a plan
-    that fits.
+    """Return the predictions of a group's rows by quantity, and which rows have a plan that fits.
 
     Where rows state no plan, the best whole engine that divides their chips stands for it.
     """

@@ -1,5 +1,6 @@
-"""Measured kernels as questions to `tco kernel`: each row's chip, shape, format and library, many
-rows of one structure at a time.
+"""Measured kernels as questions to `tco kernel`: chip, shape, format and library of each row.
+
+Rows of one structure are predicted together.
 
 What rows say of operation, shape, number format, library and result is read in the words that
 publishers use.
@@ -78,8 +79,9 @@ class KernelKind(NamedTuple):
 
 
 def _format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
-    """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes
-    prompts compute in FP8 too.
+    """Return the number format of a row; decoding reads that of the cache.
+
+    Prompts with an FP8 cache compute in FP8 too.
     """
     operand_dtype, _, cache = dtype.partition("/kv ")
     if kernel in ("decode", "latent"):
@@ -91,9 +93,7 @@ def _format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
 
 
 def _elementwise_width(operation: str, notes: str, split: float) -> float:
-    """Return the width of an elementwise row from the model its notes describe; NaN where they do
-    not.
-    """
+    """Return an elementwise row's width by the model in its notes; NaN without one."""
     widths_match = WIDTHS.search(notes)
     if not widths_match:
         return np.nan
@@ -117,8 +117,7 @@ def _cores_of(catalogue: Catalogue, source: str) -> float:
 
 
 def _kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
-    """Return the library whose rows of practice a kernel follows, by how its name begins and on
-    which chips, or why it is not scored.
+    """Return the library whose parameters a kernel takes, by its name and chip, or why it has none.
 
     A bare kernel follows none.
     """

@@ -39,9 +39,7 @@ TUNED = {"workload.as_deployed": "0"}
 
 
 class LongRun(NamedTuple):
-    """A run at scale: who published it on which chip, its size, and its rate as configured over
-    that of the best plan.
-    """
+    """A run at scale: its publisher, chip and size, and its rate relative to the best plan."""
 
     publisher: str
     chip: str
@@ -51,9 +49,7 @@ class LongRun(NamedTuple):
 
 
 class Decline(NamedTuple):
-    """The efficiency at 1,024 chips, its decline for each doubling, and the standard deviations of
-    both.
-    """
+    """Efficiency at 1,024 chips, its decline per doubling, and both standard deviations."""
 
     level: float  # logarithm
     slope: float  # of the logarithm, for each doubling

@@ -1,5 +1,4 @@
-"""Reading a file of measurements: its kind from the header, its numbers checked, every row either
-usable or skipped with a reason.
+"""Read a file of measurements: its kind, checked numbers, and the reason for each skipped row.
 
 A row of `data/words/column_names.csv` says how a publisher's column is read in files that have the
 header's mark: from others by name (`{batch_size}`), as a calculation of two of them or of one and a
@@ -304,9 +303,7 @@ def _check_file(path: Path) -> None:
 
 
 def _to_numbers(column: pd.Series[str], column_name: str, path: Path) -> pd.Series[float]:
-    """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with
-    its line.
-    """
+    """Return a column as numbers, blank cells as NaN; any other text raises `DataError`."""
     words = {"": np.nan} | WORDS.get(column_name, {})
     numbers: pd.Series[float] = pd.to_numeric(
         column.str.strip().str.lower().map(lambda cell_text: words.get(cell_text, cell_text)),
@@ -337,8 +334,9 @@ def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object)
 
 
 def tiers(table: pd.DataFrame) -> AnyArray:
-    """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by
-    software; empty where they state none.
+    """Return the tier that rows' notes begin with: A near the hardware, B and C held back.
+
+    Software holds them back. Rows without a tier have an empty text.
     """
     notes = table.get("notes", pd.Series("", index=table.index)).astype(str)
     return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)

@@ -1,5 +1,4 @@
-"""Names of accelerators and models as vendors, frameworks and papers print them, and what they are
-called here.
+"""Names of accelerators and models in publications, and their ids here.
 
 A name is what the tables in the data folders say, exactly or in a form that leaves out what differs
 between spellings. A name that fits several parts or none is unknown: no name is guessed, and a
@@ -44,9 +43,7 @@ class Spelling(NamedTuple):
 def read_pattern_table(
     catalogue: Catalogue, table_name: str, columns: tuple[str, ...], flags: int = 0
 ) -> list[JsonObject]:
-    """Return the rows of a table that any data folder may have, a person's own folder first;
-    patterns are read as regular expressions.
-    """
+    """Return the rows of a table in any data folder, the user's first, with patterns compiled."""
 
     def read() -> Iterator[JsonObject]:
         for path in reversed(catalogue.folder_files(table_name)):
@@ -225,9 +222,7 @@ SHAPE = tuple(
 
 
 def named_model(catalogue: Catalogue, model_name: str) -> str:
-    """Return the model a name means, empty where it is unknown: an id, a list of figures, or what
-    the table of names says.
-    """
+    """Return the model id that a name means, empty if unknown: an id, figures, or a listed name."""
     model_name = model_name.strip()
     if model_name in catalogue.models or is_stated_model(model_name):
         return model_name
@@ -283,9 +278,7 @@ def _read_model(
 
 
 def vocabulary_alone(figures: Mapping[str, float]) -> bool:
-    """Say whether a model's figures lack nothing but its vocabulary, which may then be any of the
-    usual ones.
-    """
+    """Say whether a model's figures lack only its vocabulary, which may be any usual one."""
     return missing_figures(figures) == ["vocab"]
 
 
@@ -309,9 +302,7 @@ COLUMNS = {"part": "accelerator", "model": "model"}  # of the aliases: the colum
 
 
 def _read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
-    """Return by column of the rows what every name means; one that means nothing known raises
-    `DataError` with its line.
-    """
+    """Return the meaning of every alias by column; an unknown meaning raises `DataError`."""
     alias_meanings: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
     for line, alias_row in read_csv(path, ("name",), tuple(COLUMNS)):
         alias_name, where = alias_row["name"].strip(), f"{path}:{line}"

@@ -39,9 +39,7 @@ def row_days(
 
 
 def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = "") -> str:
-    """Return the month of a row's software, the middle one of several; empty where nothing tells
-    it.
-    """
+    """Return the middle month of a row's software dates, empty without any."""
     days = row_days(catalogue, printed, source_id, source_url)
     if days is None:
         return ""

@@ -91,8 +91,9 @@ KEY = "tree/inputs/1/value"
 
 
 def _accepted_lengths(measurements: MeasuredRows) -> Prediction:
-    """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so
-    many drafts, at the chances a workload states.
+    """Predict the accepted lengths of speculative decoding for each row's number of drafts.
+
+    The chances are those that a workload states.
     """
     drafts, target = measurements["draft_tokens"], measurements[TARGET]
     skip = measurements.refused(
@@ -155,9 +156,7 @@ class Validation(NamedTuple):
 
 
 def _rescore_column(table: pd.DataFrame, prediction: Prediction, column_name: str) -> Prediction:
-    """Return the predictions held against another column, where the model predicts that
-    quantity.
-    """
+    """Return the predictions scored against another column, where the model predicts it."""
     if column_name not in set(prediction.target_name) | set(table.columns):
         raise unknown("column", column_name, table.columns, "--against")
     chosen = prediction.target_name == column_name

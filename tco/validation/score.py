@@ -1,6 +1,4 @@
-"""Scores of predictions: absolute percentage errors, bias and rank correlation, overall and by
-group.
-"""
+"""Scores of predictions: percentage errors, bias and rank correlation, overall and by group."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ class Prediction:
 
 
 class OfEngine(NamedTuple):
-    """Rows of one kernel of an engine: how they are found, the time that physics gives each in
-    seconds, and the sides of its shape.
-    """
+    """Rows of an engine's kernel: their indices, modelled times in seconds, and sides of shapes."""
 
     operation: str
     kernel: str
@@ -166,9 +162,7 @@ def _range_scores(prediction: Prediction) -> dict[str, float | int | None]:
 
 
 def scorecard(table: pd.DataFrame, prediction: Prediction) -> JsonObject:
-    """Return the whole score of a file: counts, errors, and errors by every group the file
-    knows.
-    """
+    """Return a file's score: counts, errors, and errors by each known group."""
     scored, is_offline = prediction.skip == "", prediction.skip == OFFLINE
     reasons, counts = np.unique(prediction.skip[~scored].astype(str), return_counts=True)
     overall_scores: JsonObject = scores(prediction.target[scored], prediction.predicted[scored])

@@ -1,5 +1,4 @@
-"""Measured training runs as questions to the engine: each row's model, chips, software and what it
-states of its plan.
+"""Measured training runs as questions to the engine: model, chips, software and stated plan.
 
 Rows of one structure are asked together, as arrays. What a row leaves unstated is searched as the
 program searches it; the answer is that of the quickest plan that fits, and the command line beside
@@ -221,8 +220,9 @@ def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
 
 
 class Answers(NamedTuple):
-    """The quickest plan that fits of every row: its time for a sequence, and which plan it is where
-    one set of parameters was asked for.
+    """The fastest feasible plan of every row: its time per sequence, and the plan itself.
+
+    The plan is known where one set of parameters was evaluated.
     """
 
     seconds: AnyArray  # (..., rows)

@@ -1,5 +1,4 @@
-"""Reading training rows: what each states of its job, its software and its plan, in the names the
-program itself uses.
+"""Read training rows: the job, software and plan of each, in the program's own names.
 
 What a row states fixes axes of the plan and inputs; what it leaves unstated stays free, as in any
 question to the program. Words are read as publishers write them: `selective + sequence parallel`,
@@ -62,9 +61,7 @@ def _linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, st
 
 
 def usable_domain(domain: int, chips: int) -> int:
-    """Return the chips of a scale-up domain a job uses: all that divide it, else the largest power
-    of two.
-    """
+    """Return the chips of a scale-up domain that a job uses: all that divide, or a power of two."""
     if domain % chips == 0 or chips % domain == 0:
         return domain
     return chips if chips < domain else 1 << (domain.bit_length() - 1)
@@ -163,16 +160,12 @@ class Reader:
         )
 
     def domain(self, row_index: int, chips: int, domain: int) -> int:
-        """Return the chips of a scale-up domain: those of a slice where the system is several of
-        them.
-        """
+        """Return the chips of a scale-up domain, or of a slice where the system has several."""
         slice_match = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row_index])
         return max(chips // int(slice_match[1]), 1) if slice_match else domain
 
     def fixed(self, row_index: int, cores: int, devices: int) -> dict[str, str]:
-        """Return the axes of its plan that a row states, groups in chips where publishers count
-        cores.
-        """
+        """Return the plan axes that a row states, with groups in chips where rows count cores."""
         stated = {
             axis_name: self.count(axis_name, row_index) for axis_name in ("tp", "pp", "cp", "ep")
         }
@@ -213,8 +206,9 @@ class Reader:
         return [column for column, is_stated in stated.items() if not is_stated]
 
     def schedule(self, row_index: int, stages: int) -> dict[str, str]:
-        """Return the schedule and the interleave of a row: one part a stage where its publication
-        prints others and this row none.
+        """Return a row's schedule and interleave.
+
+        It is one part per stage where the publication prints interleaves, but not for this row.
         """
         interleave = self.count("vp", row_index)
         if interleave is None and stages > 1 and self.cells["source_id"][row_index] in self.prints:
@@ -261,9 +255,7 @@ class Reader:
         return (max(round(STEP_TOKENS / sequence / most), 1) * most,)
 
     def evaluated(self, row_index: int, model: str) -> float:
-        """Return the sequences evaluated for each one trained where the row's rate counts the time
-        of that.
-        """
+        """Return the evaluated sequences per trained one, if the row's rate includes their time."""
         if "eval included" not in self.cells["notes"][row_index].lower():
             return 0.0
         title = (

@@ -65,9 +65,7 @@ def lognormal_interval(width: float) -> tuple[float, float]:
 
 
 def residuals(kind: str, measurements: MeasuredRows, prediction: Prediction) -> pd.DataFrame:
-    """Return the scored rows of a file: the owners of each by level, and how much longer than
-    predicted it took, as a logarithm.
-    """
+    """Return the scored rows with their owners by level, and the log of measured over predicted."""
     if kind == "inference":
         points = measurements.cached["asked"]
         models, engine = points.models, points.engine

@@ -47,9 +47,7 @@ def interpret_note(catalogue: Catalogue, subject: str, note_text: str) -> str:
 
 
 def precisions(catalogue: Catalogue, precision_text: str) -> tuple[str, ...]:
-    """Return the number formats a text names, in its order; what stands in brackets counts only
-    where nothing else is said.
-    """
+    """Return the number formats that a text names, in order; brackets count only without others."""
 
     def read() -> tuple[str, ...]:
         level = _level_text(ASIDE.sub(" ", precision_text)) or _level_text(precision_text)
