@@ -1,5 +1,4 @@
-"""The cells of a trace as a live output lays them out: in the order they are computed, inputs told
-apart, in the units people write.
+"""Cells of a trace for live outputs: in order of computation, with inputs in readable units.
 
 The workbook and the page both write one cell for each call of a formula; what they share stands
 here.
@@ -47,8 +46,9 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
 
 
 def cost_behind(ratio: str, metric_names: Collection[str]) -> str | None:
-    """Return the cost that a ratio to the baseline is of, among the metrics there are; of training
-    that before rebates has no cell.
+    """Return the cost behind a ratio to the baseline among the given metrics.
+
+    Of training, the ratio before rebates has none.
     """
     if RATIOS[ratio] in metric_names:
         return RATIOS[ratio]
@@ -66,9 +66,7 @@ def input_sort_key(path: str) -> tuple[int, str]:
 
 
 def own_unit(node: Node | Input) -> tuple[float, str, float]:
-    """Return value and unit of an input as its file writes it, and what takes it to the unit the
-    formulas take.
-    """
+    """Return an input's value and unit as its file writes them, and the factor to the base unit."""
     if node.shown is not None:
         shown_value, unit_name = node.shown
         factor = unit(unit_name).factor / unit(node.unit).factor

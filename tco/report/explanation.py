@@ -1,5 +1,4 @@
-"""The explanation of a number: its equation, its inputs and their sources, as a tree read off the
-trace.
+"""The explanation of a number as a tree: its equation, its inputs and their sources.
 
 A node is known by its id, which no other node has and which does not move with values. A depth of
 None opens everything.
@@ -117,8 +116,9 @@ def _origin(node: Node, view: View) -> str:
 
 
 def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
-    """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is
-    named by its id. The source of an equation stands where it is first used.
+    """Yield the lines of the tree, with the terms of a sum in descending order.
+
+    A repeated node is named by its id. The source of an equation stands where it is first used.
     """
     visited_ids: set[str] = set()
     cited: set[str] = set()
@@ -271,9 +271,7 @@ def explanation_answer(
 # ---------------------------------------------------------------- what was decided before anything
 # was computed
 def structure_document(structure: Structure | None) -> JsonObject | None:
-    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to
-    decide, as they were then.
-    """
+    """Return the structure for a JSON document: choices, plan, and the inputs that decided them."""
     if structure is None:
         return None
     return {

@@ -18,9 +18,7 @@ EVERY = 10.0  # seconds between two lines
 
 
 class Bar:
-    """Tells how many cases are done, how many a second, and how long the rest takes at that
-    rate.
-    """
+    """Progress line: the finished cases, their rate, and the remaining time at that rate."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet, self.told = quiet, time.monotonic()

@@ -1,6 +1,4 @@
-"""An answer that keeps a person's own values back: made several times with others in their place,
-and only what stands alike in all is shown.
-"""
+"""An answer that withholds own values: only what is equal under several stand-ins is shown."""
 
 from __future__ import annotations
 
@@ -126,9 +124,7 @@ def _entry_identity(entry: Any) -> Any:
 def _paired(
     originals: list[Any], counterparts: list[Any], identity_of: Any
 ) -> list[tuple[Any, Any]]:
-    """Return each entry with its like of the other making: by name, and by order among those of one
-    name.
-    """
+    """Return each entry with its counterpart, by name and by order among equal names."""
     if len(originals) == len(counterparts) and all(
         isinstance(entry, str) for entry in (*originals, *counterparts)
     ):
@@ -155,9 +151,7 @@ def _numbered(entry_names: Iterable[Any]) -> list[tuple[str, int]]:
 def alike_rows(
     original_rows: Sequence[Sequence[Any]], counterpart_rows: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
-    """Return the rows of a table or a CSV without the cells that differ; the first cell names a
-    row.
-    """
+    """Return the rows of a table or CSV without the cells that differ; first cells name rows."""
     pairs = _paired(
         list(original_rows),
         list(counterpart_rows),

@@ -45,8 +45,9 @@ class Table(NamedTuple):
 
 
 def is_heading(table_row: Sequence[str]) -> bool:
-    """Say whether a row is the heading of those below it: it has a name and nothing else, and may
-    be wider than its column.
+    """Say whether a row is a heading: it has a name and nothing else.
+
+    A heading may be wider than its column.
     """
     return len(table_row) > 1 and bool(table_row[0]) and not any(table_row[1:])
 

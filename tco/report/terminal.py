@@ -50,9 +50,7 @@ def to_text(table: Table, width: int | None, is_coloured: bool = False) -> str:
 
 
 def grid(table: Table, width: int, gap: int) -> list[str]:
-    """Return the rows of a table, in as many blocks of columns as the width asks for, the first
-    column before each.
-    """
+    """Return a table's rows in blocks of columns that fit the width, the first column in each."""
     cells = [
         [printable_line(cell) for cell in table_row] for table_row in (table.columns, *table.rows)
     ]
@@ -97,9 +95,7 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
 
 
 def _minimum_cell_width(cell: str, side: str) -> int:
-    """Return the least room of a cell: a short number stays whole, a text may be folded between its
-    words.
-    """
+    """Return the least width of a cell; short numbers stay whole, texts fold between words."""
     return (
         len(cell)
         if side == "right"
@@ -131,8 +127,9 @@ def _line_break_pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return the lines of a text that keep to some width, its own indent before each; a piece
-    longer than the width is broken.
+    """Return the lines of a text folded to a width, with its indent before each.
+
+    A piece longer than the width is broken.
     """
     indent = min(_indent_of(text), max(width - 1, 0))
     lines, line = [], " " * indent

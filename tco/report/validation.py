@@ -1,6 +1,4 @@
-"""Predictions beside measurements: the answers of `tco validate`, and the account of one validation
-that is kept in files.
-"""
+"""Predictions beside measurements: the answers of `tco validate`, and the validation files."""
 
 from __future__ import annotations
 
@@ -102,9 +100,7 @@ SCORE_LEGEND = (
 
 
 def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
-    """Return every score of a file: over all, on what was left out of the fit, inside one curve,
-    and by group.
-    """
+    """Return every score of a file: overall, left out of the fit, within a curve, and by group."""
     groups = {
         "all": {"": {**card, "n": card["scored"]}},
         "left_out": card["left_out"],
@@ -134,9 +130,7 @@ def _score_cells(label: str, score: JsonObject, count: str = "n") -> list[str]:
 
 
 def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Table]:
-    """Return the overall score, what was skipped and why, and the errors by group, the largest
-    groups first.
-    """
+    """Return the overall score, the skipped rows with reasons, and the errors by group size."""
     columns = ("", "rows", *(f"{score_name}, %" for score_name in SCORES), "rank correlation")
     score_rows = [_score_cells("all scored rows", card, "scored")]
     score_rows += [
@@ -360,9 +354,7 @@ BACK_TEST = Document(
 
 
 def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
-    """Return for each chip, and for all, how many of its rows lie inside the ranges it would have
-    been given had nobody measured it.
-    """
+    """Return the rows per chip, and in all, that lie inside ranges made without that chip."""
     back_test_result, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
     chips, summary = list(back_test_result.chips.items()), ("all", back_test_result.every)
     content = {
@@ -452,9 +444,7 @@ SIZE, DPI = (5.2, 5.2), 110
 
 
 def scatter(validation: Validation) -> bytes:
-    """Return predicted against measured of every scored row as a PNG, with the line of equality and
-    a factor of two to both sides.
-    """
+    """Return a PNG of predicted against measured rows, with lines at 1 and at factors of two."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,6 +1,4 @@
-"""The verdict of a comparison in words: picks and ties, dates of delivery, prices that turn the
-pick, and whose cost it is.
-"""
+"""The verdict of a comparison in words: picks, ties, delivery dates, turning prices, costs."""
 
 from __future__ import annotations
 

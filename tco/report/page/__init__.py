@@ -1,3 +1,1 @@
-"""The page of `tco report`: one file with figures, tables and a what-if that recalculates, written
-from the trace.
-"""
+"""The page of `tco report`: one file of figures, tables and a live what-if, from the trace."""

@@ -1,6 +1,4 @@
-"""The page as plain parts, before it is written: sections of words, figures and tables, and the
-what-if.
-"""
+"""The page before it is written: sections of words, figures and tables, and the what-if."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The program of the page: every scenario on all its plans, by whom it is paid, and its formulas in
-JavaScript.
+"""The program of the page: scenarios on all plans and perspectives, with JavaScript formulas.
 
 What the script of the page moves are leaves of it; among the plans the script chooses anew, by the
 same results as the draws of a range are.
@@ -88,9 +87,7 @@ def function(formula_name: str) -> str:
 
 
 def script(formula_names: Iterable[str]) -> str:
-    """Return the functions of some formulas, one a line, as the list the program of the page
-    numbers them by.
-    """
+    """Return the functions of formulas in JavaScript, in the order of the page's numbering."""
     lines = [f"  {function(formula_name)}, // {formula_name}" for formula_name in formula_names]
     parameter = _script_parameter_name("x")
     normal_cdf = _javascript_expression(normal_form(Symbol("name", "x")))
@@ -113,9 +110,7 @@ class Recording(Program):
 
 
 class PayerScenario(NamedTuple):
-    """A scenario as somebody pays for it: the places of what it is chosen and told by, one set for
-    each plan that has steps of its own.
-    """
+    """A scenario under one perspective: the steps of its results, a set per plan with own steps."""
 
     results: Sequence[Mapping[str, int]]
     plans: Sequence[str]  # in words
@@ -127,9 +122,7 @@ class PayerScenario(NamedTuple):
 
 
 def _payers_of(evaluations: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
-    """Return every scenario as each perspective pays for it, its own first; renters pay by one
-    statistic, as in a comparison.
-    """
+    """Return every scenario by perspective, its own first; renters pay by one statistic."""
     payers_by_scenario = [{evaluation.result.texts[WHO]: evaluation} for evaluation in evaluations]
     for who in dict.fromkeys(
         who for evaluation in evaluations for who in evaluation.catalogue.ids("perspectives")
@@ -153,8 +146,9 @@ def _payers_of(evaluations: Sequence[Evaluation]) -> list[dict[str, Evaluation]]
 def _ways_of(
     recording: Recording, paid: Mapping[str, Evaluation]
 ) -> dict[str, list[PayerScenario]]:
-    """Return a scenario as each perspective pays for it: as it is, and where its chip is built up
-    with a price of the whole chip instead.
+    """Return a scenario by perspective, as it is and with a price of the whole chip.
+
+    The latter applies where the chip's price is built up from parts.
     """
     own_evaluation, payer_group = next(iter(paid.values())), {}
     price = f"parts.{chip_of(own_evaluation.catalogue, own_evaluation.result)}.price"
@@ -306,9 +300,7 @@ class PageProgram(NamedTuple):
 def program_of(
     evaluations: Sequence[Evaluation], shown_metrics: Container[str], more: Iterable[str] = ()
 ) -> PageProgram:
-    """Return the program of some scenarios; of their metrics those that are shown, of the functions
-    some `more`.
-    """
+    """Return the program of scenarios, with the shown metrics and `more` functions."""
     recording = Recording()
     payer_groups = [_ways_of(recording, paid) for paid in _payers_of(evaluations)]
     payer_scenarios = [

@@ -219,9 +219,7 @@ def _scenario_material(material: Material, scenario_name: str) -> Material:
 
 
 def studies() -> Iterator[Section]:
-    """Yield the studies that are shipped, each with its question and the answer of today's data,
-    which the tests hold it to.
-    """
+    """Yield the shipped studies, each with its question and today's answer, which tests check."""
     for study_name in shipped_studies():
         study_document: Mapping[str, object] = read_study(study_name).document
         words = [
@@ -235,9 +233,7 @@ def studies() -> Iterator[Section]:
 
 
 def method(scenario_results: Sequence[Result]) -> Iterator[Section]:
-    """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room
-    they are of.
-    """
+    """Yield the formulas behind the scenarios' costs, by package."""
     used = {
         node.formula.name: node.formula
         for scenario_result in scenario_results

@@ -1,6 +1,4 @@
-"""The sections of the page, in the order they are read: each says one thing with words, figures and
-the numbers behind them.
-"""
+"""The sections of the page in reading order, each with words, figures and their numbers."""
 
 from __future__ import annotations
 

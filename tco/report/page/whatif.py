@@ -1,6 +1,4 @@
-"""The what-if of the page: what its script is given, what may be moved and how far, and what
-scenarios are ranked by.
-"""
+"""The what-if of the page: the data of its script, its controls and its ranking."""
 
 from __future__ import annotations
 
@@ -51,8 +49,9 @@ def _controls_of(
     catalogue: Catalogue,
     swings: Sequence[Sequence[str]],
 ) -> list[JsonObject]:
-    """Return every input of a program; those that stand open first, then by place. `swings` are
-    paths, the strongest first, of each scenario.
+    """Return a control per input of a program, the open ones first, then by path.
+
+    `swings` are the paths of each scenario, the strongest first.
     """
     chips: dict[str, str] = {}  # each with the systems it stands in
     for scenario_result in scenario_results:
@@ -85,8 +84,9 @@ def _controls_of(
 def _control(
     program: PageProgram, path: str, catalogue: Catalogue, chips: Mapping[str, str]
 ) -> JsonObject:
-    """Return one input, its numbers in the unit its file writes; several cells are values of
-    several scenarios, which a setting makes alike.
+    """Return an input's control, with numbers in its file's unit.
+
+    Several cells are the values of several scenarios, which a setting makes equal.
     """
     input_record, cells = program.given[path], program.inputs[path]
     shown_value, unit, factor = own_unit(input_record)

@@ -1,6 +1,4 @@
-"""Writing the page: one file that holds its style, its script and its numbers, and asks nobody for
-anything.
-"""
+"""Write the page as one file with its style, script and numbers, which loads nothing else."""
 
 from __future__ import annotations
 

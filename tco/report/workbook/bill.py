@@ -1,6 +1,4 @@
-"""The sheet of the bill: the leaves of every scenario's tree of parts with quantity, unit price,
-price and power.
-"""
+"""The bill's sheet: each scenario's parts with quantity, unit price, price and power."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ def write_bill_sheet(book: Workbook) -> None:
 
 
 def _write_line(book: Workbook, scenario: int, line_row: int, line: BillLine) -> None:
-    """Write one leaf: live where the trace has a cell for it, as a number that nothing moves where
-    it has none.
-    """
+    """Write a leaf of the bill, live where the trace has a cell for it, otherwise as a number."""
     book.text(SHEET, line_row, 0, line.path)
     book.text(SHEET, line_row, 1, line.part)
     below = f"bill/{line.path}"
@@ -124,9 +120,7 @@ def _write_line(book: Workbook, scenario: int, line_row: int, line: BillLine) ->
 def _write_value(
     book: Workbook, scenario: int, cell: tuple[int, int], cell_name: str, cell_value: Any, unit: str
 ) -> None:
-    """Write the cell of the trace that lies here, a reference to one that lies elsewhere, or a
-    plain number.
-    """
+    """Write the trace's cell of this position, a reference to its other position, or a number."""
     if cell_value is None:
         return
     numbers = number_format(unit, float(cell_value))
@@ -147,9 +141,7 @@ def _write_value(
 
 
 def _power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
-    """Return the name of the cell that is the power of a line: what it draws, or what is lost in
-    it.
-    """
+    """Return the name of the cell of a line's power, which it draws or loses."""
     usual = f"{below}/extended_power"
     if (scenario, usual) in book.content.computed or not power:
         return usual

@@ -1,6 +1,4 @@
-"""The workbook as a whole: its sheets in their order, and those about it: its sources, and how it
-is read and made again.
-"""
+"""The whole workbook: its sheets in order, its sources, and how to read and remake it."""
 
 from __future__ import annotations
 

@@ -63,9 +63,7 @@ class Content:
 
 
 def content_of(scenario_results: Sequence[Result]) -> Content:
-    """Return the rows of some traced results, what is needed first before what needs it, and rows
-    of one place together.
-    """
+    """Return the rows of traced results, inputs before their uses and rows of a scope together."""
     content = Content(scenario_results)
     leaves: dict[tuple[Any, ...], InputCell] = {}
     rows_by_key: dict[tuple[str, str, str], SheetRow] = {}
@@ -121,9 +119,7 @@ def content_of(scenario_results: Sequence[Result]) -> Content:
 
 
 def excel_name(label_text: str, taken: set[str]) -> str:
-    """Return a defined name for an id that no other has, whatever the case of its letters:
-    `site_electricity_price`.
-    """
+    """Return a unique defined name for an id, ignoring case, such as `site_electricity_price`."""
     base_name = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in label_text)
     # without a line it could be the name of a cell
     if "_" not in base_name or not base_name[0].isalpha():
@@ -137,9 +133,7 @@ def excel_name(label_text: str, taken: set[str]) -> str:
 
 
 def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Yield nodes with a gathering of more terms than a formula may have as one of parts, each a
-    node of its own before it.
-    """
+    """Yield nodes, with each gathering of too many terms split into nodes of parts before it."""
     for node in nodes:
         if node.operation is None or len(node.inputs) <= SPLIT:
             yield node

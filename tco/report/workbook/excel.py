@@ -1,6 +1,4 @@
-"""A formula as a spreadsheet writes it: its own body, run on symbols and printed in functions that
-every spreadsheet has.
-"""
+"""A formula as a spreadsheet writes it: its body run on symbols, in common functions."""
 
 from __future__ import annotations
 
@@ -38,8 +36,9 @@ GATHERED = {"total": "SUM", "least": "MIN", "greatest": "MAX"}
 
 
 def expression_with_precedence(literal_value: Any) -> tuple[str, int]:
-    """Return the text of a symbol and the rank of its outermost operation; names stand in braces,
-    for cells to be put in.
+    """Return a symbol's text and its outermost operation's rank.
+
+    Names stand in braces, to be replaced by cells.
     """
     if not isinstance(literal_value, Symbol):
         literal_text = repr(float(literal_value)).removesuffix(".0").upper()
@@ -72,8 +71,9 @@ def _bracketed(formula_text: str, rank: int) -> str:
 
 
 def _infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
-    """Return two operands with their operation between them; powers, which spreadsheets read from
-    the left, keep all brackets.
+    """Return two operands with their operation between them.
+
+    Powers, which spreadsheets read from the left, keep all brackets.
     """
     rank = INFIX[operation]
     power = operation == "**"

@@ -1,6 +1,4 @@
-"""Grids: a row for each quantity of the trace, a column for each scenario; above that of counts
-what was decided: plan and choices.
-"""
+"""Grids of quantities by scenario; the grid of counts begins with plan and choices."""
 
 from __future__ import annotations
 
@@ -166,9 +164,7 @@ def _flatten_tables(nested_value: Any, lead: str = "") -> Iterator[tuple[str, An
 
 
 def _decisions_by_name(scenario_result: Result) -> JsonObject:
-    """Return all that is decided of a result, by name: its documents and texts, its plan, its
-    choices, and what they were decided by.
-    """
+    """Return a result's decisions by name: documents, texts, plan, choices and their inputs."""
     document: JsonObject = structure_document(scenario_result.structure) or {}
     origin = scenario_result.origin
     variant, documents = (origin.variant, origin.documents) if origin else ({}, {})

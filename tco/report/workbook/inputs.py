@@ -1,6 +1,4 @@
-"""The sheet of inputs: every number somebody may change, in its own unit, and beside it in the unit
-the formulas take, under its name.
-"""
+"""The sheet of inputs: every number to change, in its own unit and in the formulas' unit."""
 
 from __future__ import annotations
 

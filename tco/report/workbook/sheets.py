@@ -1,5 +1,4 @@
-"""The sheets of a workbook while it is written: where every cell of the trace lies in them, and how
-they look.
+"""The sheets of a workbook while it is written: the position and format of every cell.
 
 Colours have a meaning, number formats follow the unit, and pages print.
 """
@@ -74,8 +73,9 @@ def number_format(unit: str, *cell_values: float) -> str:
 
 @cache
 def _sheet_class() -> Any:
-    """Return the class of sheets: one that takes formulas as they are, since a search of each for
-    newer functions is a third of the time.
+    """Return a worksheet class that takes formulas as they are.
+
+    The usual search for newer functions takes a third of the time.
     """
     from xlsxwriter.worksheet import Worksheet
 
@@ -191,9 +191,7 @@ class Workbook:
         numbers: Container[int] = (),
         widths: Sequence[int] = (),
     ) -> None:
-        """Write the head of a table, that of numbers to the right, and set how wide its columns
-        are.
-        """
+        """Write a table's head, right-aligned over numbers, and set the column widths."""
         for column, column_name in enumerate(column_names):
             self.text(
                 sheet, head_row, column, column_name, "head" if column in numbers else "head-text"
@@ -210,8 +208,9 @@ class Workbook:
         left: int,
         upright: bool = False,
     ) -> None:
-        """Set a sheet up for reading and for paper: its head and first columns stay, it is one page
-        wide, and the head is on every page.
+        """Set a sheet up for reading and printing.
+
+        Its head and first columns stay in view, it is one page wide, and every page has the head.
         """
         sheet = self.sheets[sheet_name]
         sheet.hide_gridlines(2)

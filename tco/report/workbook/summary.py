@@ -1,6 +1,4 @@
-"""The first sheet: scenarios side by side, where the money goes, and every metric under its
-name.
-"""
+"""The first sheet: scenarios side by side, their costs by class, and every metric."""
 
 from __future__ import annotations
 
@@ -120,9 +118,7 @@ def write_summary_sheet(book: Workbook) -> None:
 
 
 def _classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
-    """Return the lines of the cost a chip-hour of every scenario by class of asset: servers,
-    network, site and so on.
-    """
+    """Return the cost lines per chip-hour of every scenario by class of asset."""
     nodes_by_class: dict[str, dict[int, list[Any]]] = {}
     for scenario, scenario_result in enumerate(book.results):
         for line in scenario_result.lines:
