@@ -1,6 +1,4 @@
-"""Symbols: calling a formula with them gives its equation as written in the code, for `explain`,
-workbook and page.
-"""
+"""Symbols: a formula called with them gives its equation, for `explain`, workbook and page."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ _FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 
 
 class Symbol(NDArrayOperatorsMixin):
-    """A name, a literal or an operation on symbols. Like a traced value it refuses to be a bool, a
-    float or an int.
-    """
+    """A name, a literal or an operation on symbols, which refuses to be a bool, float or int."""
 
     __slots__ = ("arguments", "operation")
 
@@ -73,9 +69,7 @@ class Symbol(NDArrayOperatorsMixin):
 
 
 def literal(plain_number: Any) -> str:
-    """Return a number as short as it reads back: in twelve digits, or in all where it needs
-    them.
-    """
+    """Return a number's shortest exact text: in twelve digits, or in all that it needs."""
     short = f"{plain_number:.12g}"
     return short if float(short) == plain_number else repr(float(plain_number))
 
@@ -136,9 +130,7 @@ def equation(formula: Formula) -> str:
 
 @cache
 def fingerprint(formula: Formula) -> str:
-    """Return a short hash of all a formula computes with: equation, units of result and parameters,
-    defaults.
-    """
+    """Return a short hash of a formula: its equation, units and defaults."""
     import hashlib  # an answer that keeps nothing starts without it
 
     parts = (

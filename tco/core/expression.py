@@ -1,5 +1,4 @@
-"""Formulas as rows write them: arithmetic on numbers with units, over names and functions that a
-scope gives.
+"""Formulas in rows: arithmetic on numbers with units, over a scope's names and functions.
 
 A formula is read as Python's grammar reads it, and nothing but what stands here is carried out.
 Paths and ids hold dots and hyphens, so a name such as `parts.trn3.peak_fp8`, `gb200-nvl72` or
@@ -305,9 +304,7 @@ class ExpressionEvaluator:
         return answered_amount
 
     def argument(self, parameter: Parameter, node: ast.expr) -> Any:
-        """Return an argument: a name that its parameter knows, or a number in the unit of the
-        parameter.
-        """
+        """Return an argument: a known name, or a number in the unit of the parameter."""
         if parameter.annotation == "str":
             argument_name = self.source(node)
             self.ask_scope(node, lambda: self.scope.check(parameter.name, argument_name))

@@ -1,6 +1,4 @@
-"""Finding and reading files: the data folder, CSV and TOML, with errors that name file, line and
-key.
-"""
+"""Find and read files: the data folder, CSV and TOML, with errors that name file and line."""
 
 from __future__ import annotations
 
@@ -115,8 +113,9 @@ def read_text(path: Path, most: int | None = None) -> str:
 
 
 def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
-    """Return a regular file, open to be read; any other raises `DataError`: to read a pipe or a
-    socket is to wait for whoever writes to it.
+    """Open a regular file for reading; any other raises `DataError`.
+
+    Reading a pipe or a socket would wait for its writer.
     """
     import os
     import stat
@@ -415,8 +414,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 def replace(
     target_path: Path, file_bytes: bytes, finish: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is
-    the user's alone, but for what `finish` does.
+    """Write a file beside a path and move it there, over whatever the path holds.
+
+    Only the user can read it, unless `finish` changes its mode.
     """
     import os
     import tempfile

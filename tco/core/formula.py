@@ -80,9 +80,7 @@ class Formula:
         )
 
     def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
-        """Pickle the name alone: a trace that is read again rests on the formulas of the program
-        that reads it.
-        """
+        """Pickle the name alone, so that a trace uses the formulas of the program that reads it."""
         return _formula_of, (self.function.__module__, self.name)
 
 
@@ -436,9 +434,7 @@ def normal_form(x: Quantity) -> Quantity:
 
 
 class Known(dict[tuple[Any, ...], Any]):
-    """Results of pure calculations by a name and the numbers and small arrays they rest on, all
-    else being the same.
-    """
+    """Cache of pure results by name, numbers and small arrays, while all else is equal."""
 
     held: Any = None
 

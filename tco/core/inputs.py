@@ -92,9 +92,7 @@ def as_traced(trace: TraceRecorder) -> Reader:
 
 
 class Readings(dict[str, float]):
-    """Inputs that were read to decide structure, as plain numbers, or true where only whether they
-    are above zero counts, and all they decided.
-    """
+    """Inputs read to decide structure, as numbers or as true for positive, and the decisions."""
 
     def __init__(
         self, recorded_values: Mapping[str, float] | None = None, decisions: Decisions | None = None
@@ -108,8 +106,9 @@ class Readings(dict[str, float]):
         self.decisions |= other_readings.decisions
 
     def decide_alike(self, other_values: Mapping[str, float]) -> bool:
-        """Say whether other numbers of some of these inputs decide the same; one that nothing is
-        known of stays as it is.
+        """Say whether other numbers of these inputs lead to the same decisions.
+
+        A number without a known decision must stay as it is.
         """
         all_values = {**self, **other_values}
         judged = {path for _, paths, _ in self.decisions for path in paths}
@@ -126,9 +125,7 @@ class Readings(dict[str, float]):
 
 
 class Readable(JsonObject):
-    """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is
-    found on first use.
-    """
+    """Values by path, computed on first use, for a scenario, a trace or measured rows."""
 
     @abstractmethod
     def structure(self, path: str) -> float:
@@ -150,8 +147,7 @@ class Readable(JsonObject):
         return path in self
 
     def unless_zero(self, path: str) -> Any:
-        """Return an input, or None where it is a plain zero, with which what rests on it changes
-        nothing and need not be computed.
+        """Return an input, or None where it is a plain zero that changes nothing.
 
         An array or a traced value is never left out: one of its values, or a later one, may be
         another.
@@ -208,16 +204,12 @@ class Values(Readable):
         return input_value
 
     def rule(self, path: str) -> Rule | None:
-        """Return the rule a path's value follows from; None for an input, and where the user has
-        set the path.
-        """
+        """Return the rule of a derived path; None for an input and for a path that the user set."""
         self.looked.add(path)
         return None if path in self.given else self.follows.get(path)
 
     def input(self, path: str) -> Input:
-        """Return the input behind a path, with its provenance; an unknown path raises
-        `DataError`.
-        """
+        """Return a path's input with its provenance; an unknown path raises `DataError`."""
         stated_input = self.inputs.get(path)
         if stated_input is None:
             if path in self.given:
@@ -245,9 +237,7 @@ class Values(Readable):
         )
 
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide which parts, operators or formats exist: with
-        another number they may be others.
-        """
+        """Return an input as a number that decides which parts, operators or formats exist."""
         return self.decided(float, path)
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
@@ -262,9 +252,7 @@ class Values(Readable):
         return decision
 
     def plain(self, path: str) -> float:
-        """Return an input as a plain number: what is held in `readings` is what was read, whatever
-        the input is now.
-        """
+        """Return an input as a plain number; a number in `readings` stays as it was read."""
         recorded_value = self.readings.get(path)
         if recorded_value is None or isinstance(recorded_value, bool):
             recorded_value = self.number(path)
@@ -277,8 +265,9 @@ class Values(Readable):
         return recorded_value
 
     def exists(self, path: str) -> bool:
-        """Say whether an input is above zero, to decide whether what it describes exists;
-        remembered as `structure` does.
+        """Say whether an input is positive, to decide whether its subject exists.
+
+        The reading is recorded, as in `structure`.
         """
         recorded_value = self.readings.get(path)
         if recorded_value is None:
@@ -301,9 +290,7 @@ class Values(Readable):
             return rule(self.number)
 
     def override(self, path: str, unit: str, given_value: Given) -> Input:
-        """Return the input a setting gives for a path, checked for unit, finiteness and the bounds
-        of its attribute.
-        """
+        """Return a setting's input for a path, checked for unit, finiteness and bounds."""
         if given_value.many is not None:
             overriding_input = Input(
                 path,
@@ -346,9 +333,7 @@ class Values(Readable):
         return path in self.given
 
     def derived(self, path: str, unit: str, compute: Callable[[], Any]) -> Any:
-        """Return the value of a named derived quantity: computed, or what the user has set
-        instead.
-        """
+        """Return the value of a named derived quantity, computed or set by the user."""
         self.derived_units[path] = unit
         if path in self.given:
             if path not in self.inputs:
@@ -384,9 +369,7 @@ class Values(Readable):
         self.looked |= reads.looked
 
     def check_given(self, is_known_path: Callable[[str], bool]) -> list[str]:
-        """Return the set paths that had no effect; a path that is no input at all raises
-        `DataError`.
-        """
+        """Return the set paths that had no effect; an unknown path raises `DataError`."""
         unused = [path for path in self.given if path not in self.inputs]
         for path in unused:
             if not is_known_path(path):

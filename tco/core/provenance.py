@@ -1,6 +1,4 @@
-"""Where a number comes from and of when it is: dates, kinds, inputs with their range and source,
-settings that replace them.
-"""
+"""Provenance of numbers: dates, kinds, inputs with range and source, and settings."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ DATE_ATTRIBUTES = ("released", "general_availability", "first_volume")
 
 
 class Period(NamedTuple):
-    """The first and the last day a written date covers. Prices asked for at a date are those of its
-    last day.
-    """
+    """The first and the last day of a written date; prices of a date are those of its last day."""
 
     first: date
     last: date
@@ -169,10 +165,10 @@ def least_direct(directness_kinds: Iterable[str]) -> str:
 
 
 class Input(NamedTuple):
-    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the
-    formulas take.
+    """A number and its provenance, with `value`, `low` and `high` in `unit`.
 
-    The value is an array where many values of the input are asked together.
+    `unit` is the unit that formulas take. The value is an array where many values are evaluated
+    together.
     """
 
     path: str
@@ -211,9 +207,7 @@ class Given(NamedTuple):
     own: bool = True  # a person's own, and not of a file that is shipped
 
     def keeps_back(self, path: str) -> bool:
-        """Say whether it is to be kept back in the making under way: one that a study sets in turn
-        is no value of a person's own.
-        """
+        """Say whether the setting is withheld in this run; a study's own setting is not."""
         current_making = making.get()
         return (
             bool(current_making)

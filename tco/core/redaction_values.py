@@ -1,5 +1,4 @@
-"""Stand-ins for a person's own values: an answer that withholds them is computed with these, and
-never with the values themselves.
+"""Stand-ins for a user's own values, from which a withholding answer is computed.
 
 A making is one run of a command with a stand-in for each own value. A stand-in depends on the path
 of the value and on the shipped value alone, so people with other values at the same paths get the
@@ -160,8 +159,9 @@ def _placeholder_number(minimum: float, maximum: float) -> float:
 def _scaled_within_bounds(
     middle: float, up: bool, factor: float, minimum: float, maximum: float
 ) -> float:
-    """Return a value scaled up or down by a factor. Where that lies out of bounds, the value moves
-    part of the way to the bound.
+    """Return a value scaled up or down by a factor, within its bounds.
+
+    Where the product lies out of bounds, the value moves part of the way to the bound.
     """
     scaled_value = middle * factor if up else middle / factor
     if minimum <= scaled_value <= maximum:

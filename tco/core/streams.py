@@ -1,6 +1,4 @@
-"""The two streams of a program: an answer goes to stdout to its last byte or is an error, what is
-said beside it goes to stderr if that takes it.
-"""
+"""Standard output and error: a whole answer or an error, and remarks where they are taken."""
 
 from __future__ import annotations
 

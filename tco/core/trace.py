@@ -194,8 +194,9 @@ class TraceRecorder:
         return Traced(node.value, node)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
-        """Return the sum, the least or the greatest of the terms as one node; of plain numbers, or
-        of nothing, the plain number it is.
+        """Return the sum, least or greatest of the terms as a node.
+
+        Plain terms give a plain number.
         """
         gathering = {"total": total, "least": least, "greatest": greatest}[operation]
         traced = [term for term in terms if isinstance(term, Traced)]

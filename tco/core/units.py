@@ -119,8 +119,9 @@ CURRENCIES = frozenset(
 
 @cache
 def registry() -> pint.UnitRegistry[Any]:
-    """Return the pint registry of `data/units.txt`. Slow to import: for tests and unknown unit
-    texts only.
+    """Return the pint registry of `data/units.txt`.
+
+    It is slow to import: for tests and unknown unit texts only.
     """
     import pint
 
@@ -168,8 +169,9 @@ def _with_bounded_powers(unit_text: str) -> str | None:
 
 
 def _from_registry(unit_text: str) -> Unit:
-    """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as
-    '#', ',' or '?', which are refused.
+    """Return a unit's factor and dimension by pint.
+
+    Marks that pint ignores, such as '#', ',' or '?', are refused.
     """
     wrong = DataError(
         f"{unit_text!r} is not a unit{_other_money(unit_text) or nearest(unit_text, unit_table())}"
@@ -207,9 +209,7 @@ def _shortened(unit_text: str) -> str:
 
 
 def _other_money(unit_text: str) -> str:
-    """Return '; ...' with what to write in place of a price in another money than dollars, or an
-    empty string.
-    """
+    """Return '; ...' with the spelling in dollars for a price in other money, or an empty text."""
     money = "".join(re.findall(r"^[^\W\d_]+", unit_text))
     dollars = f"USD{unit_text[len(money) :]}"
     if money in CENTS:
@@ -222,8 +222,9 @@ def _other_money(unit_text: str) -> str:
 
 
 def dimension_text(powers: Mapping[str, float]) -> str:
-    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'; the order of
-    pint's own depends on what it read before.
+    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'.
+
+    The order of pint's own depends on what it read before.
     """
 
     def factor(dimension_name: str) -> str:
@@ -312,9 +313,7 @@ def read_number(number_text: str) -> float:
 
 
 def number_and_unit(quantity_text: str) -> tuple[float, str] | None:
-    """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh';
-    None where no number begins it.
-    """
+    """Parse a quantity such as '20 MW', '9,000 USD', '9k USD' or '$0.09/kWh', or return None."""
     match = QUANTITY.fullmatch(quantity_text.strip())
     if match is None:
         return None
