@@ -1,5 +1,4 @@
-"""Why the base case, every input at its value, is not the middle of the draws: values that are no
-medians, and all that only spread does.
+"""Why the base case differs from the median: inputs off their medians, and effects of spread.
 
     ln(middle / base) = ln(at medians / base) + ln(middle / at medians)
 
@@ -27,9 +26,7 @@ ALIKE = 1e-6  # share of a value by which its median may differ and be it
 
 
 class OffMedianInput(NamedTuple):
-    """An input whose value is not the median of its belief, and how many times as much the work
-    costs with it there.
-    """
+    """An input whose value is not its median, and the cost ratio with the input at its median."""
 
     path: str
     value: float
@@ -99,9 +96,7 @@ def base_cases(
 
 
 def _base_case(evaluation: Evaluation, middle: float, hold: bool) -> BaseCase | None:
-    """Return a scenario's base case beside the middle of its draws; none where it costs nothing
-    known, or nothing at its medians.
-    """
+    """Return a scenario's base case beside its median, or None without a cost at either."""
     function = evaluation.drawn_function(hold)
     medians = {
         path: float(input_range.quantile(np.zeros(1))[0])

@@ -1,5 +1,4 @@
-"""Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew
-at every value.
+"""Break-even: the value of an input at which a metric reaches a target, with new plans.
 
 The target is a value, a change relative to today's, or the metric of another scenario, in which an
 input that it rests on is moved too. Plans, tiers and switches come whole, so a metric may move in
@@ -37,8 +36,9 @@ EXACT = 1e-9  # relative to the target: a metric that comes no closer steps over
 
 
 class Break(NamedTuple):
-    """A value of the input, the metric there, and the metric just short of it: where they differ,
-    the metric steps over the target.
+    """A value of the input, its metric, and the metric just before it.
+
+    Where the two differ, the metric steps over the target.
     """
 
     value: float
@@ -62,9 +62,7 @@ class Mover(NamedTuple):
 
 @dataclass(repr=False)
 class Solution(Shown):
-    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list,
-    with the reason.
-    """
+    """Where a metric reaches its target, the nearest to today's first, or the reason for none."""
 
     scenario: str
     metric: str
@@ -260,9 +258,7 @@ def is_number_text(words: str) -> bool:
 
 
 def level(words: str, centre: float, metric: str) -> float:
-    """Return a target that is a value, in the unit of the metric unless it names another, or a
-    change relative to today's.
-    """
+    """Return a target: a value, by default in the unit of the metric, or a change from today's."""
     unit = METRICS[metric].unit
     with located(f"--until {metric}={words}"):
         number, unit_text = question_number_and_unit(words) or (math.nan, words)
@@ -349,9 +345,7 @@ def _refuse_unmoved(solution: Solution, valid_values: Sequence[float]) -> None:
 
 
 def broken(solution: Solution, crossing: Crossing) -> Break:
-    """Return a crossing as seen from today: the side on which the target is reached, or the value
-    that meets it.
-    """
+    """Return a crossing as seen from today: the far side of a step, or the value that meets it."""
     sides = sorted(
         (crossing.before, crossing.beyond),
         key=lambda side_value: abs(side_value - (solution.today.value or 0.0)),
@@ -434,8 +428,9 @@ MOST = 200  # steps, of which every one at least halves a bracket
 
 
 class Crossing(NamedTuple):
-    """The last number found before a zero and the first beyond it, in the order of the grid; both
-    are the zero where it is met.
+    """The last number before a zero and the first beyond it; both are the zero where it is met.
+
+    The order is that of the grid.
     """
 
     before: float
@@ -443,8 +438,9 @@ class Crossing(NamedTuple):
 
 
 def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterator[Crossing]:
-    """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has
-    nothing between two neighbours.
+    """Yield the zeros of a function on a grid and between its neighbours.
+
+    A stepwise function has no values between two neighbours.
     """
     grid_gaps = [(grid_value, gap(grid_value)) for grid_value in grid]
     for grid_index, (grid_value, grid_gap) in enumerate(grid_gaps):
@@ -463,9 +459,7 @@ def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterat
 
 
 def _narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
-    """Return the zero in a bracket, or the two sides of a jump over it; none where the function has
-    no value on the way.
-    """
+    """Return the zero in a bracket or both sides of a jump; None where a value is missing."""
     at_a, at_b = gap(a), gap(b)
     for _ in range(MOST):
         middle = (a + b) / 2

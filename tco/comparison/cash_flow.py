@@ -1,5 +1,4 @@
-"""The money of a scenario over time: what is paid and what comes in, month by month, and what an
-investor asks of it.
+"""A scenario's money over time: payments and income by month, and returns to an investor.
 
 It reads the flows that the chip-hour is folded from, so cash and annuity cannot disagree about what
 is paid. What is bought again or outlives the operation is paid again, or worth at its end what
@@ -155,9 +154,7 @@ ENERGY = "site/energy"  # the line of which a part is paid by use
 
 
 class Project:
-    """One world that is bought, run for the life of its equipment, and let or sold by the hour or
-    the token.
-    """
+    """A system that is bought, run for its life, and rented out or sold by the hour or token."""
 
     def __init__(
         self,
@@ -258,8 +255,9 @@ class Project:
         )
 
     def break_even(self, hour: float, energy: float, rent: float) -> float:
-        """Return the utilisation at which a used hour costs its rent, of which the part of the
-        energy that idle racks do not draw is paid by use.
+        """Return the utilisation at which a used hour costs its rent.
+
+        The energy beyond the draw of idle racks is paid by use.
         """
         use = self.values["terms.utilisation"]
         power = self.result.metrics["it_power_w_per_chip"] * self.chips
@@ -382,9 +380,7 @@ class Project:
         ]
 
     def shares(self, lead: int) -> tuple[Any, Any, int]:
-        """Return the share of the hours that is paid for and what is left of the price in every
-        month, and the months of the contract.
-        """
+        """Return monthly shares of paid hours and of the remaining price, and contract months."""
         share = self.used * ramped_share(self.time, self.ramp)
         left = as_array(price_path(self.values["money.price_fall"], self.time + lead))
         fixed = min(_months(self.values["money.contract"]), self.months)
@@ -403,8 +399,9 @@ class Project:
         return -net_present_value([*costs, *income], self.rate)
 
     def turns(self, costs: list[Payment]) -> int | None:
-        """Return the first month by which renting the chips would have cost what owning them has,
-        without interest; None if none does.
+        """Return the first month by which renting would cost as much as owning, or None.
+
+        Interest is left out.
         """
         if self.market_rent is None:
             return None
@@ -424,9 +421,7 @@ class Project:
         return int(months[0]) + 1 if months.size else None
 
     def books(self) -> Iterator[Book]:
-        """Yield the book value of servers, storage and network at the end of each year, by both
-        usual ways.
-        """
+        """Yield the yearly book value of servers, storage and network by both usual methods."""
         price = sum(float(flow.amount) for flow in self.flows if flow.asset in ORDERED)
         residual, life = self.values["terms.residual"], self.values[OPERATION]
         for year in range(round(float(life)) + 1):
@@ -458,8 +453,9 @@ def net_present_value(payments: Sequence[Payment], rate: Any) -> float:
 
 
 def rate_of_return(payments: Sequence[Payment]) -> float | None:
-    """Return the growth of a year at which payments are worth nothing; None where what goes out
-    never comes back, or nothing goes out.
+    """Return the yearly growth at which payments are worth nothing, or None without any.
+
+    It has none where costs are never recovered, or where there are none.
     """
     time, paid = by_month(payments)
 
@@ -477,9 +473,7 @@ def rate_of_return(payments: Sequence[Payment]) -> float | None:
 
 
 def payback(payments: Sequence[Payment]) -> int | None:
-    """Return the first month after which what has come in covers all that has gone out so far, and
-    stays so; None if it never does.
-    """
+    """Return the first month after which income covers all costs so far for good, or None."""
     time, paid = by_month(payments)
     owed = np.cumsum(paid)
     behind = np.flatnonzero(owed > 0)

@@ -66,9 +66,7 @@ def _is_shipped(evaluation: Evaluation) -> bool:
 
 
 class Elsewhere(NamedTuple):
-    """A shipped system that is not among those compared: what it costs in the middle of its draws,
-    and what that rests on.
-    """
+    """A shipped system outside the comparison: its median cost, and the evidence for it."""
 
     system: str
     cost: float

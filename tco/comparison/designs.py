@@ -1,5 +1,6 @@
-"""The points of frontiers held against each other: how sure each is, and which design, a system on
-one of its plans, beats which.
+"""Points of frontiers compared: the certainty of each, and which designs beat which.
+
+A design is a system on one of its plans.
 
 At each point every input is drawn within its range, and each draw chooses its plan anew. The draws
 are those of a comparison, and so is what is asked of them: the interactivity is the point's own,
@@ -158,8 +159,9 @@ class Design(NamedTuple):
 
     @property
     def chance(self) -> float | None:
-        """The share of draws in which it is beaten still, of those in which either keeps its
-        interactivity; none where nothing was drawn.
+        """Return the share of draws in which the design is still beaten, or None without draws.
+
+        Only draws in which either design keeps its interactivity count.
         """
         own_band, theirs = self.band, None if self.by is None else self.by.band
         if (
@@ -217,9 +219,7 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
 
 
 def merits(figures: Sequence[Sequence[float]]) -> AnyArray:
-    """Return figures at the digits that count, as logarithms of which more is better; a row for
-    each design.
-    """
+    """Return log figures by design at the digits that count; higher is better."""
     rounded = np.array(
         [
             [float(f"{figure:.{DIGITS - 1}e}") for figure in design_figures]
@@ -235,8 +235,7 @@ def _sign_of(axis: str) -> float:
 
 
 def beaten_by(merits: AnyArray) -> AnyArray:
-    """Return for each row the place of the one that beats it by most where it beats it by least, -1
-    for a row that none beats.
+    """Return each row's index of the row that beats it most clearly, or -1.
 
     What beats a row is at least as good on every axis and better on one; it is itself beaten by
     none.

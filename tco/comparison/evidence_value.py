@@ -1,5 +1,4 @@
-"""Which measurements tell of an input: those that would narrow a regime most, and those at hand
-that would notice if it were another.
+"""Evidence on inputs: measurements that would narrow a regime, and rows that constrain inputs.
 
 A measurement of a kind, such as of collectives on one family's chips, pins the inputs that a fit of
 that kind may move. Once they are known the standard deviation of the ranks of the leader's
@@ -63,8 +62,7 @@ def _kind_of_rows() -> Mapping[str, str]:
 def regime_with_evidence(
     regime: Regime, ratio: ScenarioQuantity, costs: FloatArray, catalogue: Catalogue
 ) -> Regime:
-    """Return a regime with the inputs that move the ratio of its leader to its rival, and the
-    measurements that would narrow it.
+    """Return a regime with the drivers of its leader's ratio, and measurements that narrow it.
 
     `costs` are those of every choice in every draw, by which a measurement is worth something to
     who chooses.
@@ -90,9 +88,7 @@ def _measurements_of(
     costs: FloatArray,
     catalogue: Catalogue,
 ) -> list[Measurement]:
-    """Return the measurements that narrow some draws of a ratio most, each with the share by which
-    it does and with what it is worth.
-    """
+    """Return the measurements that narrow a ratio's draws most, with their share and worth."""
     groups: dict[tuple[str, str], list[str]] = {}
     for path in ranges:
         group, *owner, attribute_name = path.split(".")
@@ -177,8 +173,9 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
 def _errors_in(
     catalogue: Catalogue, file: Path, ranged_inputs: Sequence[Input]
 ) -> Iterator[tuple[str, FloatArray]]:
-    """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at
-    their values first, then each at both ends.
+    """Yield a file's kind and the log errors of each chip's rows, for sets of the inputs.
+
+    The first set has all inputs at their values, the next each input at both ends.
     """
     kind, table = read_measured(file)
     input_values = plain_inputs(catalogue, {}).values(as_number)

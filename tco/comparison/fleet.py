@@ -1,5 +1,4 @@
-"""A site filled with one system, and several systems bought one after the other for one power: what
-each comes to, and all so far.
+"""A site filled with one system, and a fleet bought in waves for one power, with totals.
 
 What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is
 paid for at the typical one. A wave of a fleet is a scenario, the power of the grid it takes, and

@@ -1,5 +1,6 @@
-"""The frontier of serving: what each interactivity costs, over every plan and batch of the search,
-on one system or on two.
+"""The frontier of serving: cost against interactivity, over all plans and batches.
+
+It is that of one system or of two.
 
 Prefill plans, decode plans and batches are the axes of one array evaluation. A decode pool may take
 its prompts from a prefill pool of another system: a token then costs what the chips of both cost,
@@ -53,8 +54,9 @@ def pool_of(
     settings: Mapping[str, str],
     serving: Scenario | None = None,
 ) -> PoolScenario:
-    """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own
-    prices.
+    """Return a scenario as a pool; with `serving` it takes that scenario's workload.
+
+    Its prices stay its own.
     """
     racks = catalogue.ids("systems")
     if not (
@@ -105,9 +107,7 @@ def pool_of(
 
 @dataclass(slots=True)
 class Grid:
-    """Every pair of plans: prefill plans on the first axis, decode plans on the second, batches on
-    the third.
-    """
+    """Every pair of plans: prefill plans, decode plans and batches on the three axes."""
 
     decode: DecodePlan
     prefill: PrefillPlan
@@ -301,9 +301,7 @@ def _counts_of_plans(plan: DecodePlan, before: PrefillPlan) -> tuple[Any, ...]:
 
 
 def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
-    """Mark the points that no point of another system beats, among those that serve one
-    workload.
-    """
+    """Mark the points of a workload that no other system's point beats."""
     for workload in {frontier.decode.workload for frontier in frontiers}:
         alike = [frontier for frontier in frontiers if frontier.decode.workload == workload]
         point_positions = [
@@ -326,9 +324,7 @@ def _system_frontiers(
     prefilling: Sequence[tuple[str, Catalogue]],
     settings: Mapping[str, str],
 ) -> list[Frontier]:
-    """Return the frontier of every system; with systems that prefill, that of every pair of pools,
-    the decode system's own among them.
-    """
+    """Return the frontier of every system, and with prefill systems of every pair of pools."""
     frontiers = []
     for decode_name, catalogue in decoding:
         pool = pool_of(catalogue, decode_name, settings)

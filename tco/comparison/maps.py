@@ -1,5 +1,4 @@
-"""Two inputs moved together: a metric of several scenarios on a grid of both, the plan chosen anew
-in every cell, and who is best where.
+"""Maps of a metric over two inputs, with new plans in every cell, and the best scenario.
 
 An input that a scenario does not rest on leaves it as it is, so that the price of one maker's chip
 moves against another maker's rack.
@@ -34,9 +33,7 @@ WIDE = 3.0  # how many times smaller and larger than today's an input is, unless
 
 
 class MapAxis(NamedTuple):
-    """An input that is moved: its values in the unit it is told in, evenly spaced in ratio or in
-    difference, and that of today.
-    """
+    """An input of a map: its values, evenly spaced in ratio or difference, and today's value."""
 
     path: str
     unit: str
@@ -51,9 +48,7 @@ class MapAxis(NamedTuple):
 
 @dataclass(repr=False)
 class Map(Shown):
-    """A metric of some scenarios over two inputs: the second one's values are the rows, the first
-    one's the columns.
-    """
+    """A metric of scenarios over two inputs: rows of the second input, columns of the first."""
 
     scenarios: list[str]
     metric: str
@@ -85,9 +80,7 @@ class Map(Shown):
         )
 
     def to_frame(self) -> Any:
-        """Return a row for each value of the second input, a column for each of the first, in each
-        cell who is best there.
-        """
+        """Return the best scenario by second input (rows) and first input (columns)."""
         import pandas as pd
 
         best_names = [

@@ -127,9 +127,7 @@ KINDS = ("alone", "clear", "likely", "software", "close", "tie", "nobody")  # fr
 
 
 class Later(NamedTuple):
-    """The comparison at the date when all compared can be had, with that date's prices and
-    software.
-    """
+    """The comparison at the date when all systems are available, with that date's inputs."""
 
     date: str
     draws: int

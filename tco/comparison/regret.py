@@ -133,9 +133,7 @@ def _resamplings(draws: int) -> FloatArray:
 
 
 def surely(which: FloatArray) -> float:
-    """Return the share of draws of which something is true in 95 of 100 resamplings of them, the
-    least of the rows of `which`.
-    """
+    """Return the share of draws that is true in 95 of 100 resamplings, the least of the rows."""
     return float(
         np.quantile((_resamplings(which.shape[-1]) @ np.atleast_2d(which).T).min(axis=1), 1 - SURE)
     )
@@ -149,9 +147,7 @@ class SpendingMix(NamedTuple):
 
 
 def choices_in(choices_text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
-    """Return the choices that `A,B:0.5+C:0.5` names; what is none raises `UsageError` or
-    `DataError`.
-    """
+    """Parse choices such as `A,B:0.5+C:0.5`; a bad one raises `UsageError` or `DataError`."""
     spending_mixes = []
     for part in choices_text.split(","):
         pairs = [

@@ -1,5 +1,4 @@
-"""Prices at which another rack has the least mean regret: which of them lie likeliest in what is
-believed of each price.
+"""Prices at which another rack has the least mean regret, and the most likely of them.
 
 The cost of the work is linear in a price. Where the base case of a rack costs c and a dollar of a
 price adds s to that, a draw in which the price is p costs (c + s (x - v)) / (c + s (p - v)) times

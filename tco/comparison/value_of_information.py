@@ -55,9 +55,7 @@ def gain(shares: FloatArray, observed_deviates: Sequence[FloatArray]) -> float:
 def noisy_deviates(
     input_deviates: Sequence[FloatArray], errors: Sequence[float]
 ) -> list[FloatArray]:
-    """Return the places of inputs as a measurement sees them, each off by a share of its own
-    width.
-    """
+    """Return the deviates of inputs as a measurement sees them, each with its relative error."""
     random = np.random.default_rng(0)
     return [
         deviates + error * random.normal(size=len(deviates))
@@ -66,9 +64,7 @@ def noisy_deviates(
 
 
 def standardised_measurement_error(catalogue: Catalogue, kind: str, input_range: Range) -> float:
-    """Return by how much a measured row of a kind misses an input, over how far its belief spreads:
-    both in logarithms; nothing of a wide share.
-    """
+    """Return a kind's measurement error of an input over the input's spread, both in logarithms."""
     missed = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape", 0.0)
     low, high = (
         (1 + input_range.low, 1 + input_range.high)
