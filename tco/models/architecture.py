@@ -1,5 +1,4 @@
-"""Model architectures, read from the `config.json` that Hugging Face publishes for a model, or from
-stated figures.
+"""Model architectures, read from Hugging Face's `config.json` or from stated figures.
 
 An architecture is structure: whole numbers that say which operators exist and how large they are.
 """

@@ -1,6 +1,4 @@
-"""A model's `config.json` behind checked access: what is missing or wrong is named with its file
-and key, and the keys that were read are recorded.
-"""
+"""Checked access to a model's `config.json`, with errors by key and a record of read keys."""
 
 from __future__ import annotations
 
@@ -95,9 +93,7 @@ class Config:
         return DataError(f"{self.where}: {what}")
 
     def either(self, *config_keys: str) -> str:
-        """Return the key that is given, of several that releases of a family use for one figure:
-        the first where none is.
-        """
+        """Return the first key that is given, of several for one figure, or the first of all."""
         return next(
             (config_key for config_key in config_keys if self.has(config_key)), config_keys[0]
         )

@@ -1,5 +1,4 @@
-"""A model built from the figures a paper or a row of measurements states, instead of from a
-`config.json`.
+"""A model from the figures of a paper or a measured row, without a `config.json`.
 
 The text form `layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000` names such a model
 wherever a model is named; a row of measurements with columns of these names is turned into the same
@@ -77,9 +76,7 @@ def figures_text(figures: JsonMapping) -> str:
 
 
 def _parse_model_figures(model_text: str) -> JsonObject:
-    """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
-    `DataError`.
-    """
+    """Parse figures `key=value,...`; an unknown, double or missing key raises `DataError`."""
     figures: JsonObject = {}
     for pair in model_text.split(","):
         figure_key, sign, figure_value = (part.strip() for part in pair.partition("="))
@@ -99,9 +96,7 @@ def _parse_model_figures(model_text: str) -> JsonObject:
 
 
 def _parse_stated_value(value_text: str) -> Any:
-    """Return a value as the whole number, the decimal number or the word it is; what a key may hold
-    is checked where it is used.
-    """
+    """Return a value as a whole number, a decimal number or a word."""
     for kind in (int, float):
         try:
             return kind(value_text)
@@ -111,8 +106,9 @@ def _parse_stated_value(value_text: str) -> Any:
 
 
 def stated_model(model_text: str) -> Architecture:
-    """Return the model of stated figures: equal layers of grouped-query attention and a dense or
-    routed feed-forward part, no biases.
+    """Return the model of stated figures: equal layers of grouped-query attention, no biases.
+
+    Its feed-forward part is dense or routed.
 
     `kv_heads` left out is as many as heads, `head_dim` hidden over heads; `ffn` is the width of one
     expert where there are `experts`, of which `active` see a token beside a shared one of width
@@ -164,9 +160,7 @@ def _billions(c: Config) -> tuple[float, float]:
 
 
 def _shaped(c: Config, model_text: str, matrices: int, tied: bool) -> Architecture:
-    """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
-    or not.
-    """
+    """Return the model of the figures with the given gate matrices and tied embeddings."""
     layers = c.integer("layers", most=10_000)
     hidden = c.integer("hidden")
     heads = c.integer("heads")

@@ -50,8 +50,9 @@ class Attention(NamedTuple):
 
     @property
     def cached(self) -> int:
-        """Numbers cached per entry and layer: 2 H_kv d, or MLA's latent with its rotary part; the
-        indexer's keys left out.
+        """Return the cached numbers per entry and layer: 2 H_kv d, or MLA's latent and rotary part.
+
+        The indexer's keys are left out.
         """
         if self.latent:
             return self.latent + self.rope_dim
@@ -84,9 +85,7 @@ class Attention(NamedTuple):
         return gates * (hidden * width + (width if self.in_bias else 0)) + self.qk_norm
 
     def key_value(self, hidden: int) -> int:
-        """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the
-        way up.
-        """
+        """Return the weights of keys and values: h 2 H_kv d, or those to and from the latent."""
         if self.shares_cache:
             return 0
         separate_values = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
@@ -107,8 +106,9 @@ class Attention(NamedTuple):
         return weights + (hidden if self.out_bias else 0) + (self.heads if self.sinks else 0)
 
     def compressor(self, hidden: int, width: int = 0) -> int:
-        """Weights that pool c tokens into an entry: value and gate projections, position bias,
-        norm; overlapping where an indexer selects.
+        """Return the weights that pool tokens into an entry: value, gate, position bias and norm.
+
+        Pools overlap where an indexer selects entries.
         """
         if not self.compression:
             return 0
@@ -117,8 +117,9 @@ class Attention(NamedTuple):
         return 2 * hidden * pooled + self.compression * pooled + width
 
     def indexer(self, hidden: int) -> int:
-        """Weights of the indexer: queries from the query's low rank, if it has one, one key an
-        entry, a weight a head.
+        """Return the weights of the indexer: its queries, a key per entry, and a weight per head.
+
+        Queries come from the query's low rank, if it has one.
         """
         if not self.index_heads:  # none, or another layer's choice is taken
             return 0
@@ -138,9 +139,7 @@ NO_ATTENTION = Attention(0, 0, 0, 0)
 
 
 class FeedForward(NamedTuple):
-    """Feed-forward part of one kind of layer: dense where `experts` is zero, absent where `width`
-    is.
-    """
+    """Feed-forward part of a layer: dense without `experts`, absent without `width`."""
 
     width: int  # dense width, or the width of one expert
     matrices: int  # 3 with a gate, 2 without
@@ -160,9 +159,7 @@ class FeedForward(NamedTuple):
         )
 
     def common_parameters(self, hidden: int) -> int:
-        """Weights every token of a layer with experts passes: router, shared experts, the ways into
-        the latent and out.
-        """
+        """Return the weights of all tokens beside experts: router, shared experts, latent."""
         router = self.experts * (hidden + (1 if self.router_bias else 0))
         shared = self.matrices * hidden * self.shared_width + (hidden if self.shared_gate else 0)
         return router + shared + 2 * hidden * self.latent
@@ -186,9 +183,7 @@ NO_FEED_FORWARD = FeedForward(0, 0)
 
 
 class StateMixer(NamedTuple):
-    """A state-space or linear-attention layer: it caches no tokens, but keeps a state of fixed size
-    for each sequence.
-    """
+    """A state-space or linear-attention layer, with a fixed state per sequence and no cache."""
 
     heads: int
     head_dim: int  # width of a value head
@@ -223,9 +218,7 @@ class StateMixer(NamedTuple):
 
     @property
     def fixed_numbers_per_sequence(self) -> int:
-        """Numbers kept per sequence and layer: the recurrent state and the convolution's last
-        inputs.
-        """
+        """Return the numbers per sequence and layer: state and the convolution's last inputs."""
         return self.state_numbers + self.convolved * max(self.kernel - 1, 0)
 
     @property
@@ -251,9 +244,7 @@ class StateMixer(NamedTuple):
 
 
 class LayerBlock(NamedTuple):
-    """Equal layers, wherever they stand in the stack. A layer has attention or a mixer, a
-    feed-forward part, or one of them only.
-    """
+    """Equal layers anywhere in the stack: attention or a mixer, a feed-forward part, or both."""
 
     layers: int
     attention: Attention = NO_ATTENTION
@@ -312,9 +303,7 @@ class StoredFormats(NamedTuple):
 
 
 class Architecture(NamedTuple):
-    """A decoder-only model, its modules for other media and for predicting further tokens left out
-    of every count.
-    """
+    """A decoder-only model, without modules for other media and for multi-token prediction."""
 
     id: str
     hidden: int
@@ -351,8 +340,9 @@ class Architecture(NamedTuple):
     @property
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def attentions(self) -> dict[Attention, int]:
-        """Layers by kind of attention: kinds of layers may differ in their feed-forward part
-        only.
+        """Return the number of layers by kind of attention.
+
+        Their feed-forward parts may differ.
         """
         attention_counts: dict[Attention, int] = {}
         for block in self.blocks:
@@ -413,8 +403,9 @@ class Architecture(NamedTuple):
 
     @property
     def prediction_parameters(self) -> int:
-        """Weights of the layers that predict further tokens, each with the product that joins two
-        hidden states, and three norms.
+        """Return the weights of the multi-token prediction layers.
+
+        Each has a product that joins two hidden states, and three norms.
         """
         block = self.prediction_block or self.blocks[-1]
         layer = block.parameters(self.hidden) + 2 * self.hidden**2 + 3 * self.hidden
@@ -422,8 +413,9 @@ class Architecture(NamedTuple):
 
     @property
     def cached(self) -> int:
-        """Numbers the cache grows by with each token, windows left out: entries and indexer keys of
-        all layers.
+        """Return the cached numbers per token of all layers, without windows.
+
+        They are entries and indexer keys.
         """
         kinds = [
             (layers, a, max(a.compression, 1))
@@ -436,9 +428,7 @@ class Architecture(NamedTuple):
 
     @property
     def fixed_numbers_per_sequence(self) -> int:
-        """Numbers a sequence holds at most whatever its length: states of mixers, and entries
-        inside windows.
-        """
+        """Return the most fixed numbers of a sequence: states of mixers and entries of windows."""
         windows = sum(
             layers * a.window * a.cached
             for a, layers in self.attentions.items()

@@ -1,6 +1,4 @@
-"""Readers of config.json by family: what one expression says is a row of the table, what it does
-not is a function above it.
-"""
+"""Readers of config.json by family: a table of expressions, and functions for the rest."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ def even(
     tied: bool = False,
     layers: str = "num_hidden_layers",
 ) -> ParsedConfig:
-    """Return equal layers, with two norms of scales alone unless `norms` says how many weights they
-    have.
-    """
+    """Return equal layers, with two norms of scales unless `norms` gives their weights."""
     return c.layout(
         (
             LayerBlock(
@@ -83,9 +79,7 @@ def after_gpt(
     layers: str = "num_hidden_layers",
     logits_bias: bool = False,
 ) -> ParsedConfig:
-    """Return equal layers with so many norms each, all with a bias, and one behind the last
-    layer.
-    """
+    """Return equal layers with `norms` norms and biases each, and a norm after the last."""
     width = c.integer(hidden)
     block = LayerBlock(c.layers(layers), attention, part, others=layer_norms(width, norms))
     context = c.integer(
@@ -141,8 +135,9 @@ def _with_positions(parsed_config: ParsedConfig, spare: int = 0) -> ParsedConfig
 
 
 def _read_gemma3(c: Config) -> ParsedConfig:
-    """Five of six layers see a window, queries and keys have norms, four more norms a layer, one
-    embedding.
+    """Read Gemma 3: windows on five of six layers, query and key norms, tied embeddings.
+
+    Each layer has four more norms.
     """
     heads = {} if any(c.has(head_key) for head_key in GEMMA3_HEADS) else GEMMA3_HEADS
     stated = {
@@ -159,9 +154,10 @@ def _read_gemma3(c: Config) -> ParsedConfig:
 
 
 def _read_gemma4(c: Config) -> ParsedConfig:
-    """Windows, and every sixth layer wider heads that see all and whose values are keys; in a
-    mixture a dense part beside the experts. Layers may have embeddings of their own, and the last
-    ones the keys and values of earlier layers.
+    """Read Gemma 4: windows, and wider heads whose values are keys on every sixth layer.
+
+    A mixture has a dense part beside the experts. Layers may have embeddings of their own, and the
+    last ones the keys and values of earlier layers.
     """
     layers = c.layers()
     near = grouped_query(c, head_norm=True)
@@ -225,8 +221,9 @@ def _read_gemma2(c: Config) -> ParsedConfig:
 
 
 def _read_llama4(c: Config) -> ParsedConfig:
-    """Three of four layers see their own chunk only; every layer or every other one has experts and
-    a shared one.
+    """Read Llama 4: chunked attention on three of four layers, and experts with a shared one.
+
+    Every layer or every other one has experts.
     """
     layers = c.layers()
     rope_interval = c.integer("no_rope_layer_interval", 4)
@@ -286,9 +283,7 @@ def _with_sparse_section(c: Config) -> Config:
 
 
 def _read_minimax_m3(c: Config) -> ParsedConfig:
-    """The first layers dense with full attention, the others experts and blocks of keys that an
-    indexer scores.
-    """
+    """Read MiniMax M3: first layers dense, others with experts and indexed blocks of keys."""
     layers, attention = c.layers(), grouped_query(c, head_norm=c.flag("use_qk_norm", True))
     if c.has("layer_types") and not c.has("sparse_attention_config"):
         c = _with_sparse_section(c)
@@ -340,9 +335,7 @@ def _read_dbrx(c: Config) -> ParsedConfig:
 
 
 def _read_chatglm(c: Config) -> ParsedConfig:
-    """ChatGLM 2 and 3, GLM-4-9B: groups of queries share keys and values; biases on queries, keys
-    and values.
-    """
+    """Read ChatGLM 2 and 3 and GLM-4-9B: grouped queries, with biases on their projections."""
     c.without("add_bias_linear")
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
     if c.integer("kv_channels", hidden // heads) * heads != hidden:
@@ -371,8 +364,9 @@ def _read_chatglm(c: Config) -> ParsedConfig:
 
 
 def _read_falcon(c: Config) -> ParsedConfig:
-    """Attention and feed-forward side by side behind one norm or two, one head of keys and values
-    or groups of them.
+    """Read Falcon: parallel attention and feed-forward part, after one norm or two.
+
+    It has one head of keys and values, or groups of them.
     """
     c.unused("num_kv_heads")  # of no effect where all queries share one
     bias = c.flag("bias")
@@ -431,9 +425,7 @@ def _read_mpt(c: Config) -> ParsedConfig:
 
 
 def _read_arctic(c: Config) -> ParsedConfig:
-    """Beside the experts a dense part as wide as the model, which every token passes as it would a
-    shared expert.
-    """
+    """Read Arctic: a dense part as wide as the model beside the experts, as a shared expert."""
     dense_width = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
     if not all(expert_layers(c)):
         raise c.wrong("moe_layer_frequency", "1: layers without experts are not read")
@@ -495,8 +487,9 @@ def _read_longcat(c: Config) -> ParsedConfig:
 
 
 def _read_hunyuan(c: Config) -> ParsedConfig:
-    """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are
-    lists, a number a layer.
+    """Read Hunyuan: experts with a shared one on every layer, and figures listed by layer.
+
+    Queries and keys have norms.
     """
     layers = c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers()
     same = dict(c.content)

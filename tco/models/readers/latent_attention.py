@@ -1,6 +1,4 @@
-"""Readers of the config.json of models with latent or sparse attention, by family, and of
-parametric mixtures of experts.
-"""
+"""Readers of config.json with latent or sparse attention, and of parametric mixtures."""
 
 from __future__ import annotations
 
@@ -16,8 +14,9 @@ WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engin
 
 
 def latent_attention(c: Config, value_width: int | None = None) -> Attention:
-    """Return multi-head latent attention, with an indexer where the config has one; `value_width`
-    is the usual width of a value head.
+    """Return latent attention, with an indexer where the config has one.
+
+    `value_width` is the usual width of a value head.
     """
     # as many as there are heads, and one word for all layers: an indexer has keys of its own
     c.unused("num_key_value_heads", "layer_types")
@@ -46,8 +45,9 @@ def _indexed(c: Config, attention: Attention) -> Attention:
 
 
 def _read_deepseek(c: Config) -> ParsedConfig:
-    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then
-    fine-grained experts with shared ones.
+    """Read DeepSeek V2 to V3.2, Kimi K2 and GLM-5: latent attention, and first layers dense.
+
+    Further layers have fine-grained experts with shared ones.
 
     From GLM-5.2 on some layers have no indexer and take the choice of one before them.
     """
@@ -87,8 +87,9 @@ def _with_ratios(c: Config) -> Config:
 
 
 def _read_deepseek4(c: Config) -> ParsedConfig:
-    """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
-    several residual streams.
+    """Read DeepSeek V4: caches compressed 4 to 1 or 128 to 1, or windows, and several streams.
+
+    Caches compressed 4 to 1 have an indexer.
     """
     c.unused("num_key_value_heads")  # one, whose entry is key and value
     c = _with_ratios(c)
@@ -141,8 +142,7 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
 
 
 def _read_parametric(c: Config) -> ParsedConfig:
-    """A mixture of experts of a given size: the expert width follows from `total_parameters` and
-    the other shapes.
+    """Read a mixture of experts of a given size, whose expert width follows from it.
 
     width = (total - all other weights) / (layers x experts x 3 h), to the nearest multiple of 16.
     """

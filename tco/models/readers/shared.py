@@ -13,9 +13,7 @@ from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_la
 
 
 def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Attention:
-    """Return grouped-query attention as Llama's config spells it; `head_norm` gives queries and
-    keys a norm a head wide.
-    """
+    """Return grouped-query attention by Llama's keys; `head_norm` adds query and key norms."""
     heads = c.integer("num_attention_heads")
     width = c.integer("head_dim", c.integer("hidden_size") // heads)
     groups = c.integer("num_key_value_heads", heads, most=heads)
@@ -40,8 +38,9 @@ def multi_head(
     groups: int = 0,
     bias: bool = False,
 ) -> Attention:
-    """Return attention whose heads divide the model's width, by the keys of both; without `groups`
-    every head has keys and values of its own.
+    """Return attention whose heads divide the model's width, by the keys of both.
+
+    Without `groups` every head has its own keys and values.
     """
     width, number = c.integer(hidden), c.integer(heads)
     groups = groups or number
@@ -61,8 +60,9 @@ def dense(c: Config, width_key: str = "intermediate_size") -> FeedForward:
 def routed(
     c: Config, width: str, experts: str, shared: int = 0, active: str = "num_experts_per_tok"
 ) -> FeedForward:
-    """Return a gated mixture of experts: `width`, `experts` and `active` are keys, `shared` the
-    width of the experts every token passes.
+    """Return a gated mixture of experts, by the keys `width`, `experts` and `active`.
+
+    `shared` is the width of the shared experts.
     """
     number = c.integer(experts, most=10**6)
     return FeedForward(c.integer(width), 3, number, c.integer(active, most=number), shared)
@@ -85,9 +85,7 @@ def layer_norms(hidden: int, number: int) -> int:
 
 
 def all_heads_norm(attention: Attention, has_norm: bool = True) -> Attention:
-    """Return an attention whose queries and keys have a scale for every number of every head, if
-    that is wanted.
-    """
+    """Return an attention with a scale per number of every query and key head, if wanted."""
     return (
         attention._replace(qk_norm=(attention.heads + attention.kv_heads) * attention.qk_dim)
         if has_norm
@@ -96,8 +94,9 @@ def all_heads_norm(attention: Attention, has_norm: bool = True) -> Attention:
 
 
 def one_in(c: Config, full: Attention, full_interval: int) -> list[Attention]:
-    """Return the attention of each layer: every so many sees all tokens, the others a window,
-    unless `layer_types` says otherwise.
+    """Return each layer's attention: full once per interval, otherwise a window.
+
+    `layer_types` of the config may say otherwise.
     """
     layers = c.layers()
     kinds = {
@@ -199,9 +198,7 @@ def expert_blocks(
 
 
 def dense_then_routed(c: Config, attention: Attention) -> tuple[LayerBlock, ...]:
-    """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts
-    with shared ones.
-    """
+    """Return layers as in DeepSeek: the first dense, the others experts with shared ones."""
     shared = c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size")
     balanced = c.text("topk_method", "noaux_tc") == "noaux_tc"  # a bias that balances the experts
     part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)

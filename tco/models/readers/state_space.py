@@ -25,8 +25,9 @@ UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
 def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
-    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
-    feed-forward part of all is experts or dense.
+    """Read Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth.
+
+    Feed-forward parts are experts or dense.
     """
     layers, full_interval = c.layers(), c.integer("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
@@ -65,9 +66,7 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
 
 
 def _nemotron_order(c: Config) -> list[str]:
-    """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of
-    `layers_block_type` that newer releases give.
-    """
+    """Return the kind of each layer, by letters of the old key or words of the new one."""
     if not c.has("layers_block_type"):
         return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
     listed = c.value("layers_block_type")
@@ -78,9 +77,7 @@ def _nemotron_order(c: Config) -> list[str]:
 
 
 def _read_nemotron(c: Config) -> ParsedConfig:
-    """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a
-    dense feed-forward (-).
-    """
+    """Read Nemotron-H and Nemotron 3: Mamba-2 (M), attention (*), experts (E) or dense (-)."""
     hidden = c.integer("hidden_size")
     heads = c.integer("mamba_num_heads")
     head = c.integer("mamba_head_dim")
@@ -184,8 +181,9 @@ def _full_layers(c: Config, layers: int) -> set[int]:
 
 
 def _read_kimi_linear(c: Config) -> ParsedConfig:
-    """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer
-    latent attention; experts on a narrower width.
+    """Read Kimi Linear and K3: a delta rule with decay per number, and latent attention.
+
+    Every fourth layer has latent attention; experts work on a narrower width.
 
     What joins the residuals of earlier layers (attention residuals) is left out: its weights are
     few.
@@ -215,8 +213,9 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
 
 
 def _read_mamba2(c: Config) -> ParsedConfig:
-    """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a
-    sequence may be of any length.
+    """Read Mamba-2: a recurrence after one norm on every layer, for sequences of any length.
+
+    It has neither attention nor feed-forward parts.
     """
     c.without("use_bias")
     hidden, heads, head = c.integer("hidden_size"), c.integer("num_heads"), c.integer("head_dim")
