@@ -94,9 +94,7 @@ class Catalogue:
 
     # ---------------------------------------------------------------- tables of rows
     def rows(self, group: str) -> Rows:
-        """Return the rows of every table of a group of attributes by (owner, attribute), read
-        once.
-        """
+        """Return a group's rows of every table by (owner, attribute), read once."""
         folder_names, owner_column = TABLES[group]
         return self.once(
             ("rows", group),
@@ -106,9 +104,7 @@ class Catalogue:
         )
 
     def _rows(self, folder_name: str, owner_column: str, group: str) -> Rows:
-        """Return the rows of every CSV under `folder_name`; an overlay's rows replace, never add
-        to, ours.
-        """
+        """Return the rows of every CSV under a folder; an overlay's rows replace shipped ones."""
         found: Rows = {}
         for level, folder in enumerate(self.folders):
             own_owners: Rows = {}
@@ -140,15 +136,11 @@ class Catalogue:
 
     @cached_property
     def calibration_rows(self) -> Rows:
-        """Every row of the calibrated parameters and priors, by family of chips, and of how far
-        software reaches beyond them.
-        """
+        """Return every row of calibrated parameters and priors by family, and of best software."""
         return self.rows("performance")
 
     def practice(self, family: str, parameter_name: str) -> Input:
-        """Return a parameter of practice of a family of chips or another owner: fitted to
-        measurements, a prior, or that of owners of its kind.
-        """
+        """Return a software parameter of an owner: fitted, a prior, or that of its kind."""
         cache_key = (f"performance.{family}.{parameter_name}", "")
         practice_input = self._inputs.get(cache_key)
         if practice_input is None:
@@ -237,9 +229,7 @@ class Catalogue:
         }
 
     def with_directness(self, stated_input: Input) -> Input:
-        """Return an input with who says it and how direct it is: as its row says, else as its
-        source is; one's own is what its kind says.
-        """
+        """Return an input with its publisher and directness, by its row, its source or its kind."""
         direct = (
             stated_input.directness
             or self.directness.get(stated_input.source)
@@ -253,9 +243,7 @@ class Catalogue:
     def chosen(
         self, input_rows: list[CatalogueRow], group: str, attribute_name: str, path: str, date: str
     ) -> Input:
-        """Return the input of the row that holds: the chosen one, or of a dated series the latest
-        not after `date`.
-        """
+        """Return the input of the chosen row, or of a dated series' latest row up to `date`."""
         wanted_attribute = attribute(group, attribute_name, input_rows[0].where)
         return self.with_directness(
             to_input(
@@ -266,8 +254,9 @@ class Catalogue:
         )
 
     def part_input(self, part: str, attribute_name: str, date: str) -> Input:
-        """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises
-        `DataError`.
+        """Return `parts.<part>.<name>` at a date.
+
+        An unknown part or a missing value raises `DataError`.
         """
         cache_key = (f"parts.{part}.{attribute_name}", date)
         shipped_input = self._inputs.get(cache_key)
@@ -449,6 +438,7 @@ class Catalogue:
 
     def find(self, folder_name: str, document_name: str, what: str) -> Path:
         """Return the file of a document, the last folder's first; an unknown id raises `DataError`.
+
         An id is a name, never a path.
         """
         for folder in reversed(self.folders):
@@ -467,8 +457,9 @@ class Catalogue:
         return path, self.toml(path)
 
     def with_base(self, folder_name: str, document_name: str, what: str) -> list[str]:
-        """Return the name of a TOML document after that of the one it is `base`d on, if any; a base
-        that has one itself raises `DataError`.
+        """Return a TOML document's name after that of its base, if it has one.
+
+        A base with a base of its own raises `DataError`.
         """
         where, document = self.document(folder_name, document_name, what)
         if (base := document.get("base")) is None:
@@ -527,8 +518,9 @@ class Catalogue:
         prefix: str,
         cooling: str | None = None,
     ) -> dict[str, Input]:
-        """Return the values of a TOML document as inputs by path, of a site those of the hall of
-        some cooling among them; read once.
+        """Return the values of a TOML document as inputs by path, read once.
+
+        A site's include those of the hall of the given cooling.
         """
         path, document = self.document(folder_name, document_name, what)
         return self.once(
@@ -596,9 +588,7 @@ class Catalogue:
         attribute_name: str,
         shipped: dict[tuple[str, str], list[CatalogueRow]],
     ) -> CatalogueRow:
-        """Return a person's own row as it is, or what stands in its place where an answer is to
-        keep it back.
-        """
+        """Return a user's own row, or its stand-in where the answer withholds it."""
         if not making.get():
             return catalogue_row
         path = (
@@ -725,8 +715,9 @@ def values_of(
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:
-    """Return the shipped catalogue, with the folder `data` (if any) laid over it; the shipped one
-    alone is shared, and is not to be changed.
+    """Return the shipped catalogue, or one with the folder `data` laid over it.
+
+    The shipped catalogue is shared and must not be changed.
     """
     return shipped() if data is None else Catalogue([Path(data)])
 
@@ -748,9 +739,7 @@ _read: dict[Path, Read] = {}
 
 
 def shipped() -> Catalogue:
-    """Return the one catalogue of the shipped data in this process, read anew once a file of it, or
-    the scenarios beside it, has changed.
-    """
+    """Return the shipped catalogue of this process, read again once a file has changed."""
     folder, now = data_directory(), monotonic()
     kept_reading = _read.get(folder)
     if kept_reading is not None and now - kept_reading.looked < LOOK:

@@ -1,6 +1,4 @@
-"""The halls of a site: a place has one owner, tariff and country, and may have one hall for each
-way of cooling.
-"""
+"""The halls of a site: one owner, tariff and country, and a hall per way of cooling."""
 
 from __future__ import annotations
 

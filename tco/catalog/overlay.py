@@ -1,6 +1,4 @@
-"""A person's own rows: each is checked when its folder is laid over the shipped data, and each
-counts or is named.
-"""
+"""A user's own rows: each is checked on loading, and unused ones are named."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Rows of the catalogue: a value with its unit, range, date, kind and source, as CSV and TOML files
-hold them.
-"""
+"""Rows of the catalogue: a value with unit, range, date, kind and source, in CSV and TOML."""
 
 from __future__ import annotations
 
@@ -344,8 +342,9 @@ def live(input_rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[Cat
 
 
 def at_date(dated_rows: list[CatalogueRow], when: str) -> CatalogueRow:
-    """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the
-    latest that begins by its last day.
+    """Return the row of a dated series at `when`: the latest that begins by its last day.
+
+    `when` is a year, quarter, month or day.
 
     A date before the whole series gets its first row; the caller shows the row's own date.
     """

@@ -70,9 +70,7 @@ class SystemSchema(Strict):
 
 
 class TokenFormatSchema(Strict):
-    """A format of tokens on the wire: bytes of an element and of a scale, and elements of a
-    block.
-    """
+    """A wire format of tokens: bytes per element and per scale, and elements per block."""
 
     element: float = Field(gt=0)
     scale: float = Field(ge=0)
@@ -96,9 +94,7 @@ class LibrarySchema(Strict):
 
 
 class FigureSchema(Strict):
-    """A figure of a publication in a scenario's file; one that must come out states a value, within
-    a tenth at most.
-    """
+    """A published figure in a scenario's file; a required one states a value within a tenth."""
 
     kind: Literal["arithmetic", "own-source", "independent", "power", "ratio"]
     metric: str
@@ -159,8 +155,9 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
 
 
 def expect_system(path: Path, document: JsonObject) -> None:
-    """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives
-    and spares are judged where they are placed.
+    """Raise `DataError` with the first fault of a system's file by itself.
+
+    Its alternatives and spares are checked where they are placed.
     """
     expect(
         SystemSchema,

@@ -283,9 +283,7 @@ def _substitute_alternative(
     part: str | None,
     where: str,
 ) -> dict[str, dict[str, float]]:
-    """Return the tree with one of a place's alternatives, the first if none is named, in the place
-    of its name.
-    """
+    """Return the tree with an alternative in a slot, the first unless `part` names another."""
     if (
         not isinstance(candidates, dict)
         or not candidates
@@ -385,9 +383,7 @@ def single_variants(document: JsonMapping) -> Iterator[dict[str, str]]:
 
 
 def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:
-    """Yield every place of the tree below `world`, parents first, with the quantity in one whole
-    world.
-    """
+    """Yield every node of the tree below `world`, parents first, with its quantity per system."""
     place_numbers = itertools.count(1)
 
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:

@@ -1,6 +1,4 @@
-"""Files to edit for something of one's own, each a copy of something the catalogue knows that says
-so in every row.
-"""
+"""Templates of your own files, each a marked copy of something in the catalogue."""
 
 from __future__ import annotations
 
@@ -83,9 +81,7 @@ def part_draft(
 def _copied_part_row(
     catalogue_row: CatalogueRow, part: str, attribute_name: str, like: str
 ) -> Sequence[object]:
-    """Return a row for another part: what its source says of the one it is copied from, it does not
-    say of this one.
-    """
+    """Return a row for a copied part, marked as assumed, as its source knows only the original."""
     cells = catalogue_row.cells
     cell_value = cells["value"]
     note = (
@@ -125,9 +121,7 @@ def own_source(folder: Path) -> Files:
 
 
 def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
-    """Return the list of families with the new chip in that of the other; nothing for what is no
-    chip.
-    """
+    """Return the list of families with the new chip in the family of `like`, if that is a chip."""
     for data_folder in catalogue.folders:
         path = data_folder / FAMILIES
         if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
