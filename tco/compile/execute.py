@@ -105,9 +105,7 @@ def fork_map(make: Callable[[Any], Any], work_items: Sequence[Any]) -> Iterator[
 
 
 def _fork_worker(make: Callable[[Any], Any], work_items: Sequence[Any]) -> tuple[int, IO[bytes]]:
-    """Return a process that makes something of each of some, and the file in memory it writes that
-    to.
-    """
+    """Return a process that computes the work items, and the memory file of its results."""
     file, failed, parent = os.fdopen(os.memfd_create("made"), "w+b"), 1, os.getpid()
     try:
         # from Python 3.12 on, of numpy's own threads, which stand still
@@ -138,8 +136,9 @@ def _end_with(parent: int) -> None:
 
 
 class ScheduleRunner:
-    """A schedule for some values: its results for `count` draws on the last axis, or some of them,
-    with values that come with each call.
+    """A schedule with its values, to compute results of all or some of `count` draws.
+
+    Draws are on the last axis. Each call may bring values.
     """
 
     def __init__(self, schedule: Schedule, kernel_values: Mapping[int, Any], count: int) -> None:
@@ -164,10 +163,10 @@ class ScheduleRunner:
     def __call__(
         self, draws: FloatArray | None = None, call_values: Mapping[int, FloatArray] = NONE
     ) -> list[Any]:
-        """Return the results in all draws, or in some, in their order: one number each, or as many.
-        The values `call_values` are already of those.
+        """Return the results in all draws or in the given ones: a number each, or one per draw.
 
-        Whoever asks for fewer and fewer draws has them picked from those asked for before.
+        The values `call_values` are already those of the given draws. Further subsets are picked
+        from the previous one.
         """
         if draws is None or len(draws) == self.count:
             return self.evaluate_all_draws(call_values)

@@ -119,8 +119,9 @@ def _onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> Any
 
 
 def across(newest: AnyArray, opposite: AnyArray, third: AnyArray) -> AnyArray:
-    """Return the number to try next between the newest and the one on the other side of the time
-    aimed at, after Chandrupatla (1997).
+    """Return the next number to try, between the newest and the opposite bound.
+
+    The method is that of Chandrupatla (1997).
 
     It is the root of the inverse parabola through three points where they lie on a smooth curve,
     else the middle; an end that is not known is tried itself.

@@ -69,8 +69,9 @@ POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.
 
 
 class Recipe(NamedTuple):
-    """The operations of a formula: operands below zero are its parameters, from the last one on,
-    others its operations before, or numbers.
+    """The operations of a formula; operands below zero are parameters, counted from the last.
+
+    Other operands are earlier operations, or numbers.
     """
 
     operations: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -116,9 +117,7 @@ def given_step(step: int) -> str:
 
 
 class ArithmeticKernel:
-    """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it
-    varies on, `numbers` what is known already.
-    """
+    """Unique operations in order: their operands (`taken`), axes (`varies`) and known numbers."""
 
     def __init__(
         self,
@@ -222,17 +221,16 @@ class ArithmeticKernel:
         return self.inputs[path]
 
     def leaf(self, number: float | PlanNumbers) -> int:
-        """Return the place of a number of the structure, or of those of the plans that are asked
-        for.
-        """
+        """Return the position of a number of the structure, or of the selected plans' numbers."""
         if not isinstance(number, PlanNumbers):
             return self.number(number)
         plan_numbers = number.numbers[self.plans.get(number.axis, slice(None))]
         return self.number(plan_numbers, PLANS << number.axis)
 
     def number(self, number_or_row: Any, varies: int = 0) -> int:
-        """Return the place of a number, or of a row of numbers along an axis of plans: one number
-        where they are all the same.
+        """Return the position of a number, or of a row along an axis of plans.
+
+        A row of equal numbers is a single number.
         """
         if (
             isinstance(number_or_row, np.ndarray)
@@ -282,8 +280,9 @@ class ArithmeticKernel:
         )
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
-        """Return the place of a sum, a least or a greatest: what terms share is taken once, and
-        those that vary least come first.
+        """Return the position of a sum, least or greatest, with shared factors taken out.
+
+        Terms that vary least come first.
 
         x a + x b is x (a + b), min(x + a, x + b) is x + min(a, b), and min(max(x, a), max(x, b)) is
         max(x, min(a, b)).
@@ -327,9 +326,7 @@ class ArithmeticKernel:
         return opened_terms if operation == "+" else [*dict.fromkeys(opened_terms)]
 
     def put(self, operation: str, *taken: int) -> int:
-        """Return the place of an operation: computed at once of numbers, and without what changes
-        nothing.
-        """
+        """Return the position of an operation, folded if constant and dropped if without effect."""
         numbers, varies = self.numbers, 0
         for position in taken:
             varies |= self.varies[position]
@@ -354,9 +351,7 @@ class ArithmeticKernel:
         return self.numbers.get(position) if not self.varies[position] else None
 
     def simpler(self, operation: str, taken: tuple[int, ...]) -> int | None:
-        """Return the place of what an operation comes to that is none, or a quicker one; none where
-        it stays.
-        """
+        """Return the position of a simpler equal operation, or None."""
         left, right = taken[0], taken[-1]
         first, last = self.plain(left), self.plain(right)
         if operation == "select":
@@ -378,8 +373,7 @@ class ArithmeticKernel:
         return left if operation in ("max", "min") and left == right else None
 
     def reassociate(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
-        """Return the place of a product, sum, least or greatest whose terms that vary less are
-        taken by themselves; none where none does.
+        """Return the position of an operation whose less varying terms come first, or None.
 
         (x c) d is x (c d) and x / d is x (1 / d): what varies most is touched once.
         """
@@ -402,8 +396,9 @@ class ArithmeticKernel:
         return (self.varies[position] // PLANS).bit_length() - 1
 
     def values(self, drawn: JsonMapping) -> dict[int, Any]:
-        """Return the numbers that are known, and those of inputs that vary: draws on the last axis,
-        plans on the one before.
+        """Return the known numbers and the values of varying inputs.
+
+        Draws are on the last axis, plans on the one before.
         """
         known_numbers = {
             position: number_or_row[:, None] if self.varies[position] else np.array(number_or_row)
@@ -416,9 +411,7 @@ class ArithmeticKernel:
         }
 
     def before(self, axes: int, targets: Sequence[int]) -> list[int]:
-        """Return the places that do not vary on some axes, and that what does rests on directly, or
-        that are wanted themselves.
-        """
+        """Return positions that do not vary on `axes` and feed those that do, or are targets."""
         border_key = axes, tuple(targets)
         if border_key not in self.borders:
             border, reached, stack = set[int](), set[int](), list(targets)
@@ -435,9 +428,7 @@ class ArithmeticKernel:
         return self.borders[border_key]
 
     def needed(self, targets: Iterable[int], given_positions: Container[int]) -> set[int]:
-        """Return the places that lead to what is wanted: operations, and what they begin with,
-        which is given or known.
-        """
+        """Return the positions that lead to the targets: operations and their given leaves."""
         reached, stack, numbers = set[int](), list(targets), self.numbers
         while stack:
             position = stack.pop()
@@ -450,9 +441,7 @@ class ArithmeticKernel:
     def common(
         self, target_lists: Sequence[Sequence[int]], given_positions: Iterable[int]
     ) -> list[int]:
-        """Return the places that several of some results rest on, and that what only one of them
-        rests on takes.
-        """
+        """Return the positions that several target lists share, or that feed unshared ones."""
         shared_key = tuple(map(tuple, target_lists)), frozenset(given_positions)
         if shared_key not in self.shared:
             begin = shared_key[1] | self.numbers.keys()
@@ -478,9 +467,7 @@ class ArithmeticKernel:
 
 
 class ScheduledOperation(NamedTuple):
-    """An operation of a schedule: where what it takes stands, where its result goes, and whose
-    memory that takes over, if any's.
-    """
+    """An operation of a schedule: the slots of its operands and result, and memory reuse."""
 
     function: Callable[..., Any]
     one: int

@@ -48,9 +48,7 @@ class Recorded(Traced):
 
 
 class Program:
-    """Steps in the order they are computed in: leaves have a number, a row, or an input whose
-    number may be another each time.
-    """
+    """Steps in order of computation, with leaves that are numbers, rows or varying inputs."""
 
     def __init__(self) -> None:
         self.steps: list[ProgramStep | None] = []  # none of a leaf
@@ -68,8 +66,9 @@ class Program:
         return self.values[self.leaf(leaf_input.value, leaf_input.path)]
 
     def leaf(self, leaf_value: Any, path: str | None = None) -> int:
-        """Return the place of a leaf: inputs of one path and number are one, and so are numbers of
-        the structure.
+        """Return the index of a leaf; inputs of one path and number are the same leaf.
+
+        So are equal numbers of the structure.
         """
         leaf_key = (
             (path, leaf_value.shape, leaf_value.tobytes())
@@ -92,9 +91,7 @@ class Program:
         return len(self.values) - 1
 
     def step_index(self, recorded_value: Any) -> int:
-        """Return the place of a value: that of the step that gave it, or of a number of the
-        structure.
-        """
+        """Return the index of a value's step, or of a number of the structure."""
         return (
             recorded_value.place
             if isinstance(recorded_value, Recorded)
@@ -113,8 +110,9 @@ class Program:
         return self.step(formula, arguments, formula.function)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
-        """Return the sum, the least or the greatest of some terms; of plain numbers, or of nothing,
-        the plain number it is.
+        """Return the sum, least or greatest of the terms.
+
+        Plain terms give a plain number.
         """
         if not any(isinstance(term, Recorded) for term in terms):
             with paused():
