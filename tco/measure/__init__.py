@@ -1,3 +1,1 @@
-"""Measuring a machine of one's own: products, attention, memory and collectives, as rows that
-predictions are held against.
-"""
+"""Measure your own machine: products, attention, memory and collectives, as measured rows."""

@@ -1,5 +1,4 @@
-"""Kernels on one device and collectives among those of one machine by PyTorch, which is imported
-only when something is measured.
+"""Kernels and collectives of one machine by PyTorch, which is imported on demand.
 
 A GPU replays a captured graph of calls, timed by its own events: what is measured is the kernel,
 not the launching program. Of collectives a process is a rank, with NCCL between GPUs and gloo
@@ -47,8 +46,7 @@ def processor_name(facts: Path = Path("/proc/cpuinfo")) -> str:
 
 
 class Meter:
-    """Clock and power of a GPU, read by nvidia-smi beside the work; silent on a CPU and where there
-    is no nvidia-smi.
+    """Clock and power of a GPU by nvidia-smi during the work, silent without either.
 
     A reading taken after the work shows an idle chip, so readings are collected all the time and
     those since the last question are averaged.
@@ -93,8 +91,9 @@ class Meter:
                 self.process.stdout.close()
 
     def read(self) -> None:
-        """Collect readings until the program ends; a line that is none, as of a chip without a
-        sensor, is passed over.
+        """Collect readings until the program ends, and skip unreadable lines.
+
+        A chip without a sensor gives such lines.
         """
         if self.process is None or self.process.stdout is None:
             return
@@ -106,9 +105,7 @@ class Meter:
             self.readings.append((clock, power, limit))
 
     def conditions(self) -> str:
-        """Return mean clock and power since the last question, or what was last known where no
-        reading fell between.
-        """
+        """Return mean clock and power since the last call, or the last known ones."""
         taken, self.readings = self.readings, []
         if taken:
             clock, power, limit = (
@@ -176,9 +173,7 @@ def _torch_dtype(torch: Any, dtype: str) -> Any:
 
 
 class TorchKernels:
-    """Backend of one device. Operands are normal random numbers, and calls follow each other on the
-    same ones.
-    """
+    """Backend of one device, with normal random operands that all calls share."""
 
     def __init__(self, torch: Any, device: str, meter: Meter) -> None:
         self.torch, self.device, self.meter = torch, device, meter
@@ -236,9 +231,7 @@ class TorchKernels:
         return lambda: attention(queries, cache_keys, cache_values, is_causal=causal)
 
     def captured(self, call: Callable[[], Any]) -> Operation:
-        """Return a graph of calls on the GPU, long enough that replaying it costs nothing beside
-        it.
-        """
+        """Return a graph of calls on the GPU, long enough to hide the cost of its replay."""
         torch = self.torch
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 

@@ -1,5 +1,4 @@
-"""Timing: an operation is warmed up, called often enough for the clock to see it, and its median
-kept.
+"""Timing: warm up an operation, call it long enough for the clock, and take the median.
 
 What runs stands behind a small interface, so that the same clockwork times a GPU, a CPU, a group of
 processes or a toy.
@@ -21,8 +20,9 @@ SHORTEST_CLOCK = 1e-9  # seconds: what a clock that saw nothing is taken to have
 
 
 class Operation(NamedTuple):
-    """Something ready to run: `run(rounds)` gives the seconds of that many rounds, each of so many
-    calls, waited for to the end.
+    """An operation ready to run: `run(rounds)` returns the seconds of so many rounds of calls.
+
+    The call waits until all work has ended.
     """
 
     run: Callable[[int], float]
@@ -31,9 +31,7 @@ class Operation(NamedTuple):
 
 
 class Backend(Protocol[Asked_contra]):
-    """A machine that can run shapes. `ready` and its operations raise `RuntimeError` where it
-    cannot, as for want of memory.
-    """
+    """A machine that runs shapes; impossible ones raise `RuntimeError`, as for lack of memory."""
 
     def ready(self, shape: Asked_contra) -> Operation:
         """Return the operation of a shape, its operands in place."""
@@ -84,9 +82,7 @@ class Outcome(Generic[Shape]):
 
 
 def time_of(operation: Operation, effort: Effort) -> CallTiming:
-    """Return the time of one call. The first round, which may compile or choose an algorithm, is
-    run and forgotten.
-    """
+    """Return the time of one call, without a first round, which may compile or tune."""
     operation.run(1)
     rounds, elapsed = 1, max(operation.run(1), SHORTEST_CLOCK)
     while elapsed < effort.shortest and rounds < MOST_ROUNDS:
@@ -106,9 +102,7 @@ def time_of(operation: Operation, effort: Effort) -> CallTiming:
 def measure_shapes(
     backend: Backend[Shape], shapes: Iterable[Shape], effort: Effort
 ) -> Iterator[Outcome[Shape]]:
-    """Yield the outcome of every shape, in order; one that the machine cannot run is no reason to
-    stop.
-    """
+    """Yield the outcome of every shape in order; a shape that cannot run stops nothing."""
     for shape in shapes:
         try:
             timing = time_of(backend.ready(shape), effort)

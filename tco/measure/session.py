@@ -1,6 +1,4 @@
-"""One session of measuring: the sweep of a kind on a device, as the columns and the rows of a
-measured file: times, and the rates that follow.
-"""
+"""A measuring session: the sweep of a kind on a device, as columns and rows of a file."""
 
 from __future__ import annotations
 
@@ -49,8 +47,9 @@ def _round_measured_number(measured_value: Any) -> float:
 
 
 def _flops_of(kernel: MeasuredKernel) -> Any:
-    """Return the work of a kernel; None where it only moves data. Under the causal mask a query
-    meets half the keys.
+    """Return the work of a kernel, or None where it only moves data.
+
+    Under the causal mask a query meets half of the keys.
     """
     if kernel.op == "gemm":
         return products_flops(kernel.m, kernel.n, kernel.k, 1)
@@ -121,9 +120,7 @@ class Session(NamedTuple):
         outcome: Outcome[Any],
         timing: CallTiming,
     ) -> list[Any]:
-        """Return the row of what was measured, in the order of the columns; None where a column
-        does not apply.
-        """
+        """Return a measured row in the order of the columns; None where a column does not apply."""
         row_cells = cells(outcome.shape, timing, library)
         low, high = (_round_measured_number(seconds * 1e6) for seconds in (timing.low, timing.high))
         spread = f"P10-P90 {low:g}-{high:g} us"
@@ -152,8 +149,9 @@ class Session(NamedTuple):
         outcomes: Iterable[Outcome[Any]],
         count: int = 0,
     ) -> list[list[Any]]:
-        """Return the rows of what was measured; what was not is said, and nothing at all raises
-        `DataError`. Of so many it says how far it is.
+        """Return the measured rows, and report failures; no row at all raises `DataError`.
+
+        With `count` it reports the progress.
         """
         measured_rows, failure = [], ""
         for position, outcome in enumerate(outcomes, start=1):

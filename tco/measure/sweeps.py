@@ -28,9 +28,7 @@ STREAMS = {
 
 @dataclass(frozen=True, slots=True)
 class MeasuredKernel:
-    """One kernel: a product (m, k) x (k, n), attention, or a pass over m x n numbers; what does not
-    apply is zero.
-    """
+    """A kernel: a product (m, k) x (k, n), attention, or a pass over m x n; else zero."""
 
     op: str
     dtype: str
@@ -46,8 +44,9 @@ class MeasuredKernel:
 
     @property
     def numbers(self) -> int:
-        """Numbers that pass through memory at least; of attention those of keys and values alone,
-        as published rows count.
+        """Return the least numbers through memory; attention counts keys and values only.
+
+        Published rows count so.
         """
         if self.op == "gemm":
             return self.m * self.k + self.k * self.n + self.m * self.n
@@ -69,8 +68,9 @@ class MeasuredKernel:
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One collective over some ranks; `numbers` is the whole buffer, as nccl-tests counts it, and
-    divides by the ranks.
+    """A collective over ranks, with `numbers` in the whole buffer, divisible by the ranks.
+
+    nccl-tests counts so.
     """
 
     op: str
@@ -89,9 +89,7 @@ class Collective:
 
 
 class Sizes(NamedTuple):
-    """The sizes of a sweep: rows of products against weights, sequences against heads, rows of
-    streams against their width.
-    """
+    """The sizes of a sweep: products, sequences and heads, and widths of streams."""
 
     rows: Sequence[int]
     weights: Sequence[tuple[int, int]]  # n, k
@@ -112,8 +110,9 @@ def _sizes_of(device: str, quick: bool) -> Sizes:
 
 
 def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
-    """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so
-    each number of heads is met once.
+    """Yield the kernels of a device's sweep.
+
+    A prompt has keys per head, so that each number of heads occurs once.
     """
     sizes = _sizes_of(device, quick)
     for dtype in FORMATS[device]:
@@ -150,9 +149,7 @@ def _heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
 
 
 def rank_counts(device: str, available: int, quick: bool) -> list[int]:
-    """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there
-    are fewer than two.
-    """
+    """Return the possible numbers of ranks: powers of two and all, empty below two."""
     # processes on one CPU share its memory: more of them measure nothing new
     if quick or device == "cpu":
         return [2] if available >= 2 or device == "cpu" else []
@@ -160,9 +157,7 @@ def rank_counts(device: str, available: int, quick: bool) -> list[int]:
 
 
 def collectives(device: str, ranks: int, quick: bool) -> Iterator[Collective]:
-    """Yield the collectives of one number of ranks; a buffer that the ranks do not divide is cut to
-    one they do.
-    """
+    """Yield the collectives of a number of ranks, with buffers cut to multiples of it."""
     dtype = FORMATS[device][0]
     for op in OPERATIONS:
         for size in _sizes_of(device, quick).buffers:
