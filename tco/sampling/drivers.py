@@ -45,7 +45,8 @@ class Indices(NamedTuple):
 
 
 def design(count: int, inputs: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return the two samples of the unit cube, rows by inputs, from one scrambled Sobol sequence;
+    """Return two samples of the unit cube from a scrambled Sobol sequence, rows by inputs.
+
     `count` is a power of two.
     """
     from scipy.stats import qmc  # takes longer to read in than the whole of an answer without it
@@ -55,8 +56,9 @@ def design(count: int, inputs: int, seed: int) -> tuple[FloatArray, FloatArray]:
 
 
 def indices(function: Callable[[FloatArray], FloatArray], a: FloatArray, b: FloatArray) -> Indices:
-    """Return the indices of a function of rows of inputs, from two samples of them; one that is
-    constant has none.
+    """Return the Sobol indices of a function of input rows, from two samples.
+
+    A constant function has zero indices.
     """
     at_a, at_b = function(a), function(b)
     both = np.concatenate((at_a, at_b))
@@ -79,8 +81,7 @@ def indices(function: Callable[[FloatArray], FloatArray], a: FloatArray, b: Floa
 
 # ---------------------------------------------------------------- knowing an input
 def _r_squared_adjusted(y: FloatArray, input_deviates: Sequence[FloatArray]) -> float:
-    """Return the share of the variance of some numbers that polynomials in the places of some
-    inputs explain together.
+    """Return the share of variance that polynomials in the inputs' deviates explain together.
 
     They explain some of what is but chance: what they are expected to is taken off (adjusted R
     squared).
@@ -98,8 +99,9 @@ def _r_squared_adjusted(y: FloatArray, input_deviates: Sequence[FloatArray]) -> 
 def first_order(
     metric_draws: FloatArray, input_deviates: Mapping[str, FloatArray]
 ) -> dict[str, float]:
-    """Return the share of each input in the variance of the logarithm of some values, of those
-    there are; nothing where they are too few.
+    """Return each input's share of the variance of the log metric over finite draws.
+
+    It is empty where such draws are too few.
     """
     is_finite = np.isfinite(metric_draws)
     if (
@@ -254,9 +256,7 @@ def flips_of(
 
 
 def _crossing_deviate(deviates: FloatArray, ratios: FloatArray) -> float:
-    """Return the first place at which a ratio passes one; between two of them its logarithm is
-    taken to be a line.
-    """
+    """Return the first deviate at which a ratio passes 1, with its logarithm interpolated."""
     crossed = (ratios > 1) != (ratios[0] > 1)
     if not crossed.any():
         return float(deviates[-1])

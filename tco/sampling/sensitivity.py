@@ -48,9 +48,7 @@ WORTH = 3  # inputs that are named as worth finding out
 
 
 class Swing(NamedTuple):
-    """An input, and the metric at both ends of its range; none where it has no value or no end
-    there.
-    """
+    """An input, and the metric at both ends of its range; None where either is missing."""
 
     given: Hidden[Input]
     at_low: Annotated[float | None, Column(key="metric_low")]
@@ -140,9 +138,7 @@ class Sensitivity(Shown):
 
     @property
     def worth(self) -> list[Swing]:
-        """The inputs that nobody states and that narrow the range most once they are known: what is
-        worth finding out.
-        """
+        """Return the unsourced inputs that would narrow the range most if they were known."""
         guessed = [
             swing for swing in self.swings if swing.given.kind not in SOURCED and swing.swing != 0
         ]
@@ -161,9 +157,7 @@ class Sensitivity(Shown):
         return [swing for swing in self.swings if swing.flips_at is not None]
 
     def groups(self, group_of: Callable[[Input], str]) -> dict[str, float]:
-        """Return the share of the squares of all swings by some name of an input, the largest
-        first.
-        """
+        """Return the shares of squared swings by group of inputs, the largest first."""
         shares_by_group: dict[str, float] = {}
         for swing in self.swings:
             if swing.swing:
@@ -287,9 +281,7 @@ def _base_value(quantity: ScenarioQuantity, sides: Sequence[Evaluation]) -> floa
 
 
 def _variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
-    """Return the share of the metric's variance over the draws that have it which knowing each
-    input takes away.
-    """
+    """Return each input's share of the metric's variance over the draws that have it."""
     metric_draws = quantity.draws()
     valid_draws = (
         metric_draws
@@ -329,8 +321,9 @@ def _ranked_swings(
 def _input_swing(
     ranged_input: Input, input_metrics: FloatArray, ratio: bool, flips_at: float | None
 ) -> Swing:
-    """Return the swing of an input from what the metric is at its low, its value and its high; one
-    that is but rounding is none.
+    """Return an input's swing from the metric at its low, value and high.
+
+    A swing within rounding is zero.
     """
     low, centre, high = map(float, input_metrics)
     if low == high or abs(high - low) <= ROUNDING * abs(centre):
@@ -351,8 +344,9 @@ def _sobol_indices_by_input(
     count: int,
     seed: int,
 ) -> dict[str, Indices]:
-    """Return the Sobol indices of the inputs that move a metric, all others at their values, on
-    plans that are held with their batches.
+    """Return the Sobol indices of the moving inputs, on fixed plans and batches.
+
+    All other inputs stay at their values.
     """
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
@@ -396,8 +390,9 @@ def _sobol_indices_by_input(
 
 
 def input_quantiles(ranged_input: Input, probabilities: FloatArray) -> FloatArray:
-    """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in
-    its logarithm where all are above zero.
+    """Return an input's quantiles: its value at 50 %, low and high at 5 % and 95 %.
+
+    It is normal in its logarithm where all are above zero.
     """
     from scipy.special import ndtri
 

@@ -57,8 +57,9 @@ class Sample(NamedTuple):
 
     @property
     def better(self) -> AnyArray | None:
-        """Whether it costs less a token than the baseline; where neither meets the target it does
-        not.
+        """Return whether each draw costs less per token than the baseline.
+
+        A draw in which neither meets the target does not.
         """
         return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
@@ -102,9 +103,7 @@ class Uncertainty(Shown):
         )
 
     def to_frame(self) -> Any:
-        """Return every draw of every metric as a pandas data frame, and in each row what it
-        is of.
-        """
+        """Return every draw of every metric as a pandas data frame, with its context."""
         import pandas as pd
 
         return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(
@@ -214,9 +213,7 @@ def uncertainty(
 
 # ---------------------------------------------------------------- blocks of draws
 class Experiment(NamedTuple):
-    """All that the draws of a study follow from, beside their number; what is in the same block of
-    them is evaluated together.
-    """
+    """The source of a study's draws, beside their number; blocks are evaluated together."""
 
     own: ScenarioFunction
     baseline: ScenarioFunction | None
@@ -250,9 +247,7 @@ def _sample_in_blocks(
     cluster: str | None,
     tell: Callable[[Progress], None] | None,
 ) -> tuple[list[Sample], frozenset[str]]:
-    """Return the draws of a study block by block, whoever makes them, and every arithmetic that
-    did.
-    """
+    """Return the draws of a study in blocks, and the kinds of arithmetic behind them."""
     from tco.evaluation.workers import Piece, Progress, done_by, folders_of, ground_on
 
     count = -(-experiment.samples // BLOCK)
@@ -353,9 +348,7 @@ def _joint(parts: list[Sample]) -> Sample:
 
 # ---------------------------------------------------------------- figures of draws
 def rankable_draws(metric: str, metric_draws: AnyArray) -> AnyArray:
-    """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all
-    else a draw without it is beyond the worse end.
-    """
+    """Return a metric's draws for ranking: ratios without ties, missing others as worst."""
     if metric in RATIOS:
         return metric_draws[~np.isnan(metric_draws)]
     has_value = np.isfinite(metric_draws)
