@@ -1,5 +1,4 @@
-"""A study over many cases: read from a file, cut into partitions of which each is a function of its
-number, and run here or on a cluster.
+"""A study of many cases: read from a file, cut into partitions, and run here or on a cluster.
 
 `study` reads it; `job` says where each case lies, and makes a partition a table of what `cases`
 come to; `run` writes tables as files that are whole or not there, and walks the numbers that are

@@ -1,6 +1,4 @@
-"""The figures that a study's answer states, held against its cases: each is right where today's,
-rounded as it is written, reads the same.
-"""
+"""The figures in a study's answer, checked against today's cases as rounded in the text."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ def parse_expected_figures(document: JsonMapping, where: str) -> tuple[ExpectedF
 
 
 def _figure_of(figure_table: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
-    """Return one figure: of words in the answer, a metric that is reported, and one case of the
-    grid.
-    """
+    """Return a figure: its words in the answer, a reported metric, and a case of the grid."""
     refuse_unknown("key", figure_table, FIGURE, where)
     says = str(figure_table.get("says", ""))
     metric = str(figure_table.get("metric", ""))

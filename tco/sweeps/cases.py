@@ -48,9 +48,7 @@ def dice_of(
 
 
 class Strata(Dice):
-    """A Latin hypercube (McKay, Beckman and Conover 1979): of N draws of an input, one lies in each
-    N-th of its probability.
-    """
+    """A Latin hypercube (McKay, Beckman and Conover 1979): a draw in each N-th of probability."""
 
     def __init__(
         self, catalogue: Catalogue, seed: int, start: int, stop: int, samples: int

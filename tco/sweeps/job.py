@@ -1,5 +1,4 @@
-"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests
-on, in a form that travels to workers.
+"""A study ready to run: its axes, the order of its cases, and its data, to send to workers.
 
 Cases are numbered scenario by scenario, then by the inputs that are set one value at a time (texts,
 and numbers that may change the plan), then by those asked as arrays, in the order of the study's
@@ -180,8 +179,9 @@ class SweepJob(NamedTuple):
 
 
 def fingerprint_metrics(job: SweepJob) -> Figures:
-    """Return the metrics of each scenario at the first value of every axis: what one arithmetic is
-    held against another by.
+    """Return each scenario's metrics at the first value of every axis.
+
+    They show whether two machines compute alike.
     """
     first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
     fixed = (*job.study.settings.items(), *first)
@@ -347,8 +347,9 @@ def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
 
 
 def _cache_sized_slices(case_slice: CaseSlice, draws: int) -> Iterator[CaseSlice]:
-    """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once
-    unless they fit one.
+    """Yield a slice in pieces that fit the cache.
+
+    A piece goes through the draws once at most, unless they fit several times.
     """
     start = case_slice.start
     while start < case_slice.stop:
@@ -360,8 +361,9 @@ def _cache_sized_slices(case_slice: CaseSlice, draws: int) -> Iterator[CaseSlice
 
 
 def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObject]:
-    """Evaluate some cases of one setting, and return how many the constraints allow, with their
-    columns; a text is one for all.
+    """Evaluate cases of one setting, and return their allowed number and columns.
+
+    A text in a column holds for all rows.
     """
     cases = np.arange(case_slice.start, case_slice.stop)
     value_indices, draws = job.layout.coordinates(cases)

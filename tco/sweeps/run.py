@@ -1,5 +1,6 @@
-"""A study run: the partitions that its folder lacks, made one by one, here or by workers; a file is
-whole or is not there.
+"""A study's run: it computes the partitions that its folder lacks, here or by workers.
+
+A file is complete or does not exist.
 
 A partition is written under a name that begins with `_`, which readers pass over, brought to the
 disk, and then named in one step. Local folders are written as such, any other place (`s3://...`,
@@ -87,9 +88,7 @@ class Folder:
             return os.listdir(self.place)
 
     def lacks(self, file_name: str) -> bool:
-        """Say whether a local folder has no file of a name; what is written to a URL is seen by
-        all.
-        """
+        """Say whether a local folder lacks a file; all workers see what is written to a URL."""
         return self.remote is None and not os.path.exists(os.path.join(self.place, file_name))
 
     def read(self, name: str) -> bytes:

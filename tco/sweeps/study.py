@@ -1,5 +1,4 @@
-"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which
-values, and what it keeps.
+"""A study as its file states it, checked for form: scenarios, values, metrics and outputs.
 
 The values of an input that a study goes through are a list, or so many steps from one value to
 another.
@@ -31,9 +30,7 @@ PLAN = "plan."  # begins the path of an axis of the plan
 
 
 class SweepAxis(NamedTuple):
-    """An input and its values: texts, or numbers of one unit, each found by its place alone so that
-    no number of them needs memory.
-    """
+    """An input and its texts or numbers, each computed by its index, without an array."""
 
     path: str
     unit: str | None  # none: texts
@@ -72,9 +69,7 @@ class SweepAxis(NamedTuple):
 def parse_study_axis(
     path: str, axis_values: Any, where: str, unit_of: Callable[[str], str]
 ) -> SweepAxis:
-    """Return the values that a study's file gives for a path; whatever is wrong with them raises
-    `DataError`.
-    """
+    """Return a path's values in a study's file; faulty values raise `DataError`."""
     if isinstance(axis_values, dict):
         return _parse_range_axis(path, axis_values, where, unit_of)
     if not isinstance(axis_values, list) or not axis_values:
@@ -129,9 +124,7 @@ def _parse_range_axis(
 def _in_one_unit(
     written_values: list[Any], path: str, where: str, unit_of: Callable[[str], str]
 ) -> tuple[list[float], str]:
-    """Return values as numbers of the unit that they are written in, or of the input's own where
-    they differ or name none.
-    """
+    """Return values as numbers of their common unit, or else of the input's own."""
     input_unit = unit_of(path)
     with located(where):
         read = [quantity(written_value, input_unit) for written_value in written_values]
