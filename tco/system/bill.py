@@ -1,6 +1,4 @@
-"""The bill of materials: every place of the tree with its price and its power, chips that are built
-up from silicon among them.
-"""
+"""The bill of materials: the price and power of every part, including chips from silicon."""
 
 from __future__ import annotations
 
@@ -65,24 +63,27 @@ def gross_dies_per_wafer(
 def negative_binomial_yield(
     area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure
 ) -> Quantity:
-    """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0
-    S / alpha)^-alpha.
+    """Share of dies of area S without a defect: y = (1 + D0 S / alpha)^-alpha.
+
+    Defects come in clusters.
     """
     return (1 + defect_density * area / defect_clustering) ** -defect_clustering
 
 
 @formula(unit="", source="stapper1983")
 def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Quantity:
-    """Share of the dies without a defect in an area S, where defects fall anywhere alike: y =
-    exp(-D0 S); the least of the three.
+    """Share of dies of area S without a defect, with independent defects: y = exp(-D0 S).
+
+    It is the least of the three yields.
     """
     return exp(-defect_density * area)
 
 
 @formula(unit="", source="murphy1964")
 def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Quantity:
-    """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1
-    - exp(-D0 S)) / (D0 S))^2.
+    """Share of dies of area S without a defect: y = ((1 - exp(-D0 S)) / (D0 S))^2.
+
+    Defect densities vary as a triangle.
     """
     return (expm1(-defect_density * area) / (defect_density * area)) ** 2
 
@@ -118,8 +119,9 @@ def chip_cost(
     partner_margin: Pure,
     wafers_through_partner: Pure,
 ) -> Quantity:
-    """Cost of a packaged chip without HBM: c = dies x die (1 + margin t) + (packaging + substrate +
-    test + loss) (1 + margin).
+    """Cost of a packaged chip without HBM.
+
+    c = dies x die (1 + margin t) + (packaging + substrate + test + loss) (1 + margin).
 
     t is the share of the wafers that the design partner buys: the owner who buys them himself pays
     its margin on the rest alone.
@@ -203,9 +205,7 @@ def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Quantity:
 
 @formula(unit="byte", source="tco-model")
 def joint_capacity(number: Pure, capacity: Byte) -> Quantity:
-    """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a
-    cluster: C = n c.
-    """
+    """Memory of n dies, chips or a share of a cluster together: C = n c."""
     return number * capacity
 
 
@@ -241,9 +241,7 @@ def conversion_loss(load: Watt, efficiency: Pure) -> Quantity:
 
 @dataclass(slots=True)
 class BillLine:
-    """One leaf of the bill. `unit_price` is None where the price lies in the line named by
-    `included_in`.
-    """
+    """A leaf of the bill; `unit_price` is None where the line `included_in` holds the price."""
 
     path: str
     part: str
@@ -461,9 +459,7 @@ def _bill_line(
     paths: tuple[str, ...],
     holder: str | None,
 ) -> BillLine:
-    """Return the line of a leaf with the worst kind and all sources of the inputs its price rests
-    on.
-    """
+    """Return a leaf's line, with the worst kind and all sources of its price's inputs."""
     kind, sources, overlay = input_values.grounds(paths)
     near = least_direct(input_values.input(path).directness for path in paths) if paths else ""
     return BillLine(
@@ -517,9 +513,7 @@ def _assembly_line(
 def _add_conversion_loss(
     input_values: Values, converter: Leaf | None, lines: list[BillLine], system: System
 ) -> None:
-    """Give the power shelves, which only convert, the loss behind everything else as their
-    power.
-    """
+    """Set the power of the power shelves to their conversion loss behind all other parts."""
     if converter is None:
         raise DataError(
             f"{system.where}: the tree holds no power shelf (a part with an efficiency)"

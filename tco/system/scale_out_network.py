@@ -1,6 +1,4 @@
-"""The scale-out network of a cluster: NICs, switches by tier, links, optics, cables and their power
-and price.
-"""
+"""The scale-out network of a cluster: NICs, switches, links, optics, cables, power, price."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ def clos_endpoints(radix: Pure, tiers: Pure) -> Quantity:
 
 @formula(unit="", source="clos-fat-tree")
 def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Quantity:
-    """Endpoints after one more tier below: n' = n k s / (1 + s), s being downlink over uplink
-    bandwidth (k/2 at s = 1).
+    """Endpoints after one more tier below: n' = n k s / (1 + s).
+
+    s is downlink over uplink bandwidth; at s = 1 the factor is k/2.
     """
     return reach * radix * oversubscription / (1 + oversubscription)
 
@@ -213,9 +212,7 @@ def converged(system: System) -> bool:
 
 
 def nic_faults(system: System) -> Iterator[str]:
-    """Yield the networks whose cards the tree does not hold; a key nobody reads raises
-    `DataError`.
-    """
+    """Yield networks whose cards the tree lacks; an unknown key raises `DataError`."""
     network_keys = [f"network.{network_key}" for network_key in ("first_tier", IN_RACKS, *NETWORKS)]
     for network_key in system.network:
         if f"network.{network_key}" not in network_keys:

@@ -105,8 +105,9 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
 
 
 def used_lanes(system: System) -> dict[str, float]:
-    """Return the lanes of one chip by purpose, spares included: a torus has two links in most
-    dimensions, a mesh one to every chip.
+    """Return the lanes of a chip by purpose, with spares.
+
+    A torus has two links in most dimensions, a mesh one to every chip.
     """
     stated = {
         lane_purpose: lanes(system, lane_purpose)
@@ -137,9 +138,7 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
 
 
 def _chip_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
-    """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and
-    NICs.
-    """
+    """Yield the lanes that a chip lacks for its scale-up links and for its host and NICs."""
     used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
     inside = scale_up(used)
     for attribute, expected_lanes, what in (
