@@ -60,16 +60,12 @@ atexit.register(gc.freeze)
 
 
 class Commands(Listing):
-    """A group that reads a command's module when the command is asked for, and ends an error that
-    is the user's to mend with one message.
-    """
+    """Group that loads a command's module on demand, and ends a user's error with one message."""
 
     debug = False
 
     def load(self, modules: Iterable[str]) -> None:
-        """Take in the commands of some modules: reading all of them would be a tenth of a command's
-        time.
-        """
+        """Load the commands of some modules; loading all takes a tenth of a command's time."""
         for module in dict.fromkeys(modules):
             import_module(f"tco.cli.{module}")
         self.commands.update(get_group(app).commands)
@@ -108,8 +104,9 @@ class Commands(Listing):
             raise SystemExit(0) from None
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the program; a fault of its own ends in one line and an exit code that no check uses,
-        or with `--debug` in its trace.
+        """Run the program; its own fault ends in one line and a special exit code.
+
+        With `--debug` it ends in its trace.
         """
         gc.set_threshold(GARBAGE)
         try:
@@ -158,7 +155,7 @@ def main(
         bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")
     ] = False,
 ) -> None:
-    """What a unit of AI work costs on a rack, and why."""
+    """Price a unit of AI work on a rack, and explain the price."""
 
 
 Words = Annotated[

@@ -1,6 +1,4 @@
-"""`tco compare | frontier | fleet | gigawatt | rents`: systems side by side, at every speed, in one
-site, and as they are let.
-"""
+"""`tco compare | frontier | fleet | gigawatt | rents`: systems side by side, in many ways."""
 
 from __future__ import annotations
 
@@ -241,9 +239,7 @@ def _rated_workloads(request: CommandRequest, scenarios: list[str] | None) -> An
 
 
 def _refuse_unserved(scenario_results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
-    """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no
-    pools.
-    """
+    """Raise `UsageError` for speeds or racks where workloads have no speed or no pools."""
     from tco.evaluation.side_by_side import speed_of
 
     without_speed = [

@@ -1,6 +1,4 @@
-"""`tco init`, `tco parts | systems | scenarios new`, `tco models add`: files of one's own to
-edit.
-"""
+"""`tco init`, `tco parts | systems | scenarios new`, `tco models add`: your own files to edit."""
 
 from __future__ import annotations
 
@@ -80,8 +78,9 @@ def catalogue_with_overlay(request: CommandRequest) -> Catalogue:
 
 @command(COMMAND_GROUPS["parts"], name="new", usual=USUAL)
 def new_part(given: CommandRequest, part: New, like: Like) -> None:
-    """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your
-    own and as assumed.
+    """Write the rows of a new part to edit, as those of another part, in ./data or --data.
+
+    The rows are marked as your own and as assumed.
     """
     from tco.catalog.templates import part_draft, write_draft
     from tco.scenario.resolve import plain_inputs
@@ -116,8 +115,9 @@ def new_system(given: CommandRequest, system: New, like: Like) -> None:
 
 @command(COMMAND_GROUPS["scenarios"], name="new", usual=USUAL)
 def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
-    """Write a new scenario to edit, in ./scenarios: what another states, or the headline's terms
-    for a system.
+    """Write a new scenario to edit, in ./scenarios, from another one or for a system.
+
+    A system takes the terms of the headline.
     """
     from tco.catalog.templates import refuse_taken, scenario_draft, write_draft
     from tco.scenario.document import load_scenario
@@ -156,8 +156,9 @@ def add_model(
         ),
     ] = None,
 ) -> None:
-    """Put a model's config.json into ./data or --data, after reading it: --set workload.model=ID
-    then runs it.
+    """Check a model's config.json and put it into ./data or --data.
+
+    --set workload.model=ID then runs it.
     """
     from tco.catalog.templates import refuse_taken, write_draft
     from tco.core.files import read_text
@@ -185,7 +186,5 @@ def add_model(
 
 
 def option(request: CommandRequest) -> str:
-    """Return the option that names the folder again, where it is not the one that is taken
-    anyway.
-    """
+    """Return the option that names the data folder again, empty for the default folder."""
     return "" if request.data is None else f" --data {request.data}"

@@ -1,6 +1,4 @@
-"""`tco claims | validate | calibrate | measure`: what others publish and measure, beside what comes
-out.
-"""
+"""`tco claims | validate | calibrate | measure`: published and measured figures, beside results."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""`tco price | perf | explain | inputs`: one scenario: its cost, its plan and its time, any number
-opened, what may be set.
-"""
+"""`tco price | perf | explain | inputs`: cost, plan, time, numbers and inputs of a scenario."""
 
 from __future__ import annotations
 

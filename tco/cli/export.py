@@ -25,9 +25,7 @@ ENDINGS = (WORKBOOK, ".csv", ".json", ".parquet", FOLDER)
 
 
 def _ending_of(output: str) -> str:
-    """Return which of the forms an output's name asks for; a name that asks for none raises
-    `UsageError`.
-    """
+    """Return the form that an output's name asks for; an unknown ending raises `UsageError`."""
     output_ending = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
     if output_ending not in ENDINGS:
         hint = " (a folder's name ends in /)" if isdir(output) else ""
@@ -102,9 +100,7 @@ def _write_workbook(
     baseline: str,
     scenario_names: Sequence[str],
 ) -> None:
-    """Write the workbook; one that is to keep own values back cannot, since it recalculates from
-    them.
-    """
+    """Write the workbook; one with own values to withhold is refused, as it recalculates."""
     from tco.core.files import write_atomically
     from tco.report.workbook.book import workbook_of
 
@@ -184,8 +180,9 @@ def _write_tables(
 
 
 def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
-    """Write files to a folder that is new, empty or holds such already, by the file that marks it;
-    nothing that was in it is ever deleted.
+    """Write files to a new or empty folder, or to one with the file that marks such folders.
+
+    No existing file is deleted.
     """
     from tco.core.files import write_all
 

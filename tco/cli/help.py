@@ -168,14 +168,10 @@ class Taught(HelpPage, TyperCommand):
 
 
 class Listing(HelpPage, TyperGroup):
-    """A group whose help says all of what each command does, not the beginning of it that fits the
-    line.
-    """
+    """Group whose help shows each command's whole summary, beyond one line."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is named; of an unknown one with no name near it, say which there
-        are.
-        """
+        """Find the named command; an unknown name without a near one lists all commands."""
         if (
             ctx.parent is not None
             and args
@@ -217,9 +213,7 @@ def kept_examples() -> dict[str, tuple[str, ...]]:
 
 
 def examples(words: str) -> tuple[str, ...]:
-    """Return the examples on the page of a command, each a command line that runs; those of a shelf
-    follow from what it shows.
-    """
+    """Return the example command lines of a command's page, derived for shelves of entries."""
     group, _, what = (
         words.rpartition(" ") if words.endswith((" list", " check")) else (words, "", "")
     )

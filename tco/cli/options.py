@@ -457,8 +457,9 @@ class CommandRequest:
     def evaluated(
         self, scenario_names: Sequence[str] | None, **how: Any
     ) -> tuple[Catalogue, list[Result]]:
-        """Return scenarios evaluated as the options say, those of the headline where none is named,
-        and their catalogue.
+        """Return the catalogue and the results of scenarios under the options.
+
+        Without names they are those of the headline.
         """
         from tco.evaluation.evaluation import catalogue_of
 
@@ -478,9 +479,7 @@ class CommandRequest:
         )
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
-        """Return a scenario whose plan takes its time, and its catalogue; one without a plan is
-        refused with the reason.
-        """
+        """Return a scenario with a timed plan, and its catalogue; refuse one without a plan."""
         catalogue, (scenario_result,) = self.evaluated([scenario], priced=False)
         if scenario_result.texts["workload.kind"] == "stated":
             raise DataError(
@@ -598,9 +597,7 @@ class CommandRequest:
 
 
 def _form_of(form: str, output: Path | None) -> str:
-    """Return the form that an output's ending names; one that says nothing, or that no form has,
-    raises `UsageError`.
-    """
+    """Return the form of an output's ending, or else `form`; a mismatch raises `UsageError`."""
     if output is None or not output.suffix or form not in FORMS:
         return form
     endings = {rendering.ending: form_name for form_name, rendering in FORMS.items()}
@@ -755,8 +752,9 @@ def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
 
 
 def _parse_plan_axes(axes_text: str | None) -> Any:
-    """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed
-    text raises `UsageError`.
+    """Return the plan axes of AXIS=N,... or of a saved result's plan.
+
+    A malformed text raises `UsageError`.
     """
     if axes_text is None:
         return None

@@ -151,9 +151,7 @@ def screen_for(output: Path | None) -> Screen:
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal, or None where stdout is no terminal: a pipe never loses a
-    digit.
-    """
+    """Return the width of the terminal, or None for a pipe, which never loses a digit."""
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")

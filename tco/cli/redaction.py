@@ -1,5 +1,4 @@
-"""Keeping own values back: a command makes its answer with others in their place, and shows what
-stands alike in all makings.
+"""Withhold own values: a command computes with stand-ins and shows what is equal for all.
 
 The command never computes with the values themselves. What it prints and writes, the error it ends
 in and its exit code follow from stand-ins, so they tell nothing of the values, whoever knows how.
@@ -100,9 +99,7 @@ def _error_of(runs: StandInRuns, near: StandInRuns) -> TcoError:
 
 
 def _far_runs(run: Callable[[], None], near: StandInRuns) -> StandInRuns:
-    """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as
-    all of them come to one.
-    """
+    """Return the runs with far stand-ins, as far away as all runs end without an error."""
     # where what is near ends in an error, so does every other lot
     for span in SPANS[-1:] if near.errors else SPANS:
         runs = StandInRuns(near)
@@ -243,8 +240,9 @@ def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:
 def alike_states(
     states: dict[str, JsonObject], counterpart_states: dict[str, JsonObject]
 ) -> dict[str, JsonObject]:
-    """Return the states of a baseline without what differs; each names the metrics it withholds,
-    which no check looks at.
+    """Return a baseline's states without differences, with the names of withheld metrics.
+
+    No check looks at withheld metrics.
     """
     shared_states = {}
     for scenario_name, state in states.items():
@@ -266,9 +264,7 @@ def alike_states(
 
 
 def pages_without_own_values(pages: dict[str, ReportPage]) -> dict[str, ReportPage]:
-    """Return pages without what tells of own values: words and tables as all others, figures and
-    the what-if whole or not at all.
-    """
+    """Return pages without own values; figures and the what-if are whole or left out."""
     shared_pages: dict[str, ReportPage] = release_answer(pages)
     return (
         {

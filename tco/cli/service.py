@@ -1,6 +1,4 @@
-"""`tco service` and `tco traffic new | from`: what promises cost under traffic, and traffic of
-one's own.
-"""
+"""`tco service` and `tco traffic new | from`: cost of promises under traffic, and own traffic."""
 
 from __future__ import annotations
 

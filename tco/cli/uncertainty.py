@@ -1,6 +1,4 @@
-"""`tco uncertainty | sensitivity | solve | sweep`: how sure an answer is, what drives it, where it
-turns, and many cases at once.
-"""
+"""`tco uncertainty | sensitivity | solve | sweep`: ranges, drivers, turning points, many cases."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def uncertainty(
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
-    """Say how sure the metrics are, by draws of every input.
+    """Give the uncertainty of the metrics, from draws of every input.
 
     Each input is drawn within its range. The answer counts how often the baseline is beaten.
     """
@@ -277,9 +275,7 @@ def sweep(
 
 
 def _keep_own(request: CommandRequest, study: str) -> None:
-    """Refuse to write cases that are to keep own values back: they are made of them. Nothing of
-    one's own is in a shipped study.
-    """
+    """Refuse to write cases that hold own values to withhold; shipped studies hold none."""
     if not request.redact:
         return
     from tco.cli.redaction import release_answer
