@@ -74,6 +74,23 @@ def test_more_engines_are_never_worse(search):
         assert all(late <= soon * 1.02 for soon, late in pairwise(ttft_quantiles))
 
 
+def test_engines_that_read_hand_over_the_prompt_and_those_that_decode_its_answer(search):
+    reader = search.readers[0]
+    reading = search.times(reader, 8 * reader.engines(search.rate), "read")
+    assert (reading.last == reading.first).all()
+    # nobody waits, and a prompt is read about as long as one of the mean length
+    assert reader.quickest / 4 < np.median(reading.first) < 2 * reader.quickest
+    decoder = search.decoders[0]
+    decoding = search.times(decoder, 8 * decoder.engines(search.rate), "decode")
+    assert decoding.found == 0
+    both = search.times(decoder, 8 * decoder.engines(search.rate), "both")
+    for times in (decoding, both):
+        # a request decodes at the pace of the plan, or above it among fewer sequences
+        pace = ((times.last - times.first) / (times.answer - 1))[times.answer > 20]
+        assert pace.min() > 0.1 * decoder.quickest
+        assert np.median(decoding.first) < np.median(both.first)
+
+
 def test_the_cheapest_of_all_is_no_dearer_than_any_pair_that_keeps_the_promises(search):
     promises = [promise_of("ttft p90 <= 1 s"), promise_of("tpot p90 <= 30 ms")]
     best = search.cheapest(promises)
