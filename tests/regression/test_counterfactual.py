@@ -96,3 +96,42 @@ def test_all_that_differs_is_listed_in_full():
 def test_a_near_miss_is_a_system_first(typed, meant):
     done = command("diff", typed, "trn3-nl72x2")
     assert (done.exit_code, f"did you mean '{meant}'?" in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "own", "other", "engine"),
+    [
+        (PAIRS[0], "neuron", "trtllm", "trtllm"),
+        # nothing serves where a model is trained
+        (
+            ("llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb200-nvl72"),
+            "trainium",
+            "nvidia",
+            None,
+        ),
+    ],
+)
+def test_figures_of_a_chip_are_those_of_its_data_sheet_and_software_comes_last(
+    scenarios, own, other, engine
+):
+    steps = document("diff", *scenarios)["steps"]
+    speeds = {step["cause"]: step for step in steps if step["of"] == "performance"}
+    assert list(speeds) == ["arithmetic", "memory", "links", "latency", "software"]
+    texts = {cause: (step["own"], step["other"]) for cause, step in speeds.items()}
+    # FP8 and HBM as both vendors publish them
+    assert texts["arithmetic"] == ("2.517 PFLOP/s", "5 PFLOP/s")
+    assert texts["memory"] == ("4.9 TB/s", "8 TB/s")
+    assert texts["links"] == ("1,152 GB/s", "900 GB/s")
+    assert texts["software"] == (own, other)
+    assert speeds["software"]["set"].get("workload.engine") == engine
+    settings = speeds["arithmetic"]["set"] | speeds["memory"]["set"] | speeds["links"]["set"]
+    assert {path.rpartition(".")[2]: float(text.split()[0]) for path, text in settings.items()} == {
+        "peak_bf16": 2.5e15,
+        "peak_fp8": 5e15,
+        "peak_fp4": 1e16,
+        "hbm_bandwidth": 8e12,
+        "hbm_capacity": 192e9,
+        "dma_bandwidth": 8e12,
+        "scale_up_bandwidth": 900e9,
+        "scale_out_bandwidth": 50e9,
+    }
