@@ -2,11 +2,13 @@
 quantiles know how sure they are.
 """
 
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
+from tco.performance.service.engine import engine_for_plan
 from tco.performance.service.fleet import (
     Search,
     ServingFleet,
@@ -17,15 +19,21 @@ from tco.performance.service.fleet import (
 from tco.performance.service.samples import quantile_error
 from tco.performance.service.simulation import simulate_requests
 from tco.performance.service.traffic import load_traffic, promise_of
+from tco.performance.serving.passes import prefill_pool
+from tco.performance.serving.plan_choice import offered_axes
+from tco.performance.serving.plans import decode_plan_from_axes, plan_at
 from tests.catalogue import CATALOGUE
 from tests.performance.servers import server
+from tests.performance.service.test_simulation import requests
+
+
+def search_server():
+    return server("gb200-nvl72", workload__input_tokens="1281", workload__output_tokens="176")
 
 
 @pytest.fixture(scope="module")
 def search():
-    model_server = server(
-        "gb200-nvl72", workload__input_tokens="1281", workload__output_tokens="176"
-    )
+    model_server = search_server()
     return Search(
         model_server.machine,
         model_server.model,
@@ -58,6 +66,39 @@ def test_an_engine_that_decodes_begins_as_it_goes_on(search):
         )
     )
     assert early == pytest.approx(late, rel=0.1)
+
+
+def throughput(pool, count, **does):
+    """Return the requests a second of an engine that is given all of some at once."""
+    lengths = np.full(count, 1281.0), np.full(count, 176.0)
+    served = simulate_requests(pool.build(), requests(np.zeros(count), *lengths), **does)
+    return count / served.last.max()
+
+
+def test_an_engine_that_is_never_idle_serves_the_rate_that_its_plan_could_hold(search):
+    for reader in search.readers[::4]:
+        assert throughput(reader, 300, decode=False) == pytest.approx(reader.rate, rel=0.04)
+    small = [decoder for decoder in search.decoders if decoder.build().most < 1000]
+    assert len(small) > 5
+    for decoder in small[::3]:
+        # the last sequences decode alone
+        rate = throughput(decoder, int(6 * decoder.build().most), read=False)
+        assert 0.9 < rate / decoder.rate < 1.05
+
+
+def test_no_plan_of_eight_chips_reads_more_prompts_than_the_reader_of_eight(search):
+    model_server = search_server()
+    machine, model, request = model_server
+    axes = offered_axes(machine, model, request.prompt)
+    memory = prefill_pool(machine, model, axes, request).memory
+    eight_chips = np.flatnonzero((axes.chips == 8) & (memory <= machine.memory))
+    plans = [decode_plan_from_axes(plan_at(axes, (int(row), 0)), 1.0) for row in eight_chips]
+    readers = [reader for reader in search.readers if reader.chips == 8]
+    assert len(plans) > len(readers) > 0
+    engines = [partial(engine_for_plan, machine, model, request, plan) for plan in plans]
+    rates = [throughput(readers[0]._replace(build=engine), 300, decode=False) for engine in engines]
+    best = max(throughput(reader, 300, decode=False) for reader in readers)
+    assert best == max(rates) > 1.1 * min(rates)
 
 
 def test_more_engines_are_never_worse(search):

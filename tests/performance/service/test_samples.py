@@ -61,3 +61,22 @@ def test_a_queue_grows_where_more_comes_than_is_served(load, growing):
         prompts = requests(arrived, np.full(count, BUDGET), np.ones(count))
         growing_queues += is_growing(simulate_requests(engine(), prompts).first[count // 5 :])
     assert abs(growing_queues - growing) <= 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "growing"),
+    [
+        ([1.0] * 8, False),
+        ([1.0] * 4 + [1.24] * 4, False),  # longer by less than a quarter
+        ([1.0] * 4 + [1.26] * 4, True),
+        ([9.0] * 4 + [11.0] * 4, False),
+        ([9.0] * 4 + [12.0] * 4, True),
+        ([2.0] * 4 + [1.0] * 4, False),
+        # twice as long, and three standard errors of it are 3 sqrt(4 / 3 / 4)
+        ([1.0] * 4 + [1.0, 3.0] * 2, False),
+        ([1.0] * 4 + [2.0, 4.0] * 2, True),
+        ([1.0, 3.0] * 2 + [3.0] * 4, False),
+    ],
+)
+def test_a_queue_grows_by_a_quarter_and_beyond_its_errors(parts, growing):
+    assert is_growing(np.repeat(np.array(parts), 50)) is growing
