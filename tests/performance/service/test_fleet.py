@@ -2,6 +2,7 @@
 quantiles know how sure they are.
 """
 
+from copy import copy
 from functools import partial
 from itertools import pairwise, product
 
@@ -146,6 +147,29 @@ def test_the_cheapest_of_all_is_no_dearer_than_any_pair_that_keeps_the_promises(
                 pool, pool.engines(search.rate) * 2, [reader], promises, None
             )
             assert candidate is None or not candidate.is_cheaper_than(best)
+
+
+def test_engines_that_read_beside_decoding_are_taken_where_they_are_cheaper(search):
+    promises = [promise_of("ttft p90 <= 2 s"), promise_of("tpot p90 <= 60 ms")]
+    some = copy(search)
+    some.decoders = search.decoders[2::12]
+    fleet = some.together(promises, None)
+    assert fleet.reader is None
+    assert fleet.chips == fleet.decoders * fleet.decoder.chips > 0
+    assert all(
+        np.quantile(fleet.times[promise.metric], promise.quantile) <= promise.limit
+        for promise in promises
+    )
+    # one engine fewer keeps the promises no more, or holds less than its requests
+    fewer = fleet.decoders - 1
+    assert fewer < fleet.decoder.engines(search.rate) or not search.keeps(
+        promises, search.times(fleet.decoder, fewer, "both")
+    )
+    assert 0 < fleet.utilisation <= 1
+    dearer = fleet._replace(domains=fleet.domains + 1)
+    assert some.together(promises, dearer).is_cheaper_than(dearer)
+    free = fleet._replace(domains=1, decoder=fleet.decoder._replace(chips=0.0))
+    assert some.together(promises, free) is free
 
 
 # ---------------------------------------------------------------- whole scale-up domains

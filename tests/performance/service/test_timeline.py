@@ -140,3 +140,21 @@ def test_a_ladder_in_plain_numbers_is_the_ladder_of_its_records():
     plain = first_tokens_of_ladder(engine(), load, stages, 3)
     records = first_tokens(fleet, prompts, [RateStage(*stage) for stage in stages], 3)
     assert [times.tolist() for times in plain] == [times.tolist() for times in records]
+
+
+def test_times_are_looked_up_by_tokens_and_sequences_of_a_group():
+    """Two groups share five sequences: three, of ten cached tokens each, in the larger one. Tables
+    go by sequences, and by 16 tokens of a pass.
+    """
+    by_size = [float(size) for size in range(10)]
+    engine_model = Engine(
+        [100 * size for size in by_size], by_size, by_size, by_size, 2, BUDGET, 1e9, 1.0, 1e9
+    )
+    assert engine_model.step_time(5, 50.0) == 300 + 3 * 10
+    assert engine_model.step_time(4, 40.0) == 200 + 2 * 10
+    # 29 tokens of prompts and 3 that are decoded fill two entries, 30 and 3 a part of the third
+    assert engine_model.pass_time(29.0, 7.0, 5, 50.0) == 2 + 2 * 7 + 3 * 10
+    assert engine_model.pass_time(30.0, 7.0, 5, 50.0) == 3 + 3 * 7 + 3 * 10
+    assert engine_model.pass_time(32.0, 7.0, 0, 0.0) == 2 + 2 * 7
+    # a pass beyond the table takes what the last entry says
+    assert engine_model.pass_time(1e6, 0.0, 0, 0.0) == 9
