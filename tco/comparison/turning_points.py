@@ -146,13 +146,14 @@ def _mean_shares(
     The share of a rack is the least cost of a draw divided by the rack's cost.
     """
     had = bases[:, None] + slopes[:, None] * (before - central_price)
-    relative_slopes = slopes[:, None] * before / had
-    costs = drawn * (1 + relative_slopes * (prices / central_price - 1)[:, None, None])
-    missed = np.isnan(costs)
-    least = np.where(missed, np.inf, costs).min(axis=1, keepdims=True)
-    reached = np.isfinite(least)
-    shares = np.divide(least, costs, out=np.zeros(costs.shape), where=reached & ~missed)
-    means: FloatArray = shares.sum(axis=2) / reached.sum(axis=2)
+    missed = np.isnan(drawn)
+    relative_slopes = np.where(missed, 0.0, slopes[:, None] * before / had)
+    reached = ~missed.all(axis=0)
+    costs_or_inf = np.where(missed, np.inf, drawn)[:, reached]
+    changes = (prices / central_price - 1)[:, None, None]
+    costs_or_inf = costs_or_inf * (1 + relative_slopes[:, reached] * changes)
+    least = costs_or_inf.min(axis=1, keepdims=True)
+    means: FloatArray = (least / costs_or_inf).mean(axis=2)
     return means
 
 

@@ -444,7 +444,9 @@ class ScenarioPrograms:
         self.lots: dict[Any, Lot] = {}  # by plans
         self.arithmetics: dict[Any, Any] = {}  # of metrics beyond the workload, by question
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
-        self.unit_of = cache(self.inputs(None, {}).unit_of)
+        self.own_inputs = self.inputs(None, {})  # with the settings of one value alone
+        self.is_shipped = self.own_inputs.is_shipped
+        self.unit_of = cache(self.own_inputs.unit_of)
         self.structure_under = lru_cache(MOST)(
             lambda settings, plan: structure_in(self.evaluate(dict(settings), plan))
         )

@@ -207,18 +207,13 @@ class Case:
     @property
     def numbers_set(self) -> dict[str, float]:
         """The settings of one value that are numbers, in the units of their inputs."""
-        inputs = self.programs.inputs(None, {})
+        inputs = self.programs.own_inputs
         input_values = inputs.values()
         return {
             path: float(input_values.input(path).value)
             for path in self.programs.fixed
             if path in inputs.given and path not in self.drawn
         }
-
-    @property
-    def is_shipped(self) -> bool:
-        """Whether all that is no setting of one number is shipped with the program."""
-        return self.programs.inputs(None, {}).is_shipped
 
     def settings_key(self, centre: Result | None) -> str:
         """Return scenario, variant and settings, beside what is shipped.
@@ -329,7 +324,11 @@ def _grouping(
         choices, decided[SWITCH] = weighed
     find = cache(lambda: grouped(case, centre, inputs, decided, choices))
     open_places = {place for place, parts in inputs.system.alternatives.items() if len(parts) > 1}
-    if inputs.kind != "serving" or not open_places <= decided.keys() or not case.is_shipped:
+    if (
+        inputs.kind != "serving"
+        or not open_places <= decided.keys()
+        or not case.programs.is_shipped
+    ):
         return _grouping_of(find())
 
     alike = equal_groups(decided, case.count)
@@ -655,7 +654,7 @@ def programs_of(
 def is_served(case: Case, centre: Result | None, grouping: Grouping) -> bool:
     """Say whether draws have a serving workload with plans, searched or held."""
     if centre is not None:
-        return case.programs.inputs(None, {}).kind == "serving"
+        return case.programs.own_inputs.kind == "serving"
     return isinstance(grouping.find()[0].structure.plan, ServingPlan)
 
 
@@ -740,7 +739,7 @@ def _served(
     if arithmetic_key not in arithmetics:
         arithmetics[arithmetic_key] = (
             cached_arithmetics([arithmetic_key.encode()], lambda: metric_arithmetics(traced, drawn))
-            if case.is_shipped and pilots is not None
+            if case.programs.is_shipped and pilots is not None
             else metric_arithmetics(traced, drawn)
         )
     plan = None if pilots is not None else grouping.find()[0].structure.plan
@@ -753,10 +752,12 @@ def _served(
 
 
 @cache
-def _ends_met(path: str) -> AnyArray:
-    end_indices = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
-    end_indices[:3] = 1
-    return end_indices
+def _ends_met(path: str, ranged: bool) -> AnyArray:
+    """Return which of low, value and high an input has in each pilot draw."""
+    quarters = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
+    low_to_high = np.array([0, 1, 1, 2])[quarters]
+    low_to_high[:3] = (1, 1, 1) if ranged else (1, 0, 2)
+    return low_to_high[:PILOTS]
 
 
 def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
@@ -766,7 +767,8 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     the other inputs that are drawn. An input without a range takes the least and greatest of its
     values. An input that decides a count stays at its value.
     """
-    base_readings, pilots = structure_in(centre).readings, {}
+    base_readings = structure_in(centre).readings
+    low_to_high, ends_met = [], []
     for path, (array, _) in case.drawn.items():
         nominal = centre.inputs.get(path)
         ranged = nominal is not None and nominal.low is not None and nominal.low < nominal.high  # type: ignore[operator]
@@ -777,10 +779,8 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
         )
         if not isinstance(base_readings.get(path, True), bool):
             low = high = nominal_value
-        ends = np.array([low, nominal_value, nominal_value, high])[_ends_met(path)]
-        if not ranged:
-            ends[1:3] = low, high
-        pilots[path] = ends[:PILOTS]
-    if all((pilot_values == pilot_values[0]).all() for pilot_values in pilots.values()):
-        return {path: pilot_values[:1] for path, pilot_values in pilots.items()}
-    return pilots
+        low_to_high.append((low, nominal_value, high))
+        ends_met.append(_ends_met(path, ranged))
+    ends = np.take_along_axis(np.array(low_to_high, dtype=float), np.stack(ends_met), axis=1)
+    is_fixed = (ends == ends[:, :1]).all()
+    return dict(zip(case.drawn, ends[:, :1] if is_fixed else ends, strict=True))

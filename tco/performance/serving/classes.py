@@ -37,7 +37,7 @@ from tco.performance.serving.plans import (
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 # requests in flight of an engine, up to 1,448
-FLIGHTS = np.unique(np.round(2.0 ** np.arange(0, 10.51, 0.25)))
+FLIGHTS = np.array(sorted({*np.round(2.0 ** np.arange(0, 10.51, 0.25)).tolist()}))
 REFINED = 24  # plans whose requests in flight are solved between two of these
 HALVINGS = 10
 
