@@ -27,17 +27,17 @@ from cosmic_ray.work_item import TestOutcome
 
 HERE = Path(__file__).parent
 ROOMS = sorted(path.stem for path in HERE.glob("*.toml"))
-# A type that is written differently, or a decorator that goes, changes no figure; `strict` only
-# refuses what cannot be.
+# A type that is written differently or imported, or a decorator that goes, changes no figure;
+# `strict` only refuses what cannot be.
 IDLE = ("core/RemoveDecorator", "core/ReplaceBinaryOperator_BitOr_")
-STRICT = "strict="
+STRICT, TYPES = "strict=", "if TYPE_CHECKING:"
 
 
 def idle(change: Any) -> bool:
     """Say whether a mutant can change nothing."""
     line, column = change.start_pos
-    before = Path(change.module_path).read_text(encoding="utf-8").splitlines()[line - 1][:column]
-    return change.operator_name.startswith(IDLE) or before.endswith(STRICT)
+    text = Path(change.module_path).read_text(encoding="utf-8").splitlines()[line - 1]
+    return change.operator_name.startswith(IDLE) or text[:column].endswith(STRICT) or text == TYPES
 
 
 def draw_mutants(modules: list[Path], count: int, seed: int) -> list[Any]:
