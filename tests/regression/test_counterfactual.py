@@ -63,6 +63,19 @@ def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
             ),
             rel=1e-9,
         )
+    # at the rate of the first, a token costs more by what the lines of an hour do
+    first, second = (document("price", name)["metrics"] for name in (a, b))
+    for step in costs[:-1]:
+        assert step["change"] == pytest.approx(
+            (step["other"] - step["own"]) * first[COST] / first[HOUR], rel=1e-9, abs=1e-12
+        )
+    paid, other_paid = (metrics[USED] / metrics[HOUR] for metrics in (first, second))
+    assert (costs[-1]["cause"], costs[-1]["own"], costs[-1]["other"]) == (
+        "hours lost",
+        pytest.approx(paid, rel=1e-9),
+        pytest.approx(other_paid, rel=1e-9),
+    )
+    assert costs[-1]["to"] == pytest.approx(costs[-1]["from"] * other_paid / paid, rel=1e-9)
     hour = tco.evaluate(a).metrics[USED]
     # the utilised hour of the other
     start = speeds[0]["from"] / tco.evaluate(a).metrics[COST] * hour
@@ -96,6 +109,20 @@ def test_all_that_differs_is_listed_in_full():
 def test_a_near_miss_is_a_system_first(typed, meant):
     done = command("diff", typed, "trn3-nl72x2")
     assert (done.exit_code, f"did you mean '{meant}'?" in done.stderr) == (3, True), done.stderr
+
+
+def test_a_difference_says_both_ends_and_its_rows_lead_from_one_to_the_other():
+    difference = tco.diff(*PAIRS[0])
+    start, end = (tco.evaluate(name).metrics[COST] for name in PAIRS[0])
+    assert difference.line.startswith(f"{COST} {start:.3g} -> {end:.3g}, ")
+    frame = difference.to_frame()
+    assert frame["from"].iloc[0] == pytest.approx(start)
+    assert frame["to"].iloc[-1] == pytest.approx(end)
+    assert frame["cause"].iloc[-1] == "residual"
+    assert frame["change"].sum() == pytest.approx(end - start)
+    assert (frame["to"] - frame["from"]).to_numpy() == pytest.approx(frame["change"].to_numpy())
+    alike = tco.diff(tco.evaluate(PAIRS[0][0]), PAIRS[0][0], {"terms.rate": "0.2"})
+    assert alike.line == f"{len(alike.moves)} metrics and 1 input differ"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from tco.comparison.records import AtSpeed, Confidence, Regime
 from tco.core.errors import DataError, TcoError, UsageError
 from tco.regression.attribution import (
     INPUT,
@@ -25,7 +26,7 @@ from tco.regression.difference import (
     side_text,
     value_in_unit_or_text,
 )
-from tco.regression.drift import Limit, Shift, parse_rule, shifts
+from tco.regression.drift import Limit, Shift, parse_rule, shifts, stakes_of
 from tco.scenario.metrics import METRICS
 
 HOUR, TOKENS, SPEED = (
@@ -146,6 +147,30 @@ def test_drawn_figures_shift_beyond_the_greater_of_limit_and_tolerance():
     assert shifted(Limit(9.0), choose="b", p10=0.3) == ["choose", "p10"]
     (shift,) = shifts(old, {}, Limit(9.0))[:1]
     assert shift == Shift("a", 50.0, "p50_usd", 1.0, None)
+
+
+def test_drawn_figures_are_kept_by_speed_and_scenario():
+    curve = [
+        AtSpeed("a", 50.0, None, 1.25, share_of_best={"mean": 0.9}, range={"p10": 0.5, "p50": 1}),
+        AtSpeed("b", 50.0),
+        AtSpeed("a", 12.5, None, 1.0),
+    ]
+    regimes = [Regime("tie", ("a", "b"), speeds=(50.0,)), Regime("nobody", (), speeds=(12.5,))]
+    none = dict.fromkeys(("share_of_best", "p50_usd", "p10", "p50", "p90"))
+    assert stakes_of(Confidence([], curve, regimes)) == {
+        "50": {
+            "a": {
+                "choose": "a and b",
+                "share_of_best": 0.9,
+                "p50_usd": 1.25,
+                "p10": 0.5,
+                "p50": 1,
+                "p90": None,
+            },
+            "b": none | {"choose": "a and b"},
+        },
+        "12.5": {"a": none | {"choose": None, "p50_usd": 1.0}},
+    }
 
 
 # ---------------------------------------------------------------- walks
@@ -321,11 +346,12 @@ def test_words_of_causes():
 
 def test_changes_are_relative_to_the_earlier_value():
     moves = changed_metrics(
-        {"same": 1.0, "up": 2.0, "zero": 0.0, "gone": 1.0},
-        {"same": 1.0 + 1e-12, "up": 3.0, "zero": 1.0, "new": 1.0},
+        {"same": 1.0, "up": 2.0, "down": 2.0, "zero": 0.0, "gone": 1.0},
+        {"same": 1.0 + 1e-12, "up": 5.0, "down": 0.5, "zero": 1.0, "new": 1.0},
     )
     assert [(move.metric, move.change) for move in moves] == [
-        ("up", 0.5),
+        ("up", 1.5),
+        ("down", -0.75),
         ("zero", None),
         ("gone", None),
         ("new", None),
