@@ -1,0 +1,115 @@
+"""Figures of comparisons on numbers that are made by hand: no scenario is evaluated."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tco.comparison.maps import Map, MapAxis
+from tco.comparison.operations import doublings, limited, operation_of, performance_bound_rows
+from tco.core.errors import DataError
+
+
+# ---------------------------------------------------------------- kernels and collectives
+def test_sizes_double_up_to_the_last_and_meet_it_where_they_can():
+    assert doublings(1024.0, 8192.0) == [1024, 2048, 4096, 8192]
+    assert doublings(1000.0, 7999.0) == [1000, 2000, 4000]
+    assert doublings(3.0, 3.0) == [3]
+    # 0.1 * 2^10 is a little off in binary
+    assert len(doublings(0.1, 102.4)) == 11
+
+
+@pytest.mark.parametrize(("first", "last"), [(2.0, 1.0), (0.0, 1.0), (-1.0, 1.0)])
+def test_sizes_that_do_not_rise_are_refused(first, last):
+    with pytest.raises(DataError, match="is below --size"):
+        doublings(first, last)
+
+
+def test_groups_are_some_of_all():
+    assert limited("4/8") == (4, 8)
+    assert limited("8/8") == (8, 8)
+    assert limited("1/1") == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["0/8", "9/8", "4", "4/", "/8", "4/8/2", "a/b", "-1/8", "1.5/8"])
+def test_what_are_no_groups_is_refused(text):
+    with pytest.raises(DataError, match="expected D/G such as 4/8"):
+        limited(text)
+
+
+def test_attention_is_the_kernel_of_its_phase():
+    assert operation_of("attention", "latent") == "latent"
+    assert operation_of("gemm", "decode") == "gemm"
+    for operation, phase, message in (("gem", "decode", "gemm"), ("gemm", "decoed", "decode")):
+        with pytest.raises(DataError, match=f"did you mean '{message}'"):
+            operation_of(operation, phase)
+
+
+def profile(time, shares, lines, alone=None):
+    lines = [SimpleNamespace(bound=bound, ideal=ideal) for bound, ideal in lines]
+    return SimpleNamespace(time=time, shares=shares, lines=lines, alone=alone)
+
+
+def test_a_figure_at_its_bound_alone_is_as_much_better_as_the_phase_would_be_shorter():
+    """A decode step of 10 s, of whose bound operators would take 2 + 3 s at their peak."""
+    decode = profile(
+        10.0,
+        {"memory": 0.6, "network": 0.4},
+        [("memory", 2.0), ("memory", 3.0), ("network", 1.0), ("memory", None)],
+    )
+    first_token = profile(8.0, {"compute": 1.0}, [("compute", 4.0)])
+    prefill = profile(9.0, {"network": 1.0}, [("compute", 1.0), ("network", 3.0)], first_token)
+    step = profile(1.0, {"host": 1.0}, [("host", None)])
+    result = SimpleNamespace(
+        report=SimpleNamespace(
+            phases={"decode": decode, "prefill": prefill, "step": step, "other": step}
+        ),
+        metrics={
+            "tpot_s": 0.05,
+            "tokens_per_s_per_user": 20.0,
+            "output_tokens_per_s_per_chip": None,
+            "ttft_s": 1.0,
+            "input_tokens_per_s_per_chip": 900.0,
+            "mfu": 0.3,
+        },
+    )
+    rows = {row["metric"]: row for row in performance_bound_rows(result)}
+    assert list(rows) == [
+        "tpot_s",
+        "tokens_per_s_per_user",
+        "ttft_s",
+        "input_tokens_per_s_per_chip",
+        "mfu",
+    ]
+    assert [(row["bound"], row["bound_share"], row["gap"]) for row in rows.values()] == [
+        ("memory", 0.6, 2.0),
+        ("memory", 0.6, 2.0),
+        ("compute", 1.0, 2.0),  # of a prompt alone
+        ("network", 1.0, 3.0),
+        ("host", 1.0, None),
+    ]
+    assert [row["at_bound"] for row in rows.values()] == [0.025, 40.0, 0.5, 2700.0, None]
+
+
+# ---------------------------------------------------------------- maps
+def map_of(values, metric):
+    axes = (
+        MapAxis("site.pue", "ratio", 1.2, (1.0, 2.0)),
+        MapAxis("terms.rate", "1/year", 0.1, (0.1, 0.2)),
+    )
+    return Map(["a", "b"], metric, *axes, np.array(values), [])
+
+
+def test_the_best_of_a_map_costs_least_or_does_most():
+    values = [[[1.0, 5.0], [math.nan, math.nan]], [[2.0, 4.0], [3.0, math.nan]]]
+    cheap = map_of(values, "usd_per_million_output_tokens")
+    assert cheap.best.tolist() == [[0, 1], [1, -1]]
+    assert cheap.leaders == {"a": 0.25, "b": 0.5}
+    assert cheap.line == "best by usd_per_million_output_tokens: a 25%, b 50%"
+    assert cheap.to_frame().fillna("nobody").to_numpy().tolist() == [["a", "b"], ["b", "nobody"]]
+    assert cheap.to_frame().index.tolist() == [0.1, 0.2]
+    quick = map_of(values, "output_tokens_per_s_per_chip")
+    assert quick.best.tolist() == [[1, 0], [1, -1]]
