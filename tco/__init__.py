@@ -66,9 +66,7 @@ _HOMES = {
 
 
 def __getattr__(public_name: str) -> Any:
-    """Import a public name on first use, so that `import tco` stays light; from then on it stands
-    here.
-    """
+    """Import a public name on first use and keep it, so that `import tco` stays light."""
     if public_name in _HOMES:
         import importlib
 

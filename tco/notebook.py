@@ -31,9 +31,7 @@ class SvgFigure(str):
 
 
 class Comparison(study.ScenarioComparison):
-    """Scenarios side by side: `results` with their metrics, and what the command line makes of the
-    same question.
-    """
+    """Scenarios side by side: `results` with metrics, and the command line's answers."""
 
     asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
     changes: Sequence[CostChange] = ()  # what `set` changed in the base cases; empty without it
@@ -72,8 +70,9 @@ class Comparison(study.ScenarioComparison):
         )
 
     def plot(self, kind: str = "frontier", width: int = 760) -> SvgFigure:
-        """Return a figure of `tco plot`: `frontier`, cost against tokens/s per user, `cost`, what a
-        chip-hour costs by what is paid for, or `fabric`.
+        """Return a figure of `tco plot`: `frontier` (cost against speed), `cost` or `fabric`.
+
+        `cost` shows a chip-hour by what is paid for.
 
         Of a single scenario it may be `tornado`, `range`, `roofline`, `operators`, `bom` or
         `money`, too.
@@ -94,8 +93,10 @@ class Comparison(study.ScenarioComparison):
         self.write("report", "--baseline", self.baseline, "-o", str(path))
 
     def export(self, path: str | Path) -> None:
-        """Write the tables of `tco export`: `.xlsx` (live formulas), `.csv`, `.json`, `.parquet`,
-        or a folder whose name ends in `/`.
+        """Write the tables of `tco export`, by the ending of `path`.
+
+        `.xlsx` has live formulas; `.csv`, `.json`, `.parquet` and a folder whose name ends in `/`
+        hold values.
         """
         self.write("export", "--baseline", self.baseline, "-o", str(path))
 

@@ -1,5 +1,4 @@
-"""Numbered pieces of work, each a function of its number: done in this process, by others of this
-machine, or by those of a cluster.
+"""Numbered pieces of work, done in this process, by local workers or by a cluster.
 
 All stand on one ground: the program, and the data that each scenario sees, by hash. Equal ones
 compute the same bytes on one machine.
@@ -217,8 +216,9 @@ def on_ground(
 def _made_by_others(
     workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]
 ) -> Iterator[Piece]:
-    """Yield pieces as workers make them; those that run another program or see other data are
-    refused by name.
+    """Yield pieces as workers finish them.
+
+    A worker with another program or other data is refused by name.
     """
     with connected(workers, cluster) as client:
         for address, worker_ground in sorted(
@@ -285,9 +285,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
 
 
 def _refuse_unspoken(distributed: Any, address: str) -> None:
-    """Refuse an address that Dask does not speak to; what TLS needs is read from its own
-    configuration.
-    """
+    """Refuse an address that Dask does not support, or TLS without its configuration."""
     scheme, colons, _ = address.partition("://")
     known_backends = sorted(import_module("distributed.comm.registry").backends)
     if colons and scheme not in known_backends:
