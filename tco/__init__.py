@@ -70,10 +70,10 @@ def __getattr__(public_name: str) -> Any:
     if public_name in _HOMES:
         import importlib
 
-        found = globals()[public_name] = getattr(
+        public_object = globals()[public_name] = getattr(
             importlib.import_module(_HOMES[public_name]), public_name
         )
-        return found
+        return public_object
     raise AttributeError(f"module 'tco' has no attribute {public_name!r}")
 
 

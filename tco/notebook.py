@@ -33,7 +33,7 @@ class SvgFigure(str):
 class Comparison(study.ScenarioComparison):
     """Scenarios side by side: `results` with metrics, and the command line's answers."""
 
-    asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
+    command_words: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
     changes: Sequence[CostChange] = ()  # what `set` changed in the base cases; empty without it
 
     @property
@@ -102,12 +102,12 @@ class Comparison(study.ScenarioComparison):
 
     def write(self, *words: str) -> None:
         """Run a command on these scenarios."""
-        if not self.asked:
+        if not self.command_words:
             raise UsageError(
                 f"tco {words[0]} evaluates its scenarios again, and this comparison is of results: "
                 "compare them by name"
             )
-        _commanded(*words, *self.asked)
+        _commanded(*words, *self.command_words)
 
 
 def compare(
@@ -149,7 +149,7 @@ def compare(
     scenario_names = [
         str(scenario) for scenario in scenario_list if not isinstance(scenario, Result)
     ]
-    comparison.asked = (
+    comparison.command_words = (
         [*scenario_names, *settings, *(["--data", str(data)] if data else [])]
         if len(scenario_names) == len(scenario_list)
         else ()

@@ -105,7 +105,7 @@ class Catalogue:
 
     def _rows(self, folder_name: str, owner_column: str, group: str) -> Rows:
         """Return the rows of every CSV under a folder; an overlay's rows replace shipped ones."""
-        found: Rows = {}
+        rows_by_owner: Rows = {}
         for level, folder in enumerate(self.folders):
             own_owners: Rows = {}
             for path in sorted((folder / folder_name).rglob("*.csv")):
@@ -121,13 +121,13 @@ class Catalogue:
                         }
                         row_names = stripped[owner_column], stripped["attribute"]
                         catalogue_row = self.own_row(
-                            catalogue_row._replace(cells=stripped), group, *row_names, found
+                            catalogue_row._replace(cells=stripped), group, *row_names, rows_by_owner
                         )
                     own_owners.setdefault(
                         (catalogue_row.cells[owner_column], catalogue_row.cells["attribute"]), []
                     ).append(catalogue_row)
-            found |= own_owners
-        return found
+            rows_by_owner |= own_owners
+        return rows_by_owner
 
     @cached_property
     def part_rows(self) -> Rows:
@@ -425,7 +425,7 @@ class Catalogue:
             as_of=highest.as_of,
             kind="derived",
             note=note,
-            shown=(reached_share, ""),
+            stated_quantity=(reached_share, ""),
         )
 
     # ---------------------------------------------------------------- documents: systems, sites,

@@ -238,7 +238,7 @@ def _range_note(own_input: Input, low: float, high: float) -> list[str]:
     own_value = float(own_input.value)
     if low / FARTHEST <= own_value <= high * FARTHEST:
         return []
-    number, unit = own_input.shown or (own_value, own_input.unit)
+    number, unit = own_input.stated_quantity or (own_value, own_input.unit)
     least, most = (convert(end, own_input.unit, unit) for end in (low, high))
     side = f"{own_value / high:,.3g} times above"
     if own_value < low:

@@ -391,7 +391,7 @@ def row_in_place(
         return to_input(like[-1], path, target_attribute).value if like else usual()
 
     after = own_input(row_input, usual_in_place, target_attribute.minimum, target_attribute.maximum)
-    unit = after.shown[1] if after.shown else target_attribute.unit
+    unit = after.stated_quantity[1] if after.stated_quantity else target_attribute.unit
     ends = {
         column_name: "" if end is None else repr(convert(end, target_attribute.unit, unit))
         for column_name, end in (("value", after.value), ("low", after.low), ("high", after.high))

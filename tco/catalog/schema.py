@@ -84,7 +84,7 @@ class LibrarySchema(Strict):
     source: str = ""
     note: str = ""
     extends: str = ""
-    every: bool = False
+    offers_all: bool = Field(default=False, alias="every")
     caller: str = ""
     called: list[str] = []
     exchange: str = ""

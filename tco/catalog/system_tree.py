@@ -54,11 +54,11 @@ class System:
     # the chips of a scale-up domain alone, without anything around them that has a price
     bare: bool = False
     # what follows from the tree alone
-    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    cached_results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, cache_key: Any, make: Callable[[], T]) -> T:
         """Return `make()`, cached for each key."""
-        return value_once(self.known, cache_key, make)
+        return value_once(self.cached_results, cache_key, make)
 
     @property
     def chips(self) -> float:

@@ -111,7 +111,7 @@ class _ComparisonWish(NamedTuple):
 
 @command(app, "set", "anchor", "hold")
 def compare(
-    given: CommandRequest,
+    request: CommandRequest,
     scenarios: Scenarios = None,
     baseline: Baseline = None,
     speeds: Speeds = None,
@@ -127,7 +127,7 @@ def compare(
     racks: WholeRacks = None,
     seed: CurveSeed = 0,
     workloads: Workloads = False,
-    every: AllSystems = False,
+    all_systems: AllSystems = False,
     vendor: Vendor = None,
     air: AirCooled = False,
 ) -> None:
@@ -139,8 +139,8 @@ def compare(
     not_alone = (
         full or why or evidence or curve or any(option not in (None, []) for option in options)
     )
-    if every or vendor is not None or air:
-        _rank_all(given, every, bool(scenarios) or not_alone, vendor, air)
+    if all_systems or vendor is not None or air:
+        _rank_all(request, all_systems, bool(scenarios) or not_alone, vendor, air)
         return
     if workloads:
         if not_alone or not ranges:
@@ -148,13 +148,13 @@ def compare(
                 "--workloads rates systems by their own draws for each: it takes scenarios and "
                 "--set alone"
             )
-        given.emit_kept(scenarios or (), partial(_rated_workloads, given, scenarios))
+        request.emit_kept(scenarios or (), partial(_rated_workloads, request, scenarios))
         return
-    settings = given.settings | _hall_settings(hall)
+    settings = request.settings | _hall_settings(hall)
     if practice is not None:
         settings = settings | {"workload.software": practice}
     replaced, user_speeds = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
-    _refuse_idle_options(given, curve, ranges, choose is not None, why, evidence)
+    _refuse_idle_options(request, curve, ranges, choose is not None, why, evidence)
     detail_flags = (full, why, evidence, curve, ranges)
     wish = _ComparisonWish(
         *(
@@ -170,7 +170,7 @@ def compare(
         )
     )
     answered = [*wish.scenarios, *([] if baseline is None else [baseline])]
-    given.emit_kept(answered, partial(_comparison, given, wish))
+    request.emit_kept(answered, partial(_comparison, request, wish))
 
 
 def _comparison(request: CommandRequest, wish: _ComparisonWish) -> Answer:
@@ -340,7 +340,7 @@ def _noticed(
 
 @command(app, "set", "hold")
 def frontier(
-    given: CommandRequest,
+    request: CommandRequest,
     scenarios: Named,
     prefill: Annotated[
         list[str] | None,
@@ -380,20 +380,20 @@ def frontier(
         from tco.report.frontier import frontier_answer
 
         system_frontiers = study.frontier(
-            scenarios, prefill or (), given.settings, given.data, ranges, given.hold
+            scenarios, prefill or (), request.settings, request.data, ranges, request.hold
         )
         return frontier_answer(
-            given.catalogue_of(scenarios[-1]),
+            request.catalogue_of(scenarios[-1]),
             system_frontiers,
             designs_of(system_frontiers) if pareto else None,
         )
 
-    given.emit_kept([*scenarios, *(prefill or ())], answer)
+    request.emit_kept([*scenarios, *(prefill or ())], answer)
 
 
 @command(app, "set")
 def fleet(
-    given: CommandRequest,
+    request: CommandRequest,
     waves: Annotated[
         list[str],
         typer.Argument(
@@ -415,14 +415,14 @@ def fleet(
     from tco.report.fleet import fleet_answer
 
     fleet_rollout = fleet_of(
-        [wave_of(wave_text) for wave_text in waves], power, given.data, given.settings
+        [wave_of(wave_text) for wave_text in waves], power, request.data, request.settings
     )
-    given.emit(fleet_answer(catalogue_of(fleet_rollout.asked, given.data), fleet_rollout))
+    request.emit(fleet_answer(catalogue_of(fleet_rollout.evaluations, request.data), fleet_rollout))
 
 
 @command(app, "set")
 def gigawatt(
-    given: CommandRequest,
+    request: CommandRequest,
     systems: Annotated[
         list[str],
         typer.Argument(
@@ -444,15 +444,15 @@ def gigawatt(
     from tco.evaluation.evaluation import catalogue_of
     from tco.report.gigawatt import gigawatt_answer
 
-    sites = gigawatts(systems, power, given.data, given.settings)
-    given.emit(
-        gigawatt_answer(catalogue_of([site.evaluation for site in sites], given.data), sites)
+    sites = gigawatts(systems, power, request.data, request.settings)
+    request.emit(
+        gigawatt_answer(catalogue_of([site.evaluation for site in sites], request.data), sites)
     )
 
 
 @command(app, "set")
 def rents(
-    given: CommandRequest,
+    request: CommandRequest,
     chip: Annotated[
         str | None,
         typer.Argument(
@@ -465,4 +465,4 @@ def rents(
     from tco.comparison.rents import rents_of
     from tco.report.rents import rents_answer
 
-    given.emit(rents_answer(*rents_of(chip, given.data, given.settings)))
+    request.emit(rents_answer(*rents_of(chip, request.data, request.settings)))

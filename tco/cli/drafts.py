@@ -77,7 +77,7 @@ def catalogue_with_overlay(request: CommandRequest) -> Catalogue:
 
 
 @command(COMMAND_GROUPS["parts"], name="new", usual=USUAL)
-def new_part(given: CommandRequest, part: New, like: Like) -> None:
+def new_part(request: CommandRequest, part: New, like: Like) -> None:
     """Write the rows of a new part to edit, as those of another part, in ./data or --data.
 
     The rows are marked as your own and as assumed.
@@ -85,36 +85,36 @@ def new_part(given: CommandRequest, part: New, like: Like) -> None:
     from tco.catalog.templates import part_draft, write_draft
     from tco.scenario.resolve import plain_inputs
 
-    catalogue = catalogue_with_overlay(given)
+    catalogue = catalogue_with_overlay(request)
     date = plain_inputs(catalogue, {}).date
-    files, left = part_draft(catalogue, own_folder(given), part, like, date)
-    write_draft(own_folder(given), files)
+    files, left = part_draft(catalogue, own_folder(request), part, like, date)
+    write_draft(own_folder(request), files)
     row_count = files[f"parts/{part}.csv"].count("\n") - 1
     put(
-        f"{own_folder(given)}/parts/{part}.csv: {row_count} rows as {like} has them, to edit. Try: "
-        f"tco parts show {part}{option(given)}\n"
+        f"{own_folder(request)}/parts/{part}.csv: {row_count} rows as {like} has them, to edit. "
+        f"Try: tco parts show {part}{option(request)}\n"
     )
     if left:
         tell(f"note: as of {date}; left out, so that what you write holds on: {', '.join(left)}")
 
 
 @command(COMMAND_GROUPS["systems"], name="new", usual=USUAL)
-def new_system(given: CommandRequest, system: New, like: Like) -> None:
+def new_system(request: CommandRequest, system: New, like: Like) -> None:
     """Write the tree of a new system to edit, in ./data or --data: that of another."""
     from tco.catalog.templates import own_source, system_draft, write_draft
 
-    catalogue = catalogue_with_overlay(given)
+    catalogue = catalogue_with_overlay(request)
     write_draft(
-        own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given))
+        own_folder(request), system_draft(catalogue, system, like) | own_source(own_folder(request))
     )
     put(
-        f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems "
-        f"check{option(given)} && tco price {system}{option(given)}\n"
+        f"{own_folder(request)}/systems/{system}.toml: as {like}, to edit. Try: tco systems "
+        f"check{option(request)} && tco price {system}{option(request)}\n"
     )
 
 
 @command(COMMAND_GROUPS["scenarios"], name="new", usual=USUAL)
-def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
+def new_scenario(request: CommandRequest, scenario: New, like: Like) -> None:
     """Write a new scenario to edit, in ./scenarios, from another one or for a system.
 
     A system takes the terms of the headline.
@@ -122,7 +122,7 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     from tco.catalog.templates import refuse_taken, scenario_draft, write_draft
     from tco.scenario.document import load_scenario
 
-    catalogue = given.catalogue
+    catalogue = request.catalogue
     refuse_taken(scenario, catalogue.scenarios, "scenario")
     template_scenario = load_scenario(catalogue, like)
     scenario_text = scenario_draft(
@@ -136,13 +136,13 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     write_draft(Path("scenarios"), {f"{scenario}.toml": scenario_text})
     put(
         f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price "
-        f"scenarios/{scenario}.toml{option(given)}\n"
+        f"scenarios/{scenario}.toml{option(request)}\n"
     )
 
 
 @command(COMMAND_GROUPS["models"], name="add", usual=USUAL)
 def add_model(
-    given: CommandRequest,
+    request: CommandRequest,
     config: Annotated[
         Path,
         typer.Argument(
@@ -165,7 +165,7 @@ def add_model(
     from tco.models.architecture import load_model, refuse_unread_keys
     from tco.models.config import BESIDE
 
-    catalogue = catalogue_with_overlay(given)
+    catalogue = catalogue_with_overlay(request)
     model_id = name or config.resolve().parent.name
     refuse_taken(model_id, catalogue.models, "model")
     loaded_model = load_model(catalogue, str(config))
@@ -174,14 +174,14 @@ def add_model(
     formats_file = config.with_name(BESIDE)
     if formats_file.is_file():
         files[f"models/{model_id}/{BESIDE}"] = read_text(formats_file)
-    write_draft(own_folder(given), files)
+    write_draft(own_folder(request), files)
     counts = (loaded_model.parameters / 1e9, loaded_model.active_parameters / 1e9)
     size = "{:.4g} B parameters, {:.4g} B active".format(*counts)
     if loaded_model.is_read_by_keys:
         size = loaded_model.reading
     put(
-        f"{own_folder(given)}/models/{model_id}/config.json: {size}. Try: tco compare --set "
-        f"workload.model={model_id}{option(given)}\n"
+        f"{own_folder(request)}/models/{model_id}/config.json: {size}. Try: tco compare --set "
+        f"workload.model={model_id}{option(request)}\n"
     )
 
 

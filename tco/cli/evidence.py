@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @command(app, "set")
 def claims(
-    given: CommandRequest,
+    request: CommandRequest,
     verdict: Annotated[
         Verdict | None, typer.Option(help="Only claims of this verdict.", **QUESTION)
     ] = None,
@@ -49,20 +49,20 @@ def claims(
 
     It exits with 1 if a verdict is not the one that the ledger expects.
     """
-    catalogue = given.catalogue
+    catalogue = request.catalogue
     if forecasts:
         from tco.evidence.forecasts import read_forecasts
         from tco.report.forecasts import forecasts_answer
 
-        given.emit(forecasts_answer(catalogue, read_forecasts(catalogue)))
+        request.emit(forecasts_answer(catalogue, read_forecasts(catalogue)))
         return
     from tco.evidence.check import check_claims
     from tco.report.claims import claims_answer
 
-    findings, notes = check_claims(catalogue, given.settings, conclusions)
+    findings, notes = check_claims(catalogue, request.settings, conclusions)
     selected = [finding for finding in findings if verdict in (None, finding.verdict)]
     unexpected = [finding for finding in findings if not finding.as_expected]
-    given.emit(claims_answer(catalogue, selected, notes), unexpected)
+    request.emit(claims_answer(catalogue, selected, notes), unexpected)
 
 
 MeasuredFile = Annotated[
@@ -146,7 +146,7 @@ ReportFolder = Annotated[
 
 @command(app, "set", *FACTS)
 def validate(
-    given: CommandRequest,
+    request: CommandRequest,
     file: MeasuredFile,
     kind: MeasuredKind = None,
     against: TargetColumn = None,
@@ -169,31 +169,31 @@ def validate(
 
     if max_error is not None and not max_error >= 0:
         raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
-    if report is not None and given.redact:
+    if report is not None and request.redact:
         raise UsageError(
             "--redact: a report holds every row and cannot withhold your own values; leave out "
             "--report"
         )
-    catalogue = given.catalogue
-    inputs = plain_inputs(catalogue, given.settings)
+    catalogue = request.catalogue
+    inputs = plain_inputs(catalogue, request.settings)
     input_values = inputs.values(as_number)
     if back_test:
-        given.emit(validation.back_test_answer(catalogue, file, given.settings))
+        request.emit(validation.back_test_answer(catalogue, file, request.settings))
         return
     if ratios:
-        given.emit(validation.ratios_answer(catalogue, file, given.settings))
+        request.emit(validation.ratios_answer(catalogue, file, request.settings))
         return
     if envelopes:
-        given.emit(validation.envelopes_answer(catalogue, file, input_values, given.settings))
+        request.emit(validation.envelopes_answer(catalogue, file, input_values, request.settings))
         return
-    scored_validation = score(file, catalogue, input_values, kind, against, alias, given.settings)
+    scored_validation = score(file, catalogue, input_values, kind, against, alias, request.settings)
     input_values.check_given(inputs.is_known)
     if report is not None:
         validation.write_report(scored_validation, file.name, report)
     error = scored_validation.card["median_ape"]
     is_too_large = max_error is not None and (error is None or error > max_error)
     failures = [("median_ape", error)] if is_too_large else []
-    given.emit(validation.validation_answer(catalogue, file, scored_validation, rows), failures)
+    request.emit(validation.validation_answer(catalogue, file, scored_validation, rows), failures)
 
 
 def _sayer(request: CommandRequest) -> Callable[[str], None]:
@@ -234,7 +234,7 @@ FitName = Annotated[
 
 @command(app, *FACTS, usual=("data", "quiet"))
 def calibrate(
-    given: CommandRequest,
+    request: CommandRequest,
     files: MeasuredFiles,
     output: CalibrationFile,
     accuracy: AccuracyFolder = None,
@@ -255,7 +255,7 @@ def calibrate(
     from tco.validation.fitted_rows import FittedRow
     from tco.validation.measured import read_measured
 
-    catalogue = given.catalogue
+    catalogue = request.catalogue
     input_values = plain_inputs(catalogue, {}).values(as_number)
     tables = sorted(
         (read_measured(path) for path in files),
@@ -265,7 +265,7 @@ def calibrate(
     if named_fit is not None:
         write_atomically(output, named_fit)
         return
-    say = _sayer(given)
+    say = _sayer(request)
     calibrations = {}
     for kind, table in tables:
         calibration = fit(kind, table, catalogue, input_values, date, say, fit_name or "")
@@ -328,7 +328,7 @@ def _named_fit_csv(
 
 @command(app, usual=("data", "quiet"))
 def measure(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")
     ],
@@ -366,9 +366,9 @@ def measure(
     from tco.report.table import to_csv
     from tco.validation.naming import accelerators
 
-    say = _sayer(given)
-    accelerator_names = accelerators(given.catalogue)
-    measure_session = _open_session(given, device, quick, name)
+    say = _sayer(request)
+    accelerator_names = accelerators(request.catalogue)
+    measure_session = _open_session(request, device, quick, name)
     columns, measured_rows = (kernel_session if kind == "kernels" else collective_session)(
         measure_session
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @command(app, "set", "anchor", "variant")
 def price(
-    given: CommandRequest,
+    request: CommandRequest,
     scenario: Scenario,
     cash_flow: Annotated[
         bool,
@@ -45,37 +45,40 @@ def price(
         from tco.evaluation.evaluation import evaluate_each
         from tco.report.cost import price_answer
 
-        catalogue, (scenario_result,) = given.evaluated(
-            [scenario], workload=cash_flow or given.form == "json"
+        catalogue, (scenario_result,) = request.evaluated(
+            [scenario], workload=cash_flow or request.form == "json"
         )
         money = None
         if chosen is not None:
             (after,) = evaluate_each(
-                [scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value}
+                [scenario],
+                request.data,
+                request.settings,
+                request.variant | {chosen.key: chosen.value},
             )
             money = money_of(scenario_result, catalogue, after.result, chosen.month)
         elif cash_flow:
             money = money_of(scenario_result, catalogue)
         return price_answer(catalogue, scenario_result, money)
 
-    given.emit_kept([scenario], answer)
+    request.emit_kept([scenario], answer)
 
 
 @command(app, "plan", "set", "anchor", "variant")
-def perf(given: CommandRequest, scenario: Scenario) -> None:
+def perf(request: CommandRequest, scenario: Scenario) -> None:
     """Show the best parallel plan and its time by operator and bound."""
 
     def answer() -> Answer:
         from tco.report.performance import performance_answer
 
-        return performance_answer(*given.performed(scenario))
+        return performance_answer(*request.performed(scenario))
 
-    given.emit_kept([scenario], answer)
+    request.emit_kept([scenario], answer)
 
 
 @command(app, "plan", "set", "variant")
 def explain(
-    given: CommandRequest,
+    request: CommandRequest,
     scenario: Scenario,
     metric: Annotated[
         str | None,
@@ -103,8 +106,8 @@ def explain(
         )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    given.emit_kept(
-        [scenario], lambda: _metric_explanation(given, scenario, metric, depth, everything)
+    request.emit_kept(
+        [scenario], lambda: _metric_explanation(request, scenario, metric, depth, everything)
     )
 
 
@@ -148,7 +151,7 @@ def _metric_explanation(
 
 @command(app, "set", "variant")
 def inputs(
-    given: CommandRequest,
+    request: CommandRequest,
     scenario: Scenario,
     words: Annotated[
         list[str] | None,
@@ -165,7 +168,7 @@ def inputs(
     from tco.evaluation.chip_prices import chip_parts_price
     from tco.report.inputs import inputs_answer, result_and_money_inputs, search_inputs
 
-    (evaluation,) = given.evaluate_scenarios([scenario], priced=False)
+    (evaluation,) = request.evaluate_scenarios([scenario], priced=False)
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
     price = chip_parts_price(evaluation)
     input_rows = search_inputs(
@@ -178,4 +181,4 @@ def inputs(
             f"no input of {scenario_result.scenario} is called {' '.join(words or [])!r}; `tco "
             f"inputs {scenario_result.scenario}` lists all"
         )
-    given.emit(inputs_answer(catalogue, scenario_result, input_rows))
+    request.emit(inputs_answer(catalogue, scenario_result, input_rows))

@@ -38,7 +38,7 @@ def _ending_of(output: str) -> str:
 
 @command(app, "set", "variant", usual=("data", "quiet", "redact"))
 def export(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Annotated[
         str,
         typer.Option(
@@ -62,20 +62,20 @@ def export(
     ending = _ending_of(output)
     scenario_names = list(dict.fromkeys(scenarios or HEADLINE))
     trace = ending == WORKBOOK
-    catalogue, scenario_results = given.evaluated(
+    catalogue, scenario_results = request.evaluated(
         scenario_names, priced=False, refuse=False, trace=trace
     )
     _refuse_namesakes(scenario_results)
     base, scenario_results = compare_results(scenario_results, baseline)
     _write_workbook(
-        given, output, catalogue, scenario_results, base, scenario_names
-    ) if trace else _write_tables(given, output, ending, catalogue, scenario_results, base)
+        request, output, catalogue, scenario_results, base, scenario_names
+    ) if trace else _write_tables(request, output, ending, catalogue, scenario_results, base)
     notes = [
         f"{scenario_result.scenario}: {note}"
         for scenario_result in scenario_results
         for note in (*scenario_result.notes, *scenario_result.ages.notes)
     ]
-    given.tell([NOTE] if given.redact else notes)  # a note may tell of own values
+    request.tell([NOTE] if request.redact else notes)  # a note may tell of own values
 
 
 def _refuse_namesakes(scenario_results: Sequence[Result]) -> None:
@@ -207,7 +207,7 @@ MARK = "tco-report.json"  # the file by which a folder of pages is known
 
 @command(app, "set", usual=("data", "quiet", "redact"))
 def report(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Annotated[
         str,
         typer.Option(
@@ -237,31 +237,33 @@ def report(
     if folder:
         _refuse_foreign_folder(Path(output), MARK)  # before minutes of work
     scenario_names = list(dict.fromkeys(scenarios or HEADLINE))
-    material = material_of(scenario_names, baseline, given.data, given.settings)
-    _refuse_namesakes([evaluation.result for evaluation in material.asked])
+    material = material_of(scenario_names, baseline, request.data, request.settings)
+    _refuse_namesakes([evaluation.result for evaluation in material.evaluations])
     made_by = [
         "tco",
         "report",
-        *given.words(scenario_names, baseline),
+        *request.words(scenario_names, baseline),
         "--output",
         Path(output).name + FOLDER * folder,
     ]
     page = report_page(
-        material, made_by, ["tco", "compare", *given.words(scenario_names, baseline), "--no-range"]
+        material,
+        made_by,
+        ["tco", "compare", *request.words(scenario_names, baseline), "--no-range"],
     )
     pages = {output: page}
     if folder:
         from tco.comparison.ranking import ranking
         from tco.report.page.report import gallery_of
 
-        pages = gallery_of(page, material, ranking(given.settings, given.data))
-    if given.redact:
+        pages = gallery_of(page, material, ranking(request.settings, request.data))
+    if request.redact:
         from tco.cli.redaction import pages_without_own_values
 
         pages = pages_without_own_values(pages)
         page = next(iter(pages.values()))
     _write_pages(output, page, pages)
-    given.tell(page.notes)
+    request.tell(page.notes)
 
 
 def _write_pages(output: str, page: ReportPage, pages: Mapping[str, ReportPage]) -> None:
@@ -278,6 +280,6 @@ def _write_pages(output: str, page: ReportPage, pages: Mapping[str, ReportPage])
     }
     write_folder(
         Path(output),
-        rendered_pages | {MARK: to_json(dict(page.made) | {"pages": sorted(rendered_pages)})},
+        rendered_pages | {MARK: to_json(dict(page.provenance) | {"pages": sorted(rendered_pages)})},
         MARK,
     )

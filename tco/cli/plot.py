@@ -259,7 +259,7 @@ def drawn_range(
         request,
         output,
         range_figure(drawn_uncertainty, width),
-        [*notes(drawn_uncertainty), *drawn_uncertainty.asked.result.notes],
+        [*notes(drawn_uncertainty), *drawn_uncertainty.evaluation.result.notes],
     )
 
 

@@ -104,7 +104,7 @@ def service(
 
 @command(TRAFFIC, name="new", usual=("data",))
 def new_traffic(
-    given: CommandRequest,
+    request: CommandRequest,
     traffic: Annotated[
         str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")
     ],
@@ -117,7 +117,7 @@ def new_traffic(
     from tco.cli.drafts import catalogue_with_overlay, option, own_folder
     from tco.core.files import read_text
 
-    catalogue, folder = catalogue_with_overlay(given), own_folder(given)
+    catalogue, folder = catalogue_with_overlay(request), own_folder(request)
     refuse_taken(traffic, catalogue.ids("traffic"), "traffic")
     write_draft(
         folder,
@@ -125,13 +125,13 @@ def new_traffic(
     )
     put(
         f"{folder}/traffic/{traffic}.toml: as {like}, to edit. Try: tco service gb200-nvl72 "
-        f"--traffic {traffic}{option(given)}\n"
+        f"--traffic {traffic}{option(request)}\n"
     )
 
 
 @command(TRAFFIC, name="from", usual=("data", "quiet"))
 def traffic_from(
-    given: CommandRequest,
+    request: CommandRequest,
     trace: Annotated[
         Path,
         typer.Argument(
@@ -155,5 +155,5 @@ def traffic_from(
     document = traffic_text(requests, trace.name)
     traffic = traffic_from_text(document, output)
     write_atomically(output, document)
-    if not given.quiet:
+    if not request.quiet:
         put(trace_text(str(output), str(trace), requests, compared_means(requests, traffic)))

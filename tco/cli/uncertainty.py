@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @command(app, "set", "anchor", "hold")
 def uncertainty(
-    given: CommandRequest,
+    request: CommandRequest,
     scenario: Scenario,
     baseline: Baseline = None,
     samples: Samples = 10_000,
@@ -53,27 +53,27 @@ def uncertainty(
         from tco.report.uncertainty import uncertainty_answer
         from tco.sampling import uncertainty as study
 
-        bar = Bar(given.quiet or samples <= study.BLOCK)
+        bar = Bar(request.quiet or samples <= study.BLOCK)
         run_study = partial(
             study.uncertainty,
             scenario,
             baseline,
             samples,
             seed,
-            given.hold,
-            given.settings,
-            given.data,
+            request.hold,
+            request.settings,
+            request.data,
         )
         drawn_uncertainty = run_study(workers=workers, cluster=cluster, tell=bar.tell)
         return uncertainty_answer(drawn_uncertainty)
 
     scenarios = [scenario] if baseline is None else [scenario, baseline]
-    given.emit_kept(scenarios, answer)
+    request.emit_kept(scenarios, answer)
 
 
 @command(app, "set", "hold", "variant")
 def sensitivity(
-    given: CommandRequest,
+    request: CommandRequest,
     scenario: Scenario,
     metric: Metric = "usd_per_million_output_tokens",
     baseline: RatioTo = None,
@@ -101,15 +101,15 @@ def sensitivity(
     from tco.report.sensitivity import sensitivity_answer
     from tco.sampling.sensitivity import sensitivity as asked
 
-    what_if, drawn = (given.data, given.settings, given.variant), samples if sobol else None
-    given.emit(
+    what_if, drawn = (request.data, request.settings, request.variant), samples if sobol else None
+    request.emit(
         sensitivity_answer(
             asked(
                 scenario,
                 metric,
                 *what_if,
                 baseline=baseline,
-                hold=given.hold,
+                hold=request.hold,
                 sobol=drawn,
                 seed=seed,
             )
@@ -140,7 +140,7 @@ SolveTarget = Annotated[
 
 @command(app, "set", "hold", "variant")
 def solve(
-    given: CommandRequest,
+    request: CommandRequest,
     scenario: Scenario,
     vary: VariedInputs,
     until: SolveTarget,
@@ -158,22 +158,22 @@ def solve(
     from tco.report.break_even import map_answer, solution_answer
 
     ranges = _pair_interval_bounds(vary, start, end)
-    catalogue = given.catalogue_of(scenario)
+    catalogue = request.catalogue_of(scenario)
     if len(vary) == 1:
         solution = asked(
             scenario,
             vary[0],
             until,
             ranges[0],
-            given.data,
-            given.settings,
-            given.variant,
+            request.data,
+            request.settings,
+            request.variant,
             baseline=baseline,
-            hold=given.hold,
+            hold=request.hold,
         )
-        given.emit(solution_answer(catalogue, solution))
+        request.emit(solution_answer(catalogue, solution))
         return
-    if baseline or given.hold:
+    if baseline or request.hold:
         raise UsageError(
             "--baseline and --hold go with one --vary: a map compares scenarios, each with its own "
             "best plan"
@@ -189,10 +189,18 @@ def solve(
     scenario_names = list(
         dict.fromkeys([scenario, *(scenario_name.strip() for scenario_name in words.split(","))])
     )
-    given.emit(
+    request.emit(
         map_answer(
             catalogue,
-            map_of(scenario_names, vary, metric, ranges, given.settings, given.data, given.variant),
+            map_of(
+                scenario_names,
+                vary,
+                metric,
+                ranges,
+                request.settings,
+                request.data,
+                request.variant,
+            ),
         )
     )
 
@@ -219,7 +227,7 @@ STOPPED = 130  # the exit code of what Ctrl-C ends
 
 @command(app, "set", usual=("data", "form", "quiet", "redact"))
 def sweep(
-    given: CommandRequest,
+    request: CommandRequest,
     study: Annotated[
         str, name_argument("studies", "A TOML file, or the name of a shipped study.", "STUDY")
     ],
@@ -251,7 +259,7 @@ def sweep(
     from tco.sweeps.run import summarise_sweep
     from tco.sweeps.run import sweep as run
 
-    _keep_own(given, study)
+    _keep_own(request, study)
     try:
         finished_sweep = run(
             study,
@@ -259,9 +267,9 @@ def sweep(
             workers=workers,
             cluster=cluster,
             max_cases=max_cases,
-            set=given.settings,
-            data=given.data,
-            tell=Bar(given.quiet).tell,
+            set=request.settings,
+            data=request.data,
+            tell=Bar(request.quiet).tell,
         )
     except KeyboardInterrupt:
         tell("stopped; what is finished is kept, and the same command goes on from there")
@@ -269,7 +277,7 @@ def sweep(
     answer = checks(finished_sweep)
     catalogue = finished_sweep.job.scenarios[0].function.catalogue
     outdated = [check for check in answer if not check.holds]
-    given.emit(
+    request.emit(
         sweep_answer(catalogue, finished_sweep, summarise_sweep(finished_sweep), answer), outdated
     )
 

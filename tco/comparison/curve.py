@@ -96,7 +96,7 @@ class SampledSide(NamedTuple):
 
     def draws_at_speed(self, draws: Draws, speed: float | None) -> Draws:
         """Return draws at a speed; None is the speed of the workload."""
-        return draws if speed in (None, self.own_speed) else draws.at[speed]
+        return draws if speed in (None, self.own_speed) else draws.by_speed[speed]
 
     def rack_factor(self, speed: float | None, metric: str) -> float:
         """Return the factor on a metric where engines leave chips of the racks idle."""

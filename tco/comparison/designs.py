@@ -40,10 +40,10 @@ AT_ONCE = 8
 
 def add_bands(frontier: Frontier, hold: bool) -> None:
     """Draw the inputs of a frontier at each of its points, those of both pools one system."""
-    if not frontier.points or frontier.held is None:
+    if not frontier.points or frontier.point_plans is None:
         return
     pool, frontier.hold = frontier.decode, hold
-    function = pool.asked.drawn_function(hold)
+    function = pool.evaluation.drawn_function(hold)
     if not function.ranges:
         frontier.unsure = "no input of it has a range"
         return
@@ -66,7 +66,7 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of
     # its own
     for point_index in fixed_plan_indices:
-        fixed, plan = function.structure, _plan_of_point(frontier.held, point_index)
+        fixed, plan = function.structure, _plan_of_point(frontier.point_plans, point_index)
         on_plan = function._replace(structure=fixed and fixed._replace(plan=plan))
         (bands[point_index],) = _bands_in(
             _at_speeds(on_plan, draws, speeds[point_index : point_index + 1])
@@ -126,18 +126,18 @@ class Design(NamedTuple):
     """A system, or a pair of pools, on one of its plans."""
 
     frontier: Frontier
-    place: int  # of its point on the frontier
+    point_index: int  # of its point on the frontier
     by: Design | None = None  # that beats it; none where no design does
 
     @property
     def point(self) -> Point:
         """The plan, and what it gives."""
-        return self.frontier.points[self.place]
+        return self.frontier.points[self.point_index]
 
     @property
     def band(self) -> Band | None:
         """The draws of the point, where some were made."""
-        return self.frontier.bands[self.place] if self.frontier.bands else None
+        return self.frontier.bands[self.point_index] if self.frontier.bands else None
 
     @property
     def figures(self) -> list[float]:

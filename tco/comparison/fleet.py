@@ -45,7 +45,7 @@ class Stage(NamedTuple):
     scenario: str
     date: str
     arrives: str  # when its system is there in numbers, or the date where it is by then
-    own: dict[str, float | None]
+    wave_totals: dict[str, float | None]
     so_far: dict[str, float | None]
     hall_cooling: str | None  # of the hall that its racks fill
 
@@ -55,7 +55,7 @@ class FleetRollout(NamedTuple):
 
     stages: list[Stage]
     power: float | None  # that all of them share
-    asked: list[Evaluation]
+    evaluations: list[Evaluation]
     late: list[str]  # which waves wait, and for how long
 
 

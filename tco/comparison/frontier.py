@@ -156,7 +156,7 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
         first = passes.time_to_first_token(whole_prompt, step.time)
     soon = first <= limit
     hourly, read_hourly = (
-        pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)
+        pool.evaluation.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)
     )
     # pools are in the proportion that is best for the money, of one system in that for its chips
     dearer = read_hourly / hourly
@@ -228,7 +228,7 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
         [np.broadcast_to(axis, grid.cost.shape)[grid_indices] for axis in plan]
         for plan in (grid.decode, grid.prefill)
     )
-    pool_frontier.held = ServingPlan(DecodePlan(*decode_axes), PrefillPlan(*before))
+    pool_frontier.point_plans = ServingPlan(DecodePlan(*decode_axes), PrefillPlan(*before))
     return pool_frontier
 
 
@@ -246,8 +246,8 @@ def _frontier_points(
         rate, input_values["workload.input_tokens"], input_values["workload.output_tokens"]
     )
     power = joined.power_of_both_pools(
-        frontier.decode.asked.metric("facility_power_w_per_chip"),
-        frontier.prefill.asked.metric("facility_power_w_per_chip"),
+        frontier.decode.evaluation.metric("facility_power_w_per_chip"),
+        frontier.prefill.evaluation.metric("facility_power_w_per_chip"),
         share,
     )
     speed = at_grid_points(passes.tokens_per_user(grid.step.per_token))

@@ -51,7 +51,7 @@ class Band(NamedTuple):
 class PoolScenario:
     """A scenario whose system serves one phase or both."""
 
-    asked: Evaluation
+    evaluation: Evaluation
     scenario: Scenario  # its own, or with the workload of another
     machine: Machine
     model: Architecture
@@ -60,7 +60,7 @@ class PoolScenario:
     @property
     def result(self) -> Result:
         """Result of the pool's scenario."""
-        return self.asked.result
+        return self.evaluation.result
 
     @property
     def misfit(self) -> str:
@@ -144,7 +144,7 @@ class Frontier(Shown):
     separate: bool  # the pools hand caches over through the scale-out network
     points: list[Point] = field(default_factory=list)
     # the plans of the points, each axis an array along them; none where there is no point
-    held: ServingPlan | None = None
+    point_plans: ServingPlan | None = None
     plans: int = 0
     feasible: int = 0
     reason: str = ""  # why there is no point

@@ -268,7 +268,7 @@ class KernelAnswer:
     form: Computed
     library: str
     shape: JsonObject
-    made: KernelTime
+    kernel_time: KernelTime
     cut: Tiling | None
     peak: float
     correction: Correction | None = None  # of an engine's kernel
@@ -277,12 +277,14 @@ class KernelAnswer:
     @property
     def bound(self) -> str:
         """Name of the longest part."""
-        return max(self.made.parts, key=lambda part_name: float(self.made.parts[part_name]))
+        return max(
+            self.kernel_time.parts, key=lambda part_name: float(self.kernel_time.parts[part_name])
+        )
 
     @property
     def rate(self) -> float:
         """FLOP a second."""
-        return float(self.made.flops / self.made.time)
+        return float(self.kernel_time.flops / self.kernel_time.time)
 
 
 def operation_of(operation_name: str, phase: str) -> str:
@@ -424,7 +426,9 @@ def performance_bound_rows(scenario_result: Result) -> list[JsonObject]:
             if metric_value is None:
                 continue
             timed_profile = (
-                phase_profile.single_prompt or phase_profile if metric == "ttft_s" else phase_profile
+                phase_profile.single_prompt or phase_profile
+                if metric == "ttft_s"
+                else phase_profile
             )
             shares, lines = timed_profile.shares, timed_profile.lines
             bound = max(shares, key=lambda bound_name: shares[bound_name])

@@ -149,7 +149,7 @@ class PriceTurn(NamedTuple):
     high: float | None  # 95th
     # price at which the base cases of both cost the same; none where they never do
     break_even: float | None
-    shown: Hidden[tuple[float, str] | None]  # value and unit as the catalogue writes them
+    stated_quantity: Hidden[tuple[float, str] | None]  # value and unit as the catalogue writes them
 
 
 class ConfidenceRequest(NamedTuple):

@@ -45,7 +45,7 @@ class Material(NamedTuple):
     """All that a report tells of."""
 
     catalogue: Catalogue
-    asked: Sequence[Evaluation]  # each held against the baseline
+    evaluations: Sequence[Evaluation]  # each held against the baseline
     baseline: str
     confidence: Confidence
     tornados: Sequence[Sensitivity]
@@ -57,7 +57,7 @@ class Material(NamedTuple):
     @property
     def results(self) -> list[Result]:
         """The results of the scenarios, in their order."""
-        return [evaluation.result for evaluation in self.asked]
+        return [evaluation.result for evaluation in self.evaluations]
 
     @property
     def sure(self) -> Sequence[Sureness]:
@@ -217,10 +217,10 @@ def _field_between(
         return None
     closest = tornados[min(contests)[1]]
     ranges = [
-        swing.given
+        swing.input_record
         for swing in closest.swings
         if swing.swing != 0
-        and not any(side.decides_structure(swing.given.path) for side in closest.sides)
+        and not any(side.decides_structure(swing.input_record.path) for side in closest.sides)
     ][:2]
     if len(ranges) < 2:
         return None

@@ -522,7 +522,7 @@ def _token_cost_percentiles(
         data=demand.data,
         hold=True,
     )
-    base = drawn.asked.result.metrics[cost]
+    base = drawn.evaluation.result.metrics[cost]
     cost_statistics = draw_statistics(cost, drawn.sample.metrics[cost])
     if base is None or cost_statistics is None:
         return None

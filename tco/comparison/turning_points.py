@@ -129,7 +129,7 @@ def _turn_of(
         span.low,
         span.high,
         even,
-        span.shown,
+        span.stated_quantity,
     )
 
 

@@ -454,7 +454,7 @@ class ArithmeticKernel:
                 for targets, line in zip(shared_key[0], lines, strict=True)
             ]
             self.shared[shared_key] = sorted(
-                {place for met_positions in met for place in met_positions if times[place] > 1}
+                {step for met_positions in met for step in met_positions if times[step] > 1}
             )
         return self.shared[shared_key]
 
@@ -470,8 +470,8 @@ class ScheduledOperation(NamedTuple):
     """An operation of a schedule: the slots of its operands and result, and memory reuse."""
 
     function: Callable[..., Any]
-    one: int
-    other: int | None
+    first: int
+    second: int | None
     third: int | None
     into: int
     reused: bool

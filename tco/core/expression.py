@@ -347,5 +347,6 @@ def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]
         )
         for parameter_name, unit_text in formula.parameters.items()
     ]
-    call.__signature__ = signature(call).replace(parameters=parameters)  # type: ignore[attr-defined]
+    typed_signature = signature(call).replace(parameters=parameters)
+    call.__signature__ = typed_signature  # type: ignore[attr-defined]
     return call

@@ -436,7 +436,7 @@ def normal_form(x: Quantity) -> Quantity:
 class Known(dict[tuple[Any, ...], Any]):
     """Cache of pure results by name, numbers and small arrays, while all else is equal."""
 
-    held: Any = None
+    kept_state: Any = None
 
     def of(
         self, result_name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]
@@ -480,7 +480,7 @@ def known_on(rests: tuple[Any, ...], kept_state: Any) -> Known:
         known_answers = _of_numbers(rests) if in_use() is None else Known()
     except TypeError:  # arrays have no hash
         known_answers = Known()
-    known_answers.held = kept_state
+    known_answers.kept_state = kept_state
     return known_answers
 
 

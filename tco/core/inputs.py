@@ -81,9 +81,9 @@ def as_traced(trace: TraceRecorder) -> Reader:
             source_input.kind,
             source_input.path,
         )
-        leaf.node.given, leaf.node.shown, leaf.node.note = (
+        leaf.node.given, leaf.node.stated_quantity, leaf.node.note = (
             source_input,
-            source_input.shown,
+            source_input.stated_quantity,
             source_input.note,
         )
         return leaf
@@ -113,8 +113,8 @@ class Readings(dict[str, float]):
         all_values = {**self, **other_values}
         judged = {path for _, paths, _ in self.decisions for path in paths}
         if any(
-            one != self[path]
-            for path, one in other_values.items()
+            other_value != self[path]
+            for path, other_value in other_values.items()
             if path in self and path not in judged
         ):
             return False
@@ -291,10 +291,10 @@ class Values(Readable):
 
     def override(self, path: str, unit: str, given_value: Given) -> Input:
         """Return a setting's input for a path, checked for unit, finiteness and bounds."""
-        if given_value.many is not None:
+        if given_value.array is not None:
             overriding_input = Input(
                 path,
-                given_value.many,
+                given_value.array,
                 unit,
                 None,
                 None,
@@ -306,7 +306,7 @@ class Values(Readable):
                 given_value.where,
             )
             least, most = self.bounds(path)
-            for extreme_value in (float(given_value.many.min()), float(given_value.many.max())):
+            for extreme_value in (float(given_value.array.min()), float(given_value.array.max())):
                 if not least <= extreme_value <= most:
                     bounded(overriding_input._replace(value=extreme_value), least, most)
             return overriding_input
@@ -416,7 +416,7 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
         converted_numbers = convert(number_array, unit, expected_unit)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    return Given(f"{number_array.size} values", many=converted_numbers)
+    return Given(f"{number_array.size} values", array=converted_numbers)
 
 
 def joint_array_shape(given_values: Mapping[str, Given]) -> tuple[int, ...]:
@@ -433,9 +433,9 @@ def joint_array_shape(given_values: Mapping[str, Given]) -> tuple[int, ...]:
 
     """
     shapes = {
-        path: given_value.many.shape
+        path: given_value.array.shape
         for path, given_value in given_values.items()
-        if given_value.many is not None
+        if given_value.array is not None
     }
     try:
         return np.broadcast_shapes(*shapes.values())

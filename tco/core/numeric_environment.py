@@ -37,12 +37,12 @@ def agree(figures: Iterable[float | None], other_figures: Iterable[float | None]
         other_figures: Second figures, in the same order and of the same number.
 
     """
-    one, other_figure = (
+    first_array, second_array = (
         np.array([np.nan if figure is None else figure for figure in figures_of], dtype=float)
         for figures_of in (figures, other_figures)
     )
-    return one.shape == other_figure.shape and np.allclose(
-        one, other_figure, rtol=AGREE, atol=0.0, equal_nan=True
+    return first_array.shape == second_array.shape and np.allclose(
+        first_array, second_array, rtol=AGREE, atol=0.0, equal_nan=True
     )
 
 

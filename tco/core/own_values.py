@@ -91,9 +91,9 @@ def _read_setting(path: str, setting: Given, unit: str, bounds: tuple[float, flo
         parsed_value,
         kind=setting.kind,
         source=setting.source,
-        shown=(number, unit_text) if unit_text != "%" else (parsed_value, unit),
+        stated_quantity=(number, unit_text) if unit_text != "%" else (parsed_value, unit),
         where=setting.where,
-        overlay=setting.own,
+        overlay=setting.is_own,
     )
     return bounded(typed, *bounds)
 

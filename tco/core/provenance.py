@@ -181,7 +181,7 @@ class Input(NamedTuple):
     source: str = ""
     note: str = ""
     # value and unit as the catalogue or the user writes them
-    shown: tuple[float, str] | None = None
+    stated_quantity: tuple[float, str] | None = None
     where: str = ""  # file:line or file:key
     overlay: bool = False  # a person's own number
     directness: str = "estimate"  # one of DIRECTNESS
@@ -203,15 +203,15 @@ class Given(NamedTuple):
     kind: str = "assumed"
     where: str = SETTING
     # an array of values in the input's unit, asked together; the text then only says how many
-    many: Any = None
-    own: bool = True  # a person's own, and not of a file that is shipped
+    array: Any = None
+    is_own: bool = True  # a person's own, and not of a file that is shipped
 
     def keeps_back(self, path: str) -> bool:
         """Say whether the setting is withheld in this run; a study's own setting is not."""
         current_making = making.get()
         return (
             bool(current_making)
-            and self.own
+            and self.is_own
             and (self.where != SETTING or (path, self.text) in current_making.typed_settings)
         )
 

@@ -106,16 +106,16 @@ def placeholder_value(
         else max(minimum, min(share * scaled_value, maximum))
         for end, share in ((own_input.low, 0.9), (own_input.high, 1.1))
     )
-    shown_value = own_input.shown and (
-        convert(scaled_value, own_input.unit, own_input.shown[1]),
-        own_input.shown[1],
+    shown_value = own_input.stated_quantity and (
+        convert(scaled_value, own_input.unit, own_input.stated_quantity[1]),
+        own_input.stated_quantity[1],
     )
     return own_input._replace(
         value=scaled_value,
         low=low,
         high=high,
         note=WITHHELD if own_input.note else "",
-        shown=shown_value,
+        stated_quantity=shown_value,
     )
 
 

@@ -89,8 +89,8 @@ class Node:
         "note",
         "operation",
         "path",
-        "shown",
         "source",
+        "stated_quantity",
         "unit",
         "value",
     )
@@ -108,7 +108,9 @@ class Node:
         self.given: Input | None = None  # of an input, all that is known of it
         self.kind: str | None = None
         self.note: str = ""
-        self.shown: tuple[float, str] | None = None  # value and unit as the catalogue writes them
+        self.stated_quantity: tuple[float, str] | None = (
+            None  # value and unit as the catalogue writes them
+        )
 
     @property
     def is_leaf(self) -> bool:

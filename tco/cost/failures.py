@@ -56,12 +56,12 @@ def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) 
 
 
 @formula(unit="", source="tco-model")
-def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Quantity:
+def chance_down(down: Pure, arrangements: Pure, failed: Pure, left: Pure) -> Quantity:
     """Chance that exactly k of n equal parts are down: C(n, k) p^k (1 - p)^(n - k).
 
     The parts fail independently.
     """
-    return ways * down**failed * (1 - down) ** left
+    return arrangements * down**failed * (1 - down) ** left
 
 
 @formula(unit="", source="tco-model")
@@ -121,9 +121,9 @@ def share_up(stopped: Pure) -> Quantity:
 
 
 @formula(unit="", source="tco-model")
-def share_of_progress(up: Pure, kept: Pure) -> Quantity:
+def share_of_progress(up: Pure, kept_share: Pure) -> Quantity:
     """Share of the time in which chips that are up make progress: g = a k."""
-    return up * kept
+    return up * kept_share
 
 
 RATE = "failure_rate"  # attribute of parts that fail often enough to count

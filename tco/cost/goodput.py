@@ -106,9 +106,9 @@ def between_such(between: Second, share: Pure) -> Quantity:
 
 
 @formula(unit="", source="tco-model")
-def progress(up: Pure, kept: Pure, straggling: Pure) -> Quantity:
+def progress(up: Pure, kept_share: Pure, straggling: Pure) -> Quantity:
     """Share of the time in which a restarting job progresses: g = a k (1 - stragglers)."""
-    return up * kept * (1 - straggling)
+    return up * kept_share * (1 - straggling)
 
 
 AVAILABILITY = "terms.availability"

@@ -35,12 +35,12 @@ from tco.cost.ledger import Cost
 
 
 @formula(unit="month", source="tco-model")
-def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Quantity:
+def months_to_wait(arrival: Pure, wanted_date: Pure, year: Month = 12) -> Quantity:
     """Months from the wanted date of a system to its arrival: w = 12 max(there - wanted, 0).
 
     Dates are calendar years with their fractions.
     """
-    return year * elementwise_maximum(there - wanted, 0)
+    return year * elementwise_maximum(arrival - wanted_date, 0)
 
 
 @formula(unit="USD/chip", source="tco-model")
@@ -417,7 +417,7 @@ def ages_of(
     for line in lines:
         if line.asset in ("rebate", "rent"):
             notes += [
-                _aged(line.path, price.given, day.last)
+                _aged(line.path, price.cost_input, day.last)
                 for price in prices_by_line[line.path]
                 if price.later or price.old
             ]
@@ -453,8 +453,8 @@ def refuse_unpriced_date(
     first = min(prices, key=lambda price: price.first, default=None)
     if first is not None and (first.first - day.last).days > ORDERED:
         raise UnavailableError(
-            f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: "
-            "its parts were not for sale yet"
+            f"terms.date={date} lies before the first price of this bill, of "
+            f"{first.cost_input.as_of}: its parts were not for sale yet"
         )
 
 
@@ -471,7 +471,7 @@ def _misdated_share(
     """Return the share of a bill with prices of another date, and the note on it."""
     misdated_lines = []
     for usd, line_prices in bill:
-        misdated = [price.given for price in line_prices if is_misdated(price)]
+        misdated = [price.cost_input for price in line_prices if is_misdated(price)]
         if misdated:
             misdated_lines.append((usd, misdated))
     if not misdated_lines:
@@ -488,7 +488,7 @@ def _bill_parts(
         PartPrice(
             line.path.rpartition("/")[2],
             float(line.amount),
-            tuple(line_price.given for line_price in prices_by_line[line.path]),
+            tuple(line_price.cost_input for line_price in prices_by_line[line.path]),
         )
         for line in bill
     ]
@@ -531,7 +531,7 @@ def _old_hours(
 class DatedInput(NamedTuple):
     """An input, whether it moves with the date, and how its own stands to that of the scenario."""
 
-    given: Input
+    cost_input: Input
     moves: bool
     first: datetime.date = datetime.date.min
     later: bool = False
@@ -549,7 +549,7 @@ def _cached_dated_input(
     The record says whether the input is later than `day` or too old.
     """
     dated_input = dated_inputs.get(cost_input.path)
-    if dated_input is None or dated_input.given is not cost_input:
+    if dated_input is None or dated_input.cost_input is not cost_input:
         if is_dated_price(cost_input):
             first = period(cost_input.as_of).first
             dated_input = DatedInput(

@@ -261,7 +261,7 @@ def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Quantity:
 
 @formula(unit="g/chip/h", source="tco-model")
 def embodied_carbon(
-    made: Gram,
+    chip_carbon: Gram,
     rack: GramPerChip,
     life: Year,
     building: GramPerChip,
@@ -273,7 +273,7 @@ def embodied_carbon(
 
     g = ((m + m_r) / n + m_b / n_b) / 8,760 h, where n and n_b are the years that each serves.
     """
-    return ((made / one_chip + rack) / life + building / life_building) / hours_per_year
+    return ((chip_carbon / one_chip + rack) / life + building / life_building) / hours_per_year
 
 
 @formula(unit="g/Mtoken", source="tco-model")

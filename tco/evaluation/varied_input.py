@@ -238,7 +238,7 @@ def varied_input(
     resting = [side for side in sides if path in side.result.inputs]
     if resting:
         given_input = resting[0].result.inputs[path]
-        today_value, unit = given_input.shown or (given_input.value, given_input.unit)
+        today_value, unit = given_input.stated_quantity or (given_input.value, given_input.unit)
         return VariedInput(path, today_value, unit, given_input.unit), resting
     prices = {}
     for index, side in enumerate(sides if path.endswith(".price") else ()):

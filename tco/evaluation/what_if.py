@@ -163,7 +163,7 @@ def binding_notes(evaluation: Evaluation, paths: Iterable[str], metric: str) -> 
             if node.path not in (None, path) and _is_equal(node.value, cell.value)
         }
         for binding_path, node in binding.items():
-            input_value, unit = node.shown or (node.value, node.unit)
+            input_value, unit = node.stated_quantity or (node.value, node.unit)
             notes.append(f"{path} moves no cost: {binding_path} {input_value:.4g} {unit} binds")
     return notes
 

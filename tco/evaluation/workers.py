@@ -122,7 +122,7 @@ class Piece(NamedTuple):
     """A piece of work that is done."""
 
     number: int
-    made: Any
+    piece_result: Any
     arithmetic: str  # of who made it
 
 
@@ -130,8 +130,8 @@ class Progress(NamedTuple):
     """Progress of a study: numbers of cases and partitions."""
 
     cases: int
-    found: int  # in the folder when it began
-    made: int  # since
+    cases_before: int  # in the folder when it began
+    cases_made: int  # since
     partitions: int  # of which there are ...
     finished: int
 

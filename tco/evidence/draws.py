@@ -68,7 +68,7 @@ class ClaimUnderDraws(Context):
         works = metric in PERFORMANCE
         draws, own_speed = self.draws_of(scenario, {**settings, **self.settings}, works)
         if works and self.speed not in (None, own_speed):
-            draws = draws.at.get(self.speed, draws._replace(metrics={}))
+            draws = draws.by_speed.get(self.speed, draws._replace(metrics={}))
             self.depends_on_speed = True
         if draws.metrics.get(metric) is None:
             raise Underived(f"{scenario} has no {metric} in the draws")

@@ -7,11 +7,12 @@ A row never changes, but for `measured` and its `source` once somebody measures 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import parse_finite_number
 from tco.catalog.statements import lies_within, relative_excess
+from tco.core.columns import Column
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import period
@@ -23,7 +24,7 @@ class Forecast(NamedTuple):
     """A prediction, and the measurement of it where there is one."""
 
     id: str
-    made: str  # date
+    date: Annotated[str, Column(key="made")]
     version: str
     hash: str
     system: str
@@ -74,7 +75,7 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
             "inside": lies_within(measured, figures["low"], figures["high"]),
         }
         forecast = Forecast(**{**forecast_row, **figures, **verdict})  # type: ignore[arg-type]
-        period(forecast.made, f"{where}: made")
+        period(forecast.date, f"{where}: date")
         if measured is not None and forecast.source not in catalogue.sources:
             raise unknown("source", forecast.source, catalogue.sources, where)
         if not (forecast.version and forecast.hash) or forecast.id in forecasts:

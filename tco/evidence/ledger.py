@@ -39,7 +39,7 @@ class Claim(NamedTuple):
     unit: str  # as published, remarks included
     tolerance: str  # share of the value: how exactly the source states it
     relation: str  # a key of RELATIONS
-    given: dict[str, Premise]  # what the claim itself says of its case
+    premises: dict[str, Premise]  # what the claim itself says of its case
     formula: str  # what computes it anew; empty where nothing can
     formula_unit: str  # unit of the computed value
     kind: ClaimKind
@@ -50,7 +50,10 @@ class Claim(NamedTuple):
     command: str = ""  # that shows it by itself: of a conclusion
 
 
-COLUMNS = Claim._fields[: Claim._fields.index("where")]
+COLUMNS = [
+    "given" if field_name == "premises" else field_name
+    for field_name in Claim._fields[: Claim._fields.index("where")]
+]
 
 
 def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
@@ -92,9 +95,10 @@ def _parse_claim(claim_row: Mapping[str, str], where: str) -> Claim:
     _unit_factor(claim_row["formula_unit"], where)
     parsed = {
         "claimed": statement._replace(**RELATIONS[claim_row["relation"]]),
-        "given": _parse_premises(claim_row["given"], where),
+        "premises": _parse_premises(claim_row["given"], where),
     }
-    return Claim(**{**claim_row, **parsed}, where=where)  # type: ignore[arg-type]
+    texts = {column: cell for column, cell in claim_row.items() if column != "given"}
+    return Claim(**{**texts, **parsed}, where=where)  # type: ignore[arg-type]
 
 
 def _parse_premises(premises_text: str, where: str) -> dict[str, Premise]:

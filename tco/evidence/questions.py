@@ -172,7 +172,7 @@ class ClaimScope:
             document = load_scenario(self.catalogue, scenario)
             inputs = resolve_scenario(self.catalogue, document, settings, {})
             input_values = inputs.values(as_number)
-            for path in claim_paths & inputs.given.keys():
+            for path in claim_paths & inputs.setting_values.keys():
                 if not inputs.is_known(path):
                     raise unknown("input path", path, inputs.known_paths())
             try:
@@ -220,18 +220,18 @@ class ClaimScope:
 
     def named(self, name: str) -> DimensionedQuantity:
         """Return a premise of the claim, the input at a path, or the computed value of a claim."""
-        if name in self.claim.given:
-            premise = self.claim.given[name]
+        if name in self.claim.premises:
+            premise = self.claim.premises[name]
             return amount(premise.value, premise.unit)
         if name in self.ledger:
             return self.computed(name)
         if "." not in name:
-            raise unknown("name", name, [*self.claim.given, *self.ledger])
+            raise unknown("name", name, [*self.claim.premises, *self.ledger])
         return self.input_of(HEADLINE_SYSTEM, name)
 
     def text(self, name: str) -> str:
         """Return a premise as it is written, or a name as it is."""
-        return self.claim.given[name].text if name in self.claim.given else name
+        return self.claim.premises[name].text if name in self.claim.premises else name
 
     def check(self, parameter: str, name: str) -> None:
         """Refuse a name that a parameter of a question does not know."""
@@ -398,10 +398,12 @@ class Context(ClaimScope):
         return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
 
     def decode_with_experts(
-        self, scenario: str, place: str, **settings: str
+        self, scenario: str, expert_span: str, **settings: str
     ) -> DimensionedQuantity:
         """Return the best decode rate with the experts in one domain, or over all domains."""
-        return amount(self.walked(scenario, settings, _best_decode_rate, place), "token/s/chip")
+        return amount(
+            self.walked(scenario, settings, _best_decode_rate, expert_span), "token/s/chip"
+        )
 
     def cached_per_token(self, scenario: str, **settings: str) -> DimensionedQuantity:
         """Return the bytes that a sequence of a scenario's workload caches for each token."""
@@ -437,11 +439,13 @@ def _best_plan_metrics(inputs: ResolvedScenario, input_values: Values) -> JsonOb
     return chain.metrics
 
 
-def _best_decode_rate(inputs: ResolvedScenario, input_values: Values, place: str) -> float:
+def _best_decode_rate(inputs: ResolvedScenario, input_values: Values, expert_span: str) -> float:
     """Return the decode rate of a scenario's workload with the experts in a place."""
     machine, model = server_of(inputs, input_values)
     speed = input_values["workload.interactivity"]
-    rate, reason = decode_rate_with_experts(machine, model, request_of(input_values), speed, place)
+    rate, reason = decode_rate_with_experts(
+        machine, model, request_of(input_values), speed, expert_span
+    )
     if reason:
         raise Underived(reason)
     return rate

@@ -338,9 +338,9 @@ def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Qua
 
 
 @formula(unit="", source="tco-model")
-def distinct_places(places: Pure, active: Pure) -> Quantity:
+def distinct_places(units: Pure, active: Pure) -> Quantity:
     """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
-    return -places * expm1(active * log1p(-minimum(1 / places, 1 - 1e-16)))
+    return -units * expm1(active * log1p(-minimum(1 / units, 1 - 1e-16)))
 
 
 @formula(unit="", source="deepseek-v3")
@@ -365,10 +365,10 @@ def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active:
 
 @formula(unit="s", source="deepep")
 def copy_time(
-    tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond
+    tokens: Pure, token: Byte, copies: Pure, cores: Pure, core_rate: BytePerSecond
 ) -> Quantity:
     """Time some cores need to read a token once and write its copies: T b (1 + U) / (n_SM r)."""
-    return tokens * token * (1 + places) / (cores * core_rate)
+    return tokens * token * (1 + copies) / (cores * core_rate)
 
 
 @formula(unit="s", source="tco-model")
@@ -417,6 +417,6 @@ def algorithm_bandwidth(size: Byte, time: Second) -> Quantity:
 
 
 @formula(unit="byte", source="deepep")
-def received_bytes(tokens: Pure, token: Byte, places: Pure) -> Quantity:
+def received_bytes(tokens: Pure, token: Byte, copies: Pure) -> Quantity:
     """Bytes of the copies that some ranks or domains receive in all of one rank's tokens: T b U."""
-    return token * places * tokens
+    return token * copies * tokens

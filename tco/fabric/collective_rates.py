@@ -21,7 +21,7 @@ class Paces(NamedTuple):
     """
 
     latency: Any  # without end where a group does not have the algorithm
-    each: Any  # on the wire, of one byte or token
+    per_unit: Any  # on the wire, of one byte or token
     chunk: Any  # zero where the transfer is in one piece
 
 
@@ -123,7 +123,7 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
     """
     paces = Paces(*(_in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
-        algorithm_times = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
+        algorithm_times = cost.pipelined_time(paces.latency, paces.per_unit * amount, paces.chunk)
         return np.minimum.reduce(as_array(algorithm_times))
     times = (
         cost.pipelined_time(latency, unit_time * amount, chunk)

@@ -28,7 +28,7 @@ class CollectiveLibrary(NamedTuple):
     id: str
     name: str
     offers: Offers
-    every: bool = False  # offers whatever the fabric allows
+    offers_all: bool = False  # offers whatever the fabric allows
     caller: str = ""  # owner of what a caller adds
     called: tuple[str, ...] = ()  # operations it adds that to
     exchange: str = ""  # owner of the practice of expert exchanges
@@ -41,11 +41,11 @@ class CollectiveLibrary(NamedTuple):
 
     def offered(self, operation: str, algorithm: str) -> bool:
         """Say whether an algorithm of an operation is offered, at least to groups in one domain."""
-        return self.every or algorithm in self.offers.get(operation, ())
+        return self.offers_all or algorithm in self.offers.get(operation, ())
 
     def anywhere(self, operation: str, algorithm: str) -> bool:
         """Say whether it is offered to groups of several domains too."""
-        return self.every or self.offers.get(operation, {}).get(algorithm, False)
+        return self.offers_all or self.offers.get(operation, {}).get(algorithm, False)
 
 
 def read_library(catalogue: Catalogue, library_id: str) -> CollectiveLibrary:
@@ -116,10 +116,13 @@ def _merged(first_offers: Offers, second_offers: Offers) -> Offers:
 
 def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
     """Return a library with all of the one it stands on."""
-    offers, offers_everything = _merged(below.offers, top.offers), below.every or top.every
+    offers, offers_everything = (
+        _merged(below.offers, top.offers),
+        below.offers_all or top.offers_all,
+    )
     return top._replace(
         offers=offers,
-        every=offers_everything,
+        offers_all=offers_everything,
         caller=top.caller or below.caller,
         called=tuple(dict.fromkeys((*below.called, *top.called))),
         exchange=top.exchange or below.exchange,

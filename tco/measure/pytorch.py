@@ -250,7 +250,7 @@ class TorchKernels:
         with torch.cuda.graph(graph):
             for _ in range(calls):
                 call()
-        return Operation(lambda rounds: seconds(graph.replay, rounds), calls, held=call)
+        return Operation(lambda rounds: seconds(graph.replay, rounds), calls, operands=call)
 
 
 def _timed_by_clock(call: Callable[[], Any], rounds: int) -> float:

@@ -27,7 +27,7 @@ class Operation(NamedTuple):
 
     run: Callable[[int], float]
     calls: int = 1
-    held: Any = None  # what must outlive the runs, such as the operands a captured graph reads
+    operands: Any = None  # what must outlive the runs, such as the operands a captured graph reads
 
 
 class Backend(Protocol[Asked_contra]):

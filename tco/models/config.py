@@ -28,7 +28,7 @@ class ParsedConfig(NamedTuple):
     context: int
     blocks: tuple[LayerBlock, ...]
     tied: bool = False
-    others: int = 0
+    other_weights: int = 0
     lookups: int = 0
     positions: int = 0
     # one of the layers that predict further tokens, where it is not like the last kind of layer

@@ -179,7 +179,7 @@ def _shaped(c: Config, model_text: str, matrices: int, tied: bool) -> Architectu
             shared_width=c.count("shared", 10**9),
         )
     block = LayerBlock(
-        layers, Attention(heads, groups, width, width), feed_forward, others=2 * hidden
+        layers, Attention(heads, groups, width, width), feed_forward, other_weights=2 * hidden
     )
     return Architecture(
         model_text,
@@ -189,5 +189,5 @@ def _shaped(c: Config, model_text: str, matrices: int, tied: bool) -> Architectu
         c.integer("context", UNLIMITED),
         (block,),
         "",
-        others=hidden,
+        other_weights=hidden,
     )

@@ -250,7 +250,7 @@ class LayerBlock(NamedTuple):
     attention: Attention = NO_ATTENTION
     feed_forward: FeedForward = NO_FEED_FORWARD
     mixer: StateMixer | None = None
-    others: int = 0  # norms and other small weights of one layer
+    other_weights: int = 0  # norms and other small weights of one layer
     # width of an embedding that the layer has of its own: gated, and added to the hidden state
     input_width: int = 0
 
@@ -267,7 +267,7 @@ class LayerBlock(NamedTuple):
         attention = self.attention.parameters(hidden) if self.attention.heads else 0
         mixer = self.mixer.parameters(hidden) if self.mixer else 0
         inputs: int = numbers_of(input_sides(hidden, self.input_width))
-        return attention + mixer + self.others + inputs
+        return attention + mixer + self.other_weights + inputs
 
 
 def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
@@ -314,7 +314,7 @@ class Architecture(NamedTuple):
     source: str  # where its figures come from
     note: str = ""
     positions: int = 0  # learned positions
-    others: int = 0  # weights outside the layers: the last norm
+    other_weights: int = 0  # weights outside the layers: the last norm
     lookups: int = 0  # weights of the embeddings of single layers, of which a token reads a row
     # layers that predict further tokens
     prediction_layers: int = 0
@@ -391,7 +391,7 @@ class Architecture(NamedTuple):
         """All weights."""
         return (
             self.embedding_parameters
-            + self.others
+            + self.other_weights
             + sum(b.layers * b.parameters(self.hidden) for b in self.blocks)
         )
 
@@ -399,7 +399,7 @@ class Architecture(NamedTuple):
     def active_parameters(self) -> int:
         """Weights one token passes, the input embedding's lookup left out."""
         layers = sum(b.layers * b.active_parameters(self.hidden) for b in self.blocks)
-        return self.hidden * self.vocabulary + self.others + layers
+        return self.hidden * self.vocabulary + self.other_weights + layers
 
     @property
     def prediction_parameters(self) -> int:

@@ -166,7 +166,7 @@ def _attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeC
     if (family, parameter_name) not in catalogue.calibration_rows:
         return cause
     fit = catalogue.practice(family, parameter_name)
-    fit_value = value_in_unit_or_text(fit.shown or (fit.value, fit.unit), cause.unit)
+    fit_value = value_in_unit_or_text(fit.stated_quantity or (fit.value, fit.unit), cause.unit)
     # another source is a vendor, or a prior
     if fit.source != FIT or fit.overlay or differs(cause.new, fit_value, ROUNDING):
         return cause

@@ -76,7 +76,7 @@ def state_of(scenario_result: Result, fingerprints: bool = True) -> JsonObject:
         "texts": _sorted_table(scenario_result.texts),
         "quantities": quantities_by_path(scenario_result.bill),
         "inputs": {
-            path: list(input_value.shown or (input_value.value, input_value.unit))
+            path: list(input_value.stated_quantity or (input_value.value, input_value.unit))
             for path, input_value in sorted(scenario_result.inputs.items())
         },
         "formulas": _sorted_table(origin.formulas()) if fingerprints else {},

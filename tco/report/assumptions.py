@@ -173,7 +173,7 @@ def _site_words(scenario_result: Result, names_hall: bool) -> list[str]:
     price = scenario_result.inputs.get("site.electricity_price")
     if price is None:
         return []
-    price_value, unit = price.shown or (price.value, price.unit)
+    price_value, unit = price.stated_quantity or (price.value, price.unit)
     site_name = scenario_result.origin.documents.get("site") if scenario_result.origin else None
     hall = (
         f", {scenario_result.hall_cooling} hall,"

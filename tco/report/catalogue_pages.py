@@ -265,7 +265,7 @@ BLOCK = Record(
         Member(part_name, dict | None, _layer_part(part_name))
         for part_name in ("attention", "feed_forward", "mixer")
     ),
-    Member("others", int),
+    Member("others", int, "other_weights"),
 )
 SIZES = Record(
     Member("model", read="id"),

@@ -67,8 +67,8 @@ def input_sort_key(path: str) -> tuple[int, str]:
 
 def own_unit(node: Node | Input) -> tuple[float, str, float]:
     """Return an input's value and unit as its file writes them, and the factor to the base unit."""
-    if node.shown is not None:
-        shown_value, unit_name = node.shown
+    if node.stated_quantity is not None:
+        shown_value, unit_name = node.stated_quantity
         factor = unit(unit_name).factor / unit(node.unit).factor
         if math.isclose(shown_value * factor, node.value, rel_tol=1e-12, abs_tol=0):
             return shown_value, unit_name, factor

@@ -243,7 +243,7 @@ class ComparisonOptions(NamedTuple):
     """Options of a rendered comparison."""
 
     names: Sequence[str]  # what the scenarios were asked for as
-    held: Mapping[str, str] = {}  # what was set with plans and choices held
+    fixed_settings: Mapping[str, str] = {}  # what was set with plans and choices held
     full: bool = False  # every figure, in groups
     why: bool = False  # what moves each regime
     evidence: Sequence[Notice] | None = None  # which measured rows notice what moves the answer
@@ -301,7 +301,7 @@ def comparison_answer(
         },
         "rows": compared,
         "base_cases": options.base_cases or None,
-        "what_if": list(options.held) or None,
+        "what_if": list(options.fixed_settings) or None,
         "evidence": options.evidence,
         "later": confidence.later,
         "price_turns": confidence.turns if sure else None,
@@ -334,7 +334,7 @@ def _comparison_notes(
     sureness: Sequence[Sureness],
     options: ComparisonOptions,
 ) -> list[str]:
-    held_settings = ", ".join(options.held)
+    held_settings = ", ".join(options.fixed_settings)
     notes = [f"plans and choices are those without {held_settings}"] if held_settings else []
     for scenario_result, hall in zip(scenario_results, halls, strict=bool(halls)):
         if hall:

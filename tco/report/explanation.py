@@ -53,7 +53,7 @@ class View(NamedTuple):
 
 def _node_record(node_name: str, node: Node, view: View) -> JsonObject:
     """Return the record of a node: name, value, unit, equation and source."""
-    node_value, unit = node.shown or (node.value, node.unit)
+    node_value, unit = node.stated_quantity or (node.value, node.unit)
     source = source_text(node, view.catalogue)
     return {
         "id": node.id,
@@ -126,7 +126,7 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     def visit(
         node_name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
     ) -> Iterator[str]:
-        node_value, unit = node.shown or (node.value, node.unit)
+        node_value, unit = node.stated_quantity or (node.value, node.unit)
         path = node.path or ""
         value_text = (
             f"{weak(node.kind)}{input_text(path, node_value)} {input_unit(path, unit)}".rstrip()

@@ -53,13 +53,13 @@ NAMES = Record(
 FLEET = Document(
     "fleet",
     Member("power_w", float | None, "power"),
-    Member("waves", [Record(NAMES, ALL.read_via("own"), Member("so_far", ALL))], "stages"),
+    Member("waves", [Record(NAMES, ALL.read_via("wave_totals"), Member("so_far", ALL))], "stages"),
     Member("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
 )
 # of a CSV: a wave, with all up to it
 ROW = Record(
     NAMES.only("date", "scenario"),
-    SUMS.read_via("own"),
+    SUMS.read_via("wave_totals"),
     *(
         member._replace(key=f"{member.key}_so_far", label=None)
         for member in SUMS.read_via("so_far").members
@@ -81,7 +81,7 @@ def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
     """
     notes = list(fleet.late)
     contexts: dict[tuple[str, str], JsonObject] = {}
-    for stage, evaluation in zip(fleet.stages, fleet.asked, strict=True):
+    for stage, evaluation in zip(fleet.stages, fleet.evaluations, strict=True):
         scenario_result = evaluation.result
         contexts[stage.scenario, stage.date] = scenario_result.context
         notes += purchase_notes(evaluation)
@@ -109,7 +109,7 @@ def _fleet_table(fleet: FleetRollout) -> Table:
     ]
     if total["waiting_usd"]:
         below.append("Waiting: what empty power costs until a system ships in volume.")
-    scenario_results = [evaluation.result for evaluation in fleet.asked]
+    scenario_results = [evaluation.result for evaluation in fleet.evaluations]
     above = list(dict.fromkeys(premise_lines(scenario_results)))
     column_keys = [
         column_key for column_key in TABLE_KEYS if column_key != "waiting_usd" or total[column_key]

@@ -30,7 +30,7 @@ def _forecasts_table(forecasts: Sequence[Forecast]) -> Table:
     forecast_rows = [
         (
             forecast.id,
-            forecast.made,
+            forecast.date,
             forecast.system,
             significant(forecast.predicted),
             significant(forecast.low, 3) or "-",

@@ -154,7 +154,7 @@ def search_inputs(input_records: Sequence[Input], words: Sequence[str], chip: st
 
 def written_input(number: Input) -> Input:
     """Return an input in the unit it is written in."""
-    written_value, unit = number.shown or (number.value, number.unit)
+    written_value, unit = number.stated_quantity or (number.value, number.unit)
     low, high = (
         None if end is None else convert(end, number.unit, unit)
         for end in (number.low, number.high)

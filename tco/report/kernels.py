@@ -178,11 +178,11 @@ KERNEL_PART = Record(
 
 
 def _part_times(kernel: KernelAnswer) -> dict[str, float]:
-    return {part_name: float(time) * 1e6 for part_name, time in kernel.made.parts.items()}
+    return {part_name: float(time) * 1e6 for part_name, time in kernel.kernel_time.parts.items()}
 
 
 def _byte_rate(kernel: KernelAnswer) -> float:
-    return float(kernel.made.bytes) / float(kernel.made.time) / GIGA
+    return float(kernel.kernel_time.bytes) / float(kernel.kernel_time.time) / GIGA
 
 
 KERNEL = Document(
@@ -194,7 +194,7 @@ KERNEL = Document(
     Member("unpacked", bool, "form.unpacked"),
     "library",
     Member("shape", {str: float | bool}),
-    Member("time_us", float, lambda kernel: float(kernel.made.time) * 1e6),
+    Member("time_us", float, lambda kernel: float(kernel.kernel_time.time) * 1e6),
     "bound",
     Member("parts_us", {str: float}, _part_times),
     Member(
@@ -205,8 +205,8 @@ KERNEL = Document(
     Member("tiles", float | None, "cut.tiles"),
     Member("waves", float | None, "cut.waves"),
     Member("cores_per_tile", float | None, "cut.sharing"),
-    Member("flop", float, "made.flops"),
-    Member("bytes", float, "made.bytes"),
+    Member("flop", float, "kernel_time.flops"),
+    Member("bytes", float, "kernel_time.bytes"),
     Member("tflops", float, lambda kernel: kernel.rate / 1e12),
     Member("gb_per_s", float, _byte_rate),
     Member("share_of_peak", float, lambda kernel: kernel.rate / kernel.peak),
@@ -223,7 +223,7 @@ def kernel_answer(catalogue: Catalogue, kernel: KernelAnswer, notes: Sequence[st
         notes: Notes of the answer.
 
     """
-    parts = [*kernel.made.parts.items(), ("time", kernel.made.time)]
+    parts = [*kernel.kernel_time.parts.items(), ("time", kernel.kernel_time.time)]
     below = ["Parts that run beside each other overlap: the time is less than their sum."]
     context = {"chip": kernel.chip, "op": kernel.operation, "precision": kernel.form.stored}
     return KERNEL.answer(
@@ -247,8 +247,8 @@ def _kernel_facts(kernel: KernelAnswer) -> list[str]:
     if not form.is_native:
         unpacked = ", unpacked by the vector units" if form.unpacked else ""
         facts.append(f"computed as {form.computed_as}{unpacked}")
-    facts.append(f"{significant(float(kernel.made.time) * 1e6)} us; {kernel.bound} binds")
-    if float(kernel.made.flops):
+    facts.append(f"{significant(float(kernel.kernel_time.time) * 1e6)} us; {kernel.bound} binds")
+    if float(kernel.kernel_time.flops):
         share = f"{kernel.rate / kernel.peak:.1%} of the peak"
         facts.append(f"{significant(kernel.rate / 1e12)} TFLOP/s, {share}")
     facts.append(f"{significant(_byte_rate(kernel))} GB/s")

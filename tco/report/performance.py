@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.operations import performance_bound_rows
+from tco.core.columns import Column
 from tco.core.provenance import making
 from tco.core.types import JsonObject
 from tco.performance.profile import OperatorProfile
@@ -73,11 +74,11 @@ MFU = (
 class Pools(NamedTuple):
     """Division of a serving workload's chips between prefill and decode pools.
 
-    `prefill_share` holds in a fleet, `alone` in a single domain by itself.
+    `prefill_share` holds in a fleet, `single_domain` in a single domain by itself.
     """
 
     prefill_share: float | None = None
-    alone: WholeEngines | None = None
+    single_domain: Annotated[WholeEngines | None, Column(key="alone")] = None
 
 
 def _pools_of(scenario_result: Result) -> Pools:

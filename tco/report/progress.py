@@ -28,12 +28,12 @@ class Bar:
 
     def tell(self, progress: Progress) -> None:
         """Tell how far it is; what was done before it began counts for no rate."""
-        now, done = time.monotonic(), progress.found + progress.made
+        now, done = time.monotonic(), progress.cases_before + progress.cases_made
         progress_text = f"{done:,} of {progress.cases:,} cases"
-        if progress.made and self.first is None:
-            self.first = now, progress.made
+        if progress.cases_made and self.first is None:
+            self.first = now, progress.cases_made
         elif self.first is not None and now > self.first[0]:
-            rate = (progress.made - self.first[1]) / (now - self.first[0])
+            rate = (progress.cases_made - self.first[1]) / (now - self.first[0])
             progress_text += (
                 f", {rate:,.0f} a second, {_lasting((progress.cases - done) / rate)} left"
             )

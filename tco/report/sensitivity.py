@@ -60,7 +60,7 @@ class InputSwing(NamedTuple):
     @property
     def partners(self) -> str:
         """Inputs with which this one flips the order, though neither does alone."""
-        path = self.swing.given.path
+        path = self.swing.input_record.path
         pairs = [pair.paths for pair in self.study.pairs or () if path in pair.paths]
         return " ".join(second if path == first else first for first, second in pairs)
 
@@ -81,7 +81,7 @@ class FlippingPair(NamedTuple):
 
 
 def _shown_input(input_record: Input) -> ShownInput:
-    shown_value, unit = input_record.shown or (input_record.value, input_record.unit)
+    shown_value, unit = input_record.stated_quantity or (input_record.value, input_record.unit)
     low, high = (
         convert(end or 0.0, input_record.unit, unit)
         for end in (input_record.low, input_record.high)
@@ -96,7 +96,7 @@ def _in_shown_unit(input_record: Input, input_value: float) -> float:
 def _flipping_pairs(study: Sensitivity) -> list[FlippingPair] | None:
     if study.pairs is None:
         return None
-    inputs = {swing.given.path: swing.given for swing in study.swings}
+    inputs = {swing.input_record.path: swing.input_record for swing in study.swings}
     pairs = []
     for pair in study.pairs:
         ends = [
@@ -117,7 +117,7 @@ def plan_treatment(study: Sensitivity) -> str:
 def _missed_notes(study: Sensitivity) -> list[str]:
     """Note the input ends that miss the workload's targets."""
     ends = [
-        f"{short_name(swing.given.path)} at its {end}"
+        f"{short_name(swing.input_record.path)} at its {end}"
         for swing in study.swings
         if swing.swing != 0
         for end, meets in (("low", swing.meets_low), ("high", swing.meets_high))
@@ -133,22 +133,22 @@ def _input_swings(study: Sensitivity, swings: list[Swing]) -> list[InputSwing]:
     return [InputSwing(study, swing) for swing in swings]
 
 
-PATH = Member("path", read="swing.given.path")
-KIND = Member("kind", read="swing.given.kind")
+PATH = Member("path", read="swing.input_record.path")
+KIND = Member("kind", read="swing.input_record.kind")
 NARROWS = Member("narrows_by", float | None)
 INPUT = Record(
     PATH,
-    Record(ShownInput).read_via(lambda swing_row: _shown_input(swing_row.swing.given)),
+    Record(ShownInput).read_via(lambda swing_row: _shown_input(swing_row.swing.input_record)),
     Record(Swing).read_via("swing"),
     KIND,
-    Member("source", read="swing.given.source"),
+    Member("source", read="swing.input_record.source"),
     Member(
         "flips_at",
         float | None,
         lambda swing_row: (
             None
             if swing_row.swing.flips_at is None
-            else _in_shown_unit(swing_row.swing.given, swing_row.swing.flips_at)
+            else _in_shown_unit(swing_row.swing.input_record, swing_row.swing.flips_at)
         ),
     ),
     NARROWS,
@@ -158,7 +158,7 @@ INDICES = Record(
     Member("total", float, optional=True),
     Member("first_order_error", float, "first_error", optional=True),
     Member("total_error", float, optional=True),
-).read_via(lambda swing_row: swing_row.study.drivers.get(swing_row.swing.given.path))
+).read_via(lambda swing_row: swing_row.study.drivers.get(swing_row.swing.input_record.path))
 ROW = Record(INPUT, Member("flips_with", read="partners"), INDICES)
 WORTH = Record(
     PATH,
@@ -224,18 +224,19 @@ def sensitivity_table(study: Sensitivity) -> Table:
     columns += ["alone", "in all"] if study.drivers else []
     table_rows = []
     for swing in moving[:SHOWN]:
-        shown = _shown_input(swing.given)
-        input_name = short_name(swing.given.path)
+        shown_input = _shown_input(swing.input_record)
+        input_name = short_name(swing.input_record.path)
         swing_cells = [
-            weak(swing.given.kind) + headed(input_name, input_unit(swing.given.path, shown.unit)),
-            fixed_digits(shown.low),
-            fixed_digits(shown.high),
+            weak(swing.input_record.kind)
+            + headed(input_name, input_unit(swing.input_record.path, shown_input.unit)),
+            fixed_digits(shown_input.low),
+            fixed_digits(shown_input.high),
             _end_cell(swing.at_low, swing.meets_low),
             _end_cell(swing.at_high, swing.meets_high),
             _tornado_bar(swing, centre, farthest),
         ]
         if study.drivers:
-            indices = study.drivers.get(swing.given.path)
+            indices = study.drivers.get(swing.input_record.path)
             swing_cells += (
                 [_percent(indices.first), _percent(indices.total)] if indices else ["", ""]
             )
@@ -261,11 +262,11 @@ def _moving_swings(study: Sensitivity) -> list[Swing]:
 def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
     """Return lines below the table, on its marks and on the inputs that it leaves out."""
     lines = []
-    if any(weak(swing.given.kind) for swing in moving[:SHOWN]):
+    if any(weak(swing.input_record.kind) for swing in moving[:SHOWN]):
         lines.append("~ range that is our estimate or assumption, not a published one.")
     if not all(swing.meets_low and swing.meets_high for swing in moving):
         lines.append(f"{MISSED} no plan meets the workload's target there.")
-    if any(swing.given.path.endswith(DEPLOYED) for swing in moving[:SHOWN]):
+    if any(swing.input_record.path.endswith(DEPLOYED) for swing in moving[:SHOWN]):
         lines.append("speed in production: of a deployment, over the model's best plan.")
     if study.drivers:
         lines.append(
@@ -312,7 +313,7 @@ def _worth_table(study: Sensitivity) -> list[Table]:
     for swing in study.worth:
         share = study.narrows(swing)
         words = "decides whether any plan meets the target" if share is None else _percent(share)
-        worth_rows.append([short_name(swing.given.path), words])
+        worth_rows.append([short_name(swing.input_record.path), words])
     columns = ["estimate worth a measurement first", "the answer's range would narrow by"]
     return [Table(columns, worth_rows, align="lr")] if worth_rows else []
 
@@ -324,8 +325,8 @@ def _flip_tables(study: Sensitivity) -> list[Table]:
         return []
     flip_rows = []
     for swing in study.flips:
-        source = swing.given
-        turn = turn_words(swing.flips_at or 0.0, source.value, source.unit, source.shown)
+        source = swing.input_record
+        turn = turn_words(swing.flips_at or 0.0, source.value, source.unit, source.stated_quantity)
         flip_rows.append([short_name(source.path), turn, "", ""])
     for pair in pairs[:NAMED]:
         cells = [(short_name(end.path), _pair_end_text(end)) for end in pair.inputs]

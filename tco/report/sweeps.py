@@ -20,7 +20,9 @@ class FinishedSweep(NamedTuple):
 
 
 CHECK = Record(
-    Record("says", "metric", Member("at", dict), Member("over", dict | None)).read_via("figure"),
+    Record(
+        "says", "metric", Member("at", dict, "figure_case"), Member("over", dict | None)
+    ).read_via("figure"),
     Member("quantile", float, "figure.quantile"),
     Member("today", float | None),
     Member("holds", bool),
@@ -67,7 +69,7 @@ def sweep_answer(
 
 def _sweep_rows(sweep: Sweep, summary: Summary) -> tuple[Record, list[Any]]:
     """Return record and rows of the CSV: cases or metric ranges."""
-    if summary.shown is None:
+    if summary.frame is None:
         return record_of(Span), summary.spans
     record = Record(
         *(
@@ -80,7 +82,7 @@ def _sweep_rows(sweep: Sweep, summary: Summary) -> tuple[Record, list[Any]]:
             json_value(cell, member.shape)
             for cell, member in zip(frame_row, record.members, strict=True)
         ]
-        for frame_row in summary.shown.itertuples(index=False)
+        for frame_row in summary.frame.itertuples(index=False)
     ]
 
 
@@ -108,7 +110,7 @@ def _sweep_table(finished: FinishedSweep) -> Table:
         if not check.holds
     ]
     title = str(study.document.get("title", study.name))
-    if summary.shown is None and not summary.spans:
+    if summary.frame is None and not summary.spans:
         return Table((), (), title, above, below)
     record, case_rows = _sweep_rows(sweep, summary)
     cells = [
@@ -118,7 +120,7 @@ def _sweep_table(finished: FinishedSweep) -> Table:
         ]
         for case_row in case_rows
     ]
-    if summary.shown is None:
+    if summary.frame is None:
         columns = ["scenario", "metric", "cases", "lowest", "median", "highest"]
         return Table(columns, cells, title, above, below, "ll")
     units = dict(sweep.job.columns)

@@ -66,7 +66,7 @@ def notes(uncertainty: Uncertainty) -> list[str]:
     if uncertainty.baseline is not None:
         return _draw_notes(uncertainty)
     return [
-        *missing_notes(uncertainty.asked.result),
+        *missing_notes(uncertainty.evaluation.result),
         "no baseline is named: --baseline gives the chance to beat it",
         *_draw_notes(uncertainty),
     ]
@@ -74,17 +74,17 @@ def notes(uncertainty: Uncertainty) -> list[str]:
 
 def _draw_notes(uncertainty: Uncertainty) -> list[str]:
     """Return notes on what the draws leave out, and on their arithmetic."""
-    asked, baseline = uncertainty.asked, uncertainty.baseline
+    evaluation, baseline = uncertainty.evaluation, uncertainty.baseline
     lines = []
     if baseline is not None and uncertainty.sample.better is None:
         lines.append(
-            f"{baseline.name} and {asked.name} have no draw in which either has a cost of tokens "
-            "to compare with the other's"
+            f"{baseline.name} and {evaluation.name} have no draw in which either has a cost of "
+            "tokens to compare with the other's"
         )
-    if uncertainty.held:
+    if uncertainty.undrawn_inputs:
         lines.append(
-            f"{', '.join(uncertainty.held)}: not drawn, as the structure they decide is held; "
-            "without --hold it is decided in every draw"
+            f"{', '.join(uncertainty.undrawn_inputs)}: not drawn, as the structure they decide is "
+            "held; without --hold it is decided in every draw"
         )
     return [*lines, *mixed_arithmetic_notes(uncertainty.made_with)]
 
@@ -127,14 +127,14 @@ SHARES = {
 }
 UNCERTAINTY = Document(
     "uncertainty",
-    Member("scenario", read="asked.name"),
-    Member("system", read="asked.result.system"),
+    Member("scenario", read="evaluation.name"),
+    Member("system", read="evaluation.result.system"),
     Member("baseline", str | None, "baseline.name"),
     Member("samples", int, lambda uncertainty: len(uncertainty.sample.meets)),
     Member("seed", int),
     Member("replan", bool, lambda uncertainty: not uncertainty.hold),
     Member("metrics", {str: percentiles(*FIGURES)}, statistics_by_metric),
-    Member("point", {str: float | None}, "asked.result.metrics"),
+    Member("point", {str: float | None}, "evaluation.result.metrics"),
     figures(*SHARES).read_via(
         lambda uncertainty: {
             share_key: share(getattr(uncertainty.sample, sample_field))
@@ -143,7 +143,7 @@ UNCERTAINTY = Document(
     ),
     Member("monte_carlo_error", ERRORS, lambda uncertainty: uncertainty),
     Member("drawn", [DRAWN], lambda uncertainty: list(uncertainty.drawn.values())),
-    Member("held", [str]),
+    Member("held", [str], "undrawn_inputs"),
     Member("notes", [str], notes),
 )
 # of a CSV: a metric with its unit, then its figures
@@ -164,7 +164,7 @@ def uncertainty_answer(uncertainty: Uncertainty) -> Answer:
         Statistics of the draws by metric, tables and notes.
 
     """
-    evaluation, statistics = uncertainty.asked, statistics_by_metric(uncertainty)
+    evaluation, statistics = uncertainty.evaluation, statistics_by_metric(uncertainty)
     lines = [
         *_draw_notes(uncertainty),
         *(f"{evaluation.name}: {note}" for note in evaluation.result.notes),
@@ -183,7 +183,7 @@ def _uncertainty_tables(
     uncertainty: Uncertainty, statistics: Mapping[str, JsonObject | None]
 ) -> list[Table]:
     """Tabulate the percentiles of each metric, and a histogram of what matters most."""
-    scenario_result, table_rows = uncertainty.asked.result, []
+    scenario_result, table_rows = uncertainty.evaluation.result, []
     for metric, label, unit, size in SHOWN:
         metric_figures = statistics[metric]
         if metric_figures is None or metric_figures["sd"] == 0:
@@ -252,7 +252,7 @@ def pictured(uncertainty: Uncertainty) -> tuple[str, str, str, float]:
     metric = next(
         metric_name for metric_name in PICTURED if metric_name in uncertainty.sample.metrics
     )
-    if metric in RATIOS and uncertainty.baseline is uncertainty.asked:
+    if metric in RATIOS and uncertainty.baseline is uncertainty.evaluation:
         metric = COST
     return next(shown_metric for shown_metric in SHOWN if shown_metric[0] == metric)
 

@@ -339,7 +339,7 @@ TESTED = Record(
         _share_member("below", "below", "below"),
         _share_member("above", "above", "above"),
         WIDTH,
-        _share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
+        _share_member("inside_by_parameters_alone", "inside_by_parameters", "by parameters alone"),
     ).read_via("1"),
 )
 BACK_TEST = Document(
@@ -356,7 +356,7 @@ BACK_TEST = Document(
 def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return the rows per chip, and in all, that lie inside ranges made without that chip."""
     back_test_result, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
-    chips, summary = list(back_test_result.chips.items()), ("all", back_test_result.every)
+    chips, summary = list(back_test_result.chips.items()), ("all", back_test_result.all_rows)
     content = {
         "file": str(path),
         "kind": back_test_result.kind,
@@ -402,7 +402,7 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     """
     back_test_result, draws = back_test.back_test_ratios(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(coverage) for chip, coverage in back_test_result.chips.items()}
-    ratio_document = PAIRS.json(back_test_result.every) | {
+    ratio_document = PAIRS.json(back_test_result.all_rows) | {
         "median_off": back_test_result.median_off,
         "order": back_test_result.order,
         "by": {"accelerator": by},
@@ -424,7 +424,7 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
         "left_out": "accelerator",
         "ratios": ratio_document,
     }
-    chip_rows = [*back_test_result.chips.items(), ("all", back_test_result.every)]
+    chip_rows = [*back_test_result.chips.items(), ("all", back_test_result.all_rows)]
     below = [
         f"Ratio off by {back_test_result.median_off * 100:.0f} % at the median; order right in "
         f"{back_test_result.order * 100:.1f} % of pairs a tenth apart or more.",
@@ -540,10 +540,10 @@ def write_accuracy(folder: Path, calibrations: Mapping[str, Calibration], date: 
         # the parameters of every refit, so that each left-out figure can be computed again
         # without a fit
         "left_out": [
-            [kind, one.left_out, one.member, path, float(f"{parameter_value:.9g}")]
+            [kind, refit.left_out, refit.member, path, float(f"{parameter_value:.9g}")]
             for kind, fit in calibrations.items()
-            for one in fit.refits
-            for path, parameter_value in one.values.items()
+            for refit in fit.refits
+            for path, parameter_value in refit.values.items()
         ],
     }
     for file_stem, file_rows in rows_by_file.items():

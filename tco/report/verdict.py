@@ -155,7 +155,11 @@ def price_words(
 
 def _turn_condition(turn: PriceTurn) -> str:
     """Return on which side of which price the pick is another."""
-    shown_price, unit = turn.shown if turn.shown and turn.shown[0] else (turn.value, turn.unit)
+    shown_price, unit = (
+        turn.stated_quantity
+        if turn.stated_quantity and turn.stated_quantity[0]
+        else (turn.value, turn.unit)
+    )
     scale = shown_price / turn.value
     side = "below" if turn.turns_at < turn.value else "above"
     return (

@@ -198,7 +198,7 @@ def leading_drivers(
             flips.get(path),
             ranges[path].unit,
             ranges[path].value,
-            ranges[path].shown,
+            ranges[path].stated_quantity,
         )
         for path in most
     ]

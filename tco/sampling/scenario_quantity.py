@@ -156,7 +156,9 @@ class ScenarioQuantity:
 
     def metric_at_speed(self, draws: Draws) -> FloatArray:
         """Return the metric of draws at the speed."""
-        return metric_or_nan(draws if self.speed is None else draws.at[self.speed], self.metric)
+        return metric_or_nan(
+            draws if self.speed is None else draws.by_speed[self.speed], self.metric
+        )
 
     def metric_or_ratio(self, side_metrics: Sequence[FloatArray]) -> FloatArray:
         """Return the scenario's values, or their ratio to the baseline's if there is one."""
@@ -208,7 +210,9 @@ class ScenarioQuantity:
                 )
                 for path, belief in side.ranges.items()
             }
-            side_metrics.append(self.metric_at_speed(side.draws(points, speeds=tuple(centre.at))))
+            side_metrics.append(
+                self.metric_at_speed(side.draws(points, speeds=tuple(centre.by_speed)))
+            )
         return self.metric_or_ratio(side_metrics)
 
 

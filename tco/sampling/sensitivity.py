@@ -50,7 +50,7 @@ WORTH = 3  # inputs that are named as worth finding out
 class Swing(NamedTuple):
     """An input, and the metric at both ends of its range; None where either is missing."""
 
-    given: Hidden[Input]
+    input_record: Hidden[Input]
     at_low: Annotated[float | None, Column(key="metric_low")]
     at_high: Annotated[float | None, Column(key="metric_high")]
     # from the low end to the high one; none where there is a value at one of them only
@@ -73,7 +73,7 @@ class Sensitivity(Shown):
     drivers: dict[str, Indices]  # by path; empty where indices were not asked for
     # by path, the share of the variance over draws that knowing an input takes away; empty where
     # nothing is drawn
-    known: dict[str, float]
+    variance_shares: dict[str, float]
     # that flip the order though neither does alone; none where there is no order
     pairs: list[Pair] | None
 
@@ -82,7 +82,7 @@ class Sensitivity(Shown):
         """The metric, and what moves it most."""
         return (
             f"{self.metric} of {self.sides[0].name}: "
-            f"{', '.join(swing.given.path for swing in self.swings[:3])} move it most"
+            f"{', '.join(swing.input_record.path for swing in self.swings[:3])} move it most"
         )
 
     def to_frame(self) -> Any:
@@ -91,10 +91,10 @@ class Sensitivity(Shown):
 
         swing_rows = [
             (
-                swing.given.path,
-                swing.given.low,
-                swing.given.high,
-                swing.given.unit,
+                swing.input_record.path,
+                swing.input_record.low,
+                swing.input_record.high,
+                swing.input_record.unit,
                 swing.at_low,
                 swing.at_high,
                 swing.swing,
@@ -132,15 +132,17 @@ class Sensitivity(Shown):
         The share is that over draws of all inputs where draws were made, else an estimate from the
         squares of the swings. None where only swings are known and an end has no value.
         """
-        if self.known:
-            return self.known.get(swing.given.path, 0.0)
+        if self.variance_shares:
+            return self.variance_shares.get(swing.input_record.path, 0.0)
         return None if swing.swing is None else swing.swing**2 / (self.variance or 1.0)
 
     @property
     def worth(self) -> list[Swing]:
         """Return the unsourced inputs that would narrow the range most if they were known."""
         guessed = [
-            swing for swing in self.swings if swing.given.kind not in SOURCED and swing.swing != 0
+            swing
+            for swing in self.swings
+            if swing.input_record.kind not in SOURCED and swing.swing != 0
         ]
         return sorted(
             guessed, key=lambda swing: -(1.0 if (share := self.share(swing)) is None else share)
@@ -161,8 +163,9 @@ class Sensitivity(Shown):
         shares_by_group: dict[str, float] = {}
         for swing in self.swings:
             if swing.swing:
-                shares_by_group[group_of(swing.given)] = (
-                    shares_by_group.get(group_of(swing.given), 0.0) + swing.swing**2 / self.variance
+                shares_by_group[group_of(swing.input_record)] = (
+                    shares_by_group.get(group_of(swing.input_record), 0.0)
+                    + swing.swing**2 / self.variance
                 )
         return dict(sorted(shares_by_group.items(), key=lambda item: -item[1]))
 
@@ -219,7 +222,7 @@ def sensitivity(
             range.
 
     >>> found = sensitivity("gb200-nvl72", "tco_usd_per_chip_hour")
-    >>> found.swings[0].given.path
+    >>> found.swings[0].input_record.path
     'terms.life'
     """
     _refuse_sobol_of_plans(sobol, hold)
@@ -302,7 +305,7 @@ def rank(swing: Swing) -> tuple[float, str]:
 
     Swings with an end that has no value come before the largest.
     """
-    return -np.inf if swing.swing is None else -abs(swing.swing), swing.given.path
+    return -np.inf if swing.swing is None else -abs(swing.swing), swing.input_record.path
 
 
 def _ranked_swings(
@@ -351,9 +354,10 @@ def _sobol_indices_by_input(
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
     moving = [
-        swing.given
+        swing.input_record
         for swing in swings
-        if swing.swing != 0 and not any(side.decides_structure(swing.given.path) for side in sides)
+        if swing.swing != 0
+        and not any(side.decides_structure(swing.input_record.path) for side in sides)
     ]
     if not moving:
         return {}

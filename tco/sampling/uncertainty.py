@@ -68,7 +68,7 @@ class Sample(NamedTuple):
 class Uncertainty(Shown):
     """Uncertainty of a scenario's metrics: sampled inputs, draws and their results."""
 
-    asked: Evaluation
+    evaluation: Evaluation
     baseline: Evaluation | None
     seed: int
     drawn: dict[str, Range]  # the inputs of either
@@ -76,7 +76,7 @@ class Uncertainty(Shown):
     made_with: frozenset[str]  # every arithmetic that has made draws
     hold: bool
     # inputs with a range that stay as they are, since the structure they decide is held
-    held: list[str]
+    undrawn_inputs: list[str]
 
     @property
     def line(self) -> str:
@@ -88,7 +88,7 @@ class Uncertainty(Shown):
             else f", {better.mean():.0%} beat {against.name}"
         )
         return (
-            f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} "
+            f"{self.evaluation.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} "
             f"inputs{chance}"
         )
 
@@ -107,7 +107,7 @@ class Uncertainty(Shown):
         import pandas as pd
 
         return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(
-            **self.asked.result.context
+            **self.evaluation.result.context
         )
 
 
@@ -185,8 +185,9 @@ def uncertainty(
     Raises:
         DataError: `samples` or `seed` is out of range, or a scenario has nothing to draw.
 
-    >>> found = uncertainty("gb200-nvl72", samples=200)
-    >>> hour = draw_statistics("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
+    >>> metric = "tco_usd_per_chip_hour"
+    >>> sample = uncertainty("gb200-nvl72", samples=200).sample
+    >>> hour = draw_statistics(metric, sample.metrics[metric])
     >>> hour["p10"] < hour["p50"] < hour["p90"]
     True
     """
@@ -215,7 +216,7 @@ def uncertainty(
 class Experiment(NamedTuple):
     """The source of a study's draws, beside their number; blocks are evaluated together."""
 
-    own: ScenarioFunction
+    function: ScenarioFunction
     baseline: ScenarioFunction | None
     seed: int
     samples: int
@@ -232,9 +233,9 @@ class Experiment(NamedTuple):
     def block(self, number: int) -> Sample:
         """Draw the scenario and its baseline with the same dice."""
         start = number * BLOCK
-        dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
-        sides = [self.own]
-        if self.baseline is not None and self.baseline is not self.own:
+        dice = Dice(self.function.catalogue, self.seed, start, min(start + BLOCK, self.samples))
+        sides = [self.function]
+        if self.baseline is not None and self.baseline is not self.function:
             sides.append(self.baseline)
         with named_step("drawing inputs"):
             draws = dict(fork_map(lambda side: side.sample(dice), sides))
@@ -252,7 +253,7 @@ def _sample_in_blocks(
 
     count = -(-experiment.samples // BLOCK)
     catalogues = [
-        side.catalogue for side in (experiment.own, experiment.baseline) if side is not None
+        side.catalogue for side in (experiment.function, experiment.baseline) if side is not None
     ]
     folders = tuple(map(folders_of, catalogues))
     samples: dict[int, Sample] = {}
@@ -275,7 +276,7 @@ def _sample_in_blocks(
         samples[number] = sample
         kinds.add(made_with)
         progress = progress._replace(
-            made=progress.made + len(sample.meets), finished=progress.finished + 1
+            cases_made=progress.cases_made + len(sample.meets), finished=progress.finished + 1
         )
         if tell is not None:
             tell(progress)

@@ -63,7 +63,7 @@ class RandomEffect(NamedTuple):
 
     effect: Effect
     deviation: float
-    given: Input | None = None
+    practice_input: Input | None = None
 
 
 class Moved(NamedTuple):
@@ -201,9 +201,11 @@ def anchored(
     joint = math.sqrt(posterior.variance_of_sum / spread) if spread else 0.0
     file = runs[0].where.rpartition(":")[0]
     inputs_moved = {
-        level.given.path: _moved_input(level.given, float(mean), joint * math.sqrt(variance), file)
+        level.practice_input.path: _moved_input(
+            level.practice_input, float(mean), joint * math.sqrt(variance), file
+        )
         for level, mean, variance in zip(levels, posterior.means, posterior.variances, strict=True)
-        if level.given is not None
+        if level.practice_input is not None
     }
     left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
     longer = left * float(sum(posterior.means))
@@ -233,7 +235,7 @@ def _moved_input(practice_input: Input, mean: float, deviation: float, file: str
         kind="measured",
         source=f"runs in {file}",
         note="",
-        shown=None,
+        stated_quantity=None,
         where=file,
         overlay=True,
     )

@@ -195,7 +195,7 @@ class Range(NamedTuple):
     minimum: float  # of its attribute
     maximum: float
     steps: bool  # it decides how many of something there are, and so structure
-    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+    stated_quantity: tuple[float, str] | None  # value and unit as the catalogue writes them
     leader: str  # the input whose draws it shares: its own, unless it is known to follow another
     belief: str = LOGNORMAL  # its distribution
 
@@ -267,7 +267,7 @@ def belief_of(uncertain_input: Input, steps: bool = False) -> Range:
         uncertain_input.unit,
         *bounds(uncertain_input.path),
         steps,
-        uncertain_input.shown,
+        uncertain_input.stated_quantity,
         leader,
         belief,
     )

@@ -23,7 +23,6 @@ from tco.catalog.system_tree import System, load_system
 from tco.core.errors import DataError, UnavailableError
 from tco.core.formula import finite, total
 from tco.core.inputs import Values, as_traced
-from tco.core.memory import value_once
 from tco.core.provenance import Input
 from tco.core.trace import Node, recording, scope, walk
 from tco.core.types import JsonMapping, JsonObject, Quantity, Settings
@@ -304,9 +303,9 @@ def _add_origin(
     """Add to a result where it comes from, and its traced metrics."""
     nodes = cache(partial(nodes_of, inputs, chain))
     catalogue = inputs.catalogue
-    told: JsonObject = {}
+    cost_functions: JsonObject = {}
     if chain.cost and not inputs.shape:
-        told |= _told_of(inputs, chain.cost, dict(input_values.inputs))
+        cost_functions |= _cost_functions(inputs, chain.cost, dict(input_values.inputs))
     scenario_result.origin = Origin(
         inputs.scenario.documents,
         inputs.settings,
@@ -316,7 +315,7 @@ def _add_origin(
         used_by=lambda metric: frozenset(
             _formulas_of({metric: nodes()[metric]} if metric in nodes() else {})
         ),
-        **told,
+        **cost_functions,
     )
     if trace:
         scenario_result.nodes = nodes()
@@ -327,7 +326,7 @@ def _keep_for_studies(inputs: ResolvedScenario, input_values: Values) -> None:
     for path in input_values.given:
         if path.startswith("money."):
             input_values.input(path)
-    if SITE_POWER in input_values.given or SITE_POWER in inputs.found:
+    if SITE_POWER in input_values.given or SITE_POWER in inputs.document_inputs:
         for path in (SITE_POWER, "site.rack_kw_max"):
             input_values.input(path)
 
@@ -364,23 +363,21 @@ def _fit_to_site(
         return [f"{why}: {error}"], chain._replace(cost=None, metrics=left)
 
 
-def _told_of(
+def _cost_functions(
     inputs: ResolvedScenario, cost: Cost, cost_inputs: Mapping[str, Input]
 ) -> Mapping[str, Callable[[], Any]]:
     """Return functions that give the ages and the shares of a cost, computed on first use.
 
     A cost that a stage has kept is therefore described once.
     """
-    system_cache = inputs.system.known
-    cached_pair = system_cache.get("told")
+    system_cache = inputs.system.cached_results
+    cached_pair = system_cache.get("cost functions")
     if cached_pair is None or cached_pair[0] is not cost:
-        makers: dict[str, Callable[[], Any]] = {
-            "ages": partial(ages_of, inputs.catalogue, cost.lines, cost_inputs, inputs.date),
-            "shares": partial(_shares_of_cost, cost, cost_inputs),
-        }
-        known: JsonObject = {}
-        told = {name: partial(value_once, known, name, make) for name, make in makers.items()}
-        cached_pair = system_cache["told"] = cost, told
+        ages = partial(ages_of, inputs.catalogue, cost.lines, cost_inputs, inputs.date)
+        cached_pair = system_cache["cost functions"] = (
+            cost,
+            {"ages": cache(ages), "shares": cache(partial(_shares_of_cost, cost, cost_inputs))},
+        )
     cost_functions: Mapping[str, Callable[[], Any]] = cached_pair[1]
     return cost_functions
 

@@ -74,7 +74,7 @@ class Draws(NamedTuple):
     structures: Sequence[Structure]  # that draws got
     structure_of: AnyArray  # place of each draw's in that list
     # what they come to at other speeds, by tokens/s a user: few of the metrics
-    at: Mapping[float, Draws] = {}
+    by_speed: Mapping[float, Draws] = {}
 
     def part(self, which: slice) -> Draws:
         """Return some of the draws."""
@@ -83,7 +83,7 @@ class Draws(NamedTuple):
             for metric_name, array in self.metrics.items()
         }
         sequences = None if self.sequences is None else self.sequences[which]
-        draws_by_speed = {speed: draws.part(which) for speed, draws in self.at.items()}
+        draws_by_speed = {speed: draws.part(which) for speed, draws in self.by_speed.items()}
         return Draws(
             metrics,
             self.meets[which],
@@ -212,7 +212,7 @@ class Case:
         return {
             path: float(input_values.input(path).value)
             for path in self.programs.fixed
-            if path in inputs.given and path not in self.drawn
+            if path in inputs.setting_values and path not in self.drawn
         }
 
     def settings_key(self, centre: Result | None) -> str:
@@ -260,7 +260,7 @@ def _sampled_input_arrays(programs: ScenarioPrograms, array_settings: JsonMappin
     if not array_settings:
         raise DataError("nothing is drawn: give at least one input as an array")
     drawn = {
-        path: (given_of(path, setting, programs.unit_of).many, programs.unit_of(path))
+        path: (given_of(path, setting, programs.unit_of).array, programs.unit_of(path))
         for path, setting in array_settings.items()
     }
     shapes = {path: np.shape(array) for path, (array, _) in drawn.items()}
@@ -323,12 +323,9 @@ def _grouping(
     if weighed := cheapest_clos_parts_by_draw(inputs, input_values):
         choices, decided[SWITCH] = weighed
     find = cache(lambda: grouped(case, centre, inputs, decided, choices))
-    open_places = {place for place, parts in inputs.system.alternatives.items() if len(parts) > 1}
-    if (
-        inputs.kind != "serving"
-        or not open_places <= decided.keys()
-        or not case.programs.is_shipped
-    ):
+    alternatives = inputs.system.alternatives
+    open_slots = {slot_name for slot_name, parts in alternatives.items() if len(parts) > 1}
+    if inputs.kind != "serving" or not open_slots <= decided.keys() or not case.programs.is_shipped:
         return _grouping_of(find())
 
     alike = equal_groups(decided, case.count)
@@ -601,7 +598,7 @@ def _evaluate_groups(
     for draws_at_speed in draws_at_speeds:
         draws_at_speed.metrics[COST] = _cost_at(base_draws, draws_at_speed)
     return base_draws._replace(
-        at=_as_good_as_quicker(dict(zip(speeds, draws_at_speeds, strict=True)))
+        by_speed=_as_good_as_quicker(dict(zip(speeds, draws_at_speeds, strict=True)))
     )
 
 
@@ -771,12 +768,15 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     low_to_high, ends_met = [], []
     for path, (array, _) in case.drawn.items():
         nominal = centre.inputs.get(path)
-        ranged = nominal is not None and nominal.low is not None and nominal.low < nominal.high  # type: ignore[operator]
-        nominal_value, low, high = (
-            (nominal.value, nominal.low, nominal.high)  # type: ignore[union-attr]
-            if ranged
-            else (float(np.median(array)), array.min(), array.max())
+        nominal_value, low, high = float(np.median(array)), array.min(), array.max()
+        ranged = (
+            nominal is not None
+            and nominal.low is not None
+            and nominal.high is not None
+            and nominal.low < nominal.high
         )
+        if nominal is not None and ranged:
+            nominal_value, low, high = nominal.value, nominal.low, nominal.high
         if not isinstance(base_readings.get(path, True), bool):
             low = high = nominal_value
         low_to_high.append((low, nominal_value, high))

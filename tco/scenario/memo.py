@@ -30,8 +30,8 @@ class Walked(NamedTuple):
     """Cached result of a stage, with its inputs and side effects."""
 
     rests: tuple[Any, ...]
-    given: dict[str, Given]  # settings among what it read
-    made: Any
+    settings: dict[str, Given]  # settings among what it read
+    stage_result: Any
     reads: Reads
     texts: dict[str, str]
     readings: Readings
@@ -44,7 +44,7 @@ class Walked(NamedTuple):
         if rests != self.rests:
             return False
         inputs, derived, looked = self.reads
-        used_settings, met = self.given, 0
+        used_settings, met = self.settings, 0
         for path, setting in settings.items():
             if path in inputs or path in looked or path in derived:
                 if used_settings.get(path) != setting:
@@ -91,7 +91,9 @@ def stage(
         inputs.taken,
         exactly(rests),
     )
-    walks_by_stage: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
+    walks_by_stage: dict[str, tuple[Walked, ...]] = inputs.system.cached_results.setdefault(
+        "stages", {}
+    )
     last = walks_by_stage.get(stage_name, ())
     current_walk = next(
         (cached for cached in last if cached.holds(rested, input_values.given)), None
@@ -107,7 +109,7 @@ def stage(
             current_walk,
             *[cached for cached in last if cached is not current_walk][: LAST - 1],
         )
-    stage_result: T = current_walk.made
+    stage_result: T = current_walk.stage_result
     return stage_result
 
 

@@ -379,18 +379,20 @@ def gross_token_cost(
 
 
 @formula(unit="", source="tco-contract")
-def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Quantity:
+def perf_per_tco(baseline: USDPerMillionTokens, scenario_cost: USDPerMillionTokens) -> Quantity:
     """Performance per TCO against a baseline: c_baseline / c, by cost per output token."""
-    return baseline / own
+    return baseline / scenario_cost
 
 
 @formula(unit="", source="tco-contract")
-def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTokens) -> Quantity:
+def training_perf_per_tco(
+    baseline: USDPerTrillionTokens, scenario_cost: USDPerTrillionTokens
+) -> Quantity:
     """Training performance per TCO against a baseline: c_baseline / c.
 
     c is the cost per token that is trained on.
     """
-    return baseline / own
+    return baseline / scenario_cost
 
 
 @formula(unit="USD/chip/h", source="tco-contract")

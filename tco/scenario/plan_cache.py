@@ -98,14 +98,14 @@ def recalled_choices(
         Choices by phase; those of the cache are without the matrix products of their passes.
 
     """
-    if making.get() is not None or in_use() is not None or inputs.shape or inputs.kept:
+    if making.get() is not None or in_use() is not None or inputs.shape or inputs.saved_texts:
         return search()
     if inputs.structure is not None or not inputs.is_shipped:
         return search()
     read_before = {*input_values.inputs, *input_values.looked, *input_values.derived_units}
 
     def rests_on_settings(reads: SearchReads) -> bool:
-        return any(path in read_before or reads.rests_on(path) for path in inputs.given)
+        return any(path in read_before or reads.rests_on(path) for path in inputs.setting_values)
 
     # before the search, which adds to the readings
     keys = _key_of(inputs, is_set=False), _key_of(inputs, is_set=True)
@@ -129,9 +129,9 @@ def recalled_choices(
     is_repeatable = all(map(_is_repeatable, walk.readings.decisions))
     write_arrays(
         [keys[rests_on_settings(searched_reads)]],
-        _packed(walk.made, searched_reads if is_repeatable else None),
+        _packed(walk.stage_result, searched_reads if is_repeatable else None),
     )
-    choices: Choices = walk.made
+    choices: Choices = walk.stage_result
     return choices
 
 
@@ -146,7 +146,7 @@ def _key_of(inputs: ResolvedScenario, *, is_set: bool) -> bytes:
         sorted(inputs.texts.items()),
         inputs.taken,
         sorted(readings, key=repr),
-        sorted(inputs.given.items()) if is_set else [],
+        sorted(inputs.setting_values.items()) if is_set else [],
     )
     return repr(fields).encode()
 

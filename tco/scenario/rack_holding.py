@@ -48,7 +48,7 @@ def holding_of(inputs: ResolvedScenario, input_values: Values) -> Holding:
     flash, objects = (
         inputs.states(path, input_values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY)
     )
-    quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
+    quoted = inputs.document_inputs[PEAK].value if PEAK in inputs.document_inputs else None
     rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, input_values))
     return Holding(
         design,

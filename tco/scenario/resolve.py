@@ -80,11 +80,11 @@ def resolve_scenario(
     if "workload.model" in stated:
         take_checkpoint(inputs, stated)
     _take_native_formats(inputs, input_values, stated)
-    if inputs.kind == "training" and not inputs.kept and input_values.exists(DAYS):
+    if inputs.kind == "training" and not inputs.saved_texts and input_values.exists(DAYS):
         texts = {
             path: setting.text
             for path, setting in stated.items()
-            if path in inputs.settings and setting.many is None
+            if path in inputs.settings and setting.array is None
         }
         _size_cluster(inputs, input_values, texts)
     if inputs.system.alternatives:
@@ -100,11 +100,11 @@ def _take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     system, source = inputs.system, f"set by the scenario {inputs.scenario.name}"
     is_own = scenario.has_user_settings
     stated = {
-        path: Given(setting_text, system.source, "analyst", system.where, own=False)
+        path: Given(setting_text, system.source, "analyst", system.where, is_own=False)
         for path, setting_text in system.settings.items()
     }
     for path, setting_text in scenario.settings.items():
-        stated[path] = Given(setting_text, source, "assumed", scenario.where, own=is_own)
+        stated[path] = Given(setting_text, source, "assumed", scenario.where, is_own=is_own)
     for path, setting in inputs.settings.items():
         if path in TEXTS:
             stated[path] = given_of(path, setting, inputs.unit_of)
@@ -116,15 +116,15 @@ def _take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     kind = KINDS.get(inputs.texts.get("workload.kind", ""))
     if kind is not None and kind.defaults:
         defaults_of_kind = catalogue.document_inputs("defaults", kind.defaults, "file", "workload")
-        inputs.found = {**defaults_of_kind, **inputs.found}
+        inputs.document_inputs = {**defaults_of_kind, **inputs.document_inputs}
     for path, setting in inputs.settings.items():
         stated[path] = given_of(path, setting, inputs.unit_of)
     inputs.settings = {path: stated[path].text for path in inputs.settings}
-    for path, setting_text in inputs.kept.items():
-        stated[path] = Given(setting_text, KEPT, "assumed", KEPT, own=False)
+    for path, setting_text in inputs.saved_texts.items():
+        stated[path] = Given(setting_text, KEPT, "assumed", KEPT, is_own=False)
     for path, setting in stated.items():
         _apply_setting(inputs, path, setting)
-    inputs.shape = joint_array_shape(inputs.given)
+    inputs.shape = joint_array_shape(inputs.setting_values)
     return stated
 
 
@@ -134,7 +134,7 @@ def _take_perspective(inputs: ResolvedScenario) -> None:
     perspective_names = inputs.catalogue.with_base(FOLDER, inputs.perspective.id, "perspective")
     for perspective_name in reversed(perspective_names):
         terms = inputs.catalogue.document_inputs(FOLDER, perspective_name, "perspective", "terms")
-        inputs.found = {**terms, **inputs.found}
+        inputs.document_inputs = {**terms, **inputs.document_inputs}
     inputs.texts.setdefault("terms.owner", owner_of(inputs.perspective, inputs.system))
 
 
@@ -146,11 +146,13 @@ def _take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given
     inputs.shared = inputs.catalogue.once(("dated", inputs.date), dict)
     if (region := inputs.texts.get("site.grid")) is not None:
         inputs.texts_used["site.grid"] = region
-        inputs.found |= {"site.grid_carbon": inputs.catalogue.grid_carbon(region, inputs.date)}
+        inputs.document_inputs |= {
+            "site.grid_carbon": inputs.catalogue.grid_carbon(region, inputs.date)
+        }
     if SOFTWARE in inputs.texts:
         software = parse_software_name(inputs.catalogue, inputs.texts[SOFTWARE])
         inputs.texts[SOFTWARE] = software
-        inputs.found |= stated_by(inputs.catalogue, inputs.system.chip, software)
+        inputs.document_inputs |= stated_by(inputs.catalogue, inputs.system.chip, software)
 
 
 def _size_bare_domain(inputs: ResolvedScenario, input_values: Values) -> None:
@@ -184,7 +186,7 @@ def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: Json
         raise DataError(
             f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"
         )
-    inputs.given.pop(CHIPS, None)  # of the scenario
+    inputs.setting_values.pop(CHIPS, None)  # of the scenario
     cluster_key = (
         DAYS,
         repr((inputs.scenario, sorted(settings.items()), sorted(inputs.variant.items()))),
@@ -193,8 +195,11 @@ def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: Json
         cluster_key, lambda: _chips_for_days(inputs, settings, days, tokens, where)
     )
     inputs.taken = chips
-    inputs.found[CHIPS] = inputs.found[CHIPS]._replace(
-        value=chips, low=chips, high=chips, shown=(chips, inputs.found[CHIPS].unit)
+    inputs.document_inputs[CHIPS] = inputs.document_inputs[CHIPS]._replace(
+        value=chips,
+        low=chips,
+        high=chips,
+        stated_quantity=(chips, inputs.document_inputs[CHIPS].unit),
     )
     inputs.notes.append(
         f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less"
@@ -290,14 +295,14 @@ def _read_document(
         _, document = inputs.catalogue.document(DOCUMENTS[group], document_name, group)
         if (country := document.get("country")) is not None:
             date_setting = stated.get("terms.date")
-            date = inputs.kept.get("terms.date") or (
+            date = inputs.saved_texts.get("terms.date") or (
                 inputs.date if date_setting is None else date_setting.text
             )
             terms_document = inputs.scenario.documents["terms"]
             terms_place = terms_document if date_setting is None else date_setting.where
             period(date, f"{terms_place}: terms.date")
-            inputs.found |= inputs.catalogue.of_country(str(country), date)
-        inputs.found |= inputs.catalogue.document_inputs(
+            inputs.document_inputs |= inputs.catalogue.of_country(str(country), date)
+        inputs.document_inputs |= inputs.catalogue.document_inputs(
             DOCUMENTS[group], document_name, group, group, cooling
         )
         inputs.texts |= inputs.catalogue.once(
@@ -339,7 +344,7 @@ def _site_hall_cooling(
     cooling = hall_cooling(
         documents,
         inputs.system.cooling,
-        cooling_setting.text if cooling_setting else inputs.kept.get("site.cooling"),
+        cooling_setting.text if cooling_setting else inputs.saved_texts.get("site.cooling"),
     )
     if cooling is not None and cooling not in COOLINGS:
         raise unknown("cooling", cooling, COOLINGS, "site.cooling")
@@ -355,7 +360,7 @@ def _apply_setting(inputs: ResolvedScenario, path: str, setting: Given) -> None:
     elif path.partition(".")[0] not in GROUPS:
         raise unknown("input path", path, inputs.known_paths(), "--set")
     else:
-        inputs.given[path] = setting
+        inputs.setting_values[path] = setting
 
 
 def system_inputs(

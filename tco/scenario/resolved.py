@@ -67,13 +67,13 @@ class ResolvedScenario:
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
     # texts and quantities of an earlier answer, in place of all others
-    kept: Mapping[str, str] = field(default_factory=dict)
+    saved_texts: Mapping[str, str] = field(default_factory=dict)
     system: System = field(init=False)
     texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
     texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
     perspective: Perspective = field(init=False)
-    found: dict[str, Input] = field(init=False, default_factory=dict)
-    given: dict[str, Given] = field(init=False, default_factory=dict)
+    document_inputs: dict[str, Input] = field(init=False, default_factory=dict)
+    setting_values: dict[str, Given] = field(init=False, default_factory=dict)
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
     # inputs that decide structure, as they decide it
     readings: Readings = field(init=False, default_factory=Readings)
@@ -157,11 +157,15 @@ class ResolvedScenario:
             "rules",
             lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
         )
-        follows = {**rules, **FROM_THE_AGE} if LOSS in self.found or LOSS in self.given else rules
+        follows = (
+            {**rules, **FROM_THE_AGE}
+            if LOSS in self.document_inputs or LOSS in self.setting_values
+            else rules
+        )
         return Values(
             self.resolve,
             read,
-            self.given,
+            self.setting_values,
             bounds,
             self.unit_of,
             follows,
@@ -173,7 +177,7 @@ class ResolvedScenario:
 
         An unknown path or a missing value raises `DataError`.
         """
-        catalogue_input = self.found.get(path)
+        catalogue_input = self.document_inputs.get(path)
         if catalogue_input is not None:
             return catalogue_input
         catalogue_input = self.shared.get(path)
@@ -208,15 +212,15 @@ class ResolvedScenario:
         """Return the input of a path in a document; any other path raises `DataError`."""
         group, document_id = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
         if group in ("performance", "rebates") and document_id:
-            self.found |= self.catalogue.document_inputs(
+            self.document_inputs |= self.catalogue.document_inputs(
                 group, document_id, group, f"{group}.{document_id}"
             )
-            if path in self.found:
-                return self.found[path]
+            if path in self.document_inputs:
+                return self.document_inputs[path]
         if group in ("money", "failures", "carbon", "site", "cluster"):
-            self.found |= self.catalogue.document_inputs("defaults", group, group, group)
-            if path in self.found:
-                return self.found[path]
+            self.document_inputs |= self.catalogue.document_inputs("defaults", group, group, group)
+            if path in self.document_inputs:
+                return self.document_inputs[path]
         raise unknown("input path", path, self.known_paths())
 
     def unused(self, input_values: Values) -> list[str]:
@@ -242,7 +246,7 @@ class ResolvedScenario:
     def known_paths(self) -> list[str]:
         """Return the paths of documents and parts, for the nearest name."""
         return [
-            *self.found,
+            *self.document_inputs,
             *TEXTS,
             *(
                 f"parts.{part}.{attribute_name}"
@@ -253,7 +257,7 @@ class ResolvedScenario:
 
     def states(self, path: str, input_values: Values) -> bool:
         """Say whether a document of the scenario or a setting gives an optional input."""
-        return path in self.found or input_values.has(path)
+        return path in self.document_inputs or input_values.has(path)
 
     def is_known(self, path: str) -> bool:
         """Say whether a path is an input, even if this scenario does not rest on it."""
@@ -266,7 +270,9 @@ class ResolvedScenario:
                 return self.resolve(path).path == path
             except DataError:
                 return False
-        return path in self.found or (not subject_id and (group, last) in input_attributes())
+        return path in self.document_inputs or (
+            not subject_id and (group, last) in input_attributes()
+        )
 
 
 @cache

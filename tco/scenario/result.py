@@ -56,6 +56,7 @@ DECIDED = (
     "compared",
     "choices",
 )
+SAVED_AS = {"stated_quantity": "shown"}  # fields of records that files name otherwise
 KEPT = ("notes", "bounds", "texts", "order")  # plain lists and tables
 
 
@@ -281,7 +282,7 @@ def set_of(scenario_result: Result) -> dict[str, str]:
         if path in scenario_result.texts:
             settings[path] = scenario_result.texts[path]
         elif path in scenario_result.inputs and (
-            shown_quantity := scenario_result.inputs[path].shown
+            shown_quantity := scenario_result.inputs[path].stated_quantity
         ):
             settings[path] = f"{shown_quantity[0]!r} {shown_quantity[1]}".rstrip()
     return settings
@@ -337,7 +338,11 @@ def saved_document(scenario_result: Result) -> JsonObject:
         },
         "rebates": [rebate._asdict() for rebate in scenario_result.rebates],
         "inputs": {
-            path: result_input._asdict() | {"where": _portable_location(result_input.where)}
+            path: {
+                SAVED_AS.get(input_field, input_field): input_value
+                for input_field, input_value in result_input._asdict().items()
+            }
+            | {"where": _portable_location(result_input.where)}
             for path, result_input in sorted(scenario_result.inputs.items())
         },
         "standing": scenario_result.standing._asdict(),
@@ -432,7 +437,7 @@ def _input_text(scenario_result: Result, path: str) -> str:
     result_input = scenario_result.inputs.get(path)
     if result_input is None:
         return scenario_result.texts.get(path, "not stated")
-    shown_value, unit = result_input.shown or (result_input.value, result_input.unit)
+    shown_value, unit = result_input.stated_quantity or (result_input.value, result_input.unit)
     return f"{shown_value:g} {unit}".rstrip()
 
 

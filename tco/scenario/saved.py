@@ -18,7 +18,7 @@ from tco.cost.price_dates import Ages
 from tco.performance.profile import Report
 from tco.scenario.metrics import METRICS
 from tco.scenario.plan_records import plan_from
-from tco.scenario.result import FOUND, KEPT, SCHEMA, Result, origin_of
+from tco.scenario.result import FOUND, KEPT, SAVED_AS, SCHEMA, Result, origin_of
 from tco.scenario.structure import Structure
 from tco.scenario.workload import KINDS
 from tco.system.bill import Bill, BillLine
@@ -297,17 +297,12 @@ def _record(cls: type, cells: Any, where: str) -> Any:
     field_names = getattr(cls, "_fields", None) or cls.__slots__  # type: ignore[attr-defined]
     if not isinstance(cells, dict):
         raise DataError(f"{where}: {str(cells)[:60]!r}, expected a table")
-    hold(
-        cells,
-        {field_name: FIELDS[cls].get(field_name, "a text") for field_name in field_names},
-        where,
-    )
+    keys = [SAVED_AS.get(field_name, field_name) for field_name in field_names]
+    hold(cells, {key: FIELDS[cls].get(key, "a text") for key in keys}, where)
     return cls(
         **{
-            field_name: tuple(cells[field_name])
-            if isinstance(cells[field_name], list)
-            else cells[field_name]
-            for field_name in field_names
+            field_name: tuple(cells[key]) if isinstance(cells[key], list) else cells[key]
+            for field_name, key in zip(field_names, keys, strict=True)
         }
     )
 

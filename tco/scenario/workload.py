@@ -222,7 +222,7 @@ def _add_anchors(
 
     weights = stored.attention, stored.experts, stored.dense
     anchor_inputs, note = anchored(inputs, engine, model_name, weights, is_stated, gap)
-    inputs.found |= anchor_inputs
+    inputs.document_inputs |= anchor_inputs
     inputs.notes += [note] if note not in inputs.notes else []
 
 

@@ -24,7 +24,7 @@ class ExpectedFigure(NamedTuple):
     # that there is no value
     says: str
     metric: str
-    at: JsonMapping  # its scenario, and its value of every path of the grid
+    figure_case: JsonMapping  # its scenario, and its value of every path of the grid
     # what differs in the case that it is divided by; none: it stands alone
     over: JsonMapping | None
     quantile: float  # of the draws of the case that have a value
@@ -51,7 +51,7 @@ class ExpectedFigure(NamedTuple):
         """Return metric and case in words."""
         above, below = (
             ", ".join(str(case_value) for case_value in case.values())
-            for case in (self.at, self.over or {})
+            for case in (self.figure_case, self.over or {})
         )
         return (
             f"{self.metric} of {above}"

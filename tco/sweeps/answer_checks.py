@@ -57,10 +57,10 @@ def today(figure: ExpectedFigure, finished_sweep: Sweep) -> float | None:
     """
     import numpy as np
 
-    draw_values = _read_case_draws(figure.metric, figure.at, finished_sweep)
+    draw_values = _read_case_draws(figure.metric, figure.figure_case, finished_sweep)
     if figure.over is not None:
         draw_values = draw_values / _read_case_draws(
-            figure.metric, {**figure.at, **figure.over}, finished_sweep
+            figure.metric, {**figure.figure_case, **figure.over}, finished_sweep
         )
     draw_values = draw_values[np.isfinite(draw_values)]
     return float(np.quantile(draw_values, figure.quantile)) if len(draw_values) else None

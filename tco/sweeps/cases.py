@@ -172,7 +172,7 @@ class CaseDraws(NamedTuple):
 
     paths: frozenset[str]
     dice: Dice
-    places: AnyArray  # of each case in the dice
+    dice_indices: AnyArray  # of each case in the dice
 
 
 @lru_cache(maxsize=512)
@@ -232,7 +232,7 @@ def evaluate_setting(
             (*fixed, *searched_settings),
             centre_of_rest,
             rest,
-            None if drawn is None else drawn._replace(places=drawn.places[cases]),
+            None if drawn is None else drawn._replace(dice_indices=drawn.dice_indices[cases]),
             len(cases),
         )
         case_results.add(cases, part.metrics, part.meets, part.inputs)
@@ -348,7 +348,7 @@ def _sampled_inputs(
         if path in drawn.paths and path not in taken
     }
     deviates = {
-        path: drawn.dice.correlated_deviates(belief)[drawn.places[cases]]
+        path: drawn.dice.correlated_deviates(belief)[drawn.dice_indices[cases]]
         for path, belief in ranges.items()
     }
     # what decides structure stays as it is where that is held: a plan is one of so many chips

@@ -59,7 +59,7 @@ class CaseSlice(NamedTuple):
     """Some cases of one setting."""
 
     scenario: int
-    places: tuple[int, ...]  # of the values that the setting takes
+    value_indices: tuple[int, ...]  # of the values that the setting takes
     start: int  # places of its cases, from ...
     stop: int  # ... to before
 
@@ -133,7 +133,9 @@ class SweepJob(NamedTuple):
     outer: tuple[SweepAxis, ...]  # set one value at a time
     inner: tuple[SweepAxis, ...]  # asked as arrays
     drawn: tuple[tuple[str, str], ...]  # paths with their units
-    thrown: tuple[str, ...]  # names that are drawn for: inputs whose draws others share, and causes
+    stream_names: tuple[
+        str, ...
+    ]  # names that are drawn for: inputs whose draws others share, and causes
     ground: Ground  # of each scenario, then of the baseline
 
     @property
@@ -289,7 +291,7 @@ def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]
             input_values.override(
                 path,
                 unit,
-                Given("", many=convert(axis.numbers_at(ends), axis.unit, unit), where=where),
+                Given("", array=convert(axis.numbers_at(ends), axis.unit, unit), where=where),
             )
         parsed_axes.append(axis)
     return parsed_axes
@@ -369,7 +371,7 @@ def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObje
     value_indices, draws = job.layout.coordinates(cases)
     fixed = tuple(
         (axis.path, axis.setting(value_index))
-        for axis, value_index in zip(job.outer, case_slice.places, strict=True)
+        for axis, value_index in zip(job.outer, case_slice.value_indices, strict=True)
     )
     axes = {
         axis.path: axis.numbers_at(case_indices)
@@ -427,7 +429,7 @@ def _evaluate_cases(
         start, stop = int(draws.min()), int(draws.max()) + 1
         if draw.samples <= PIECE:
             start, stop = 0, draw.samples
-        dice = dice_kept(scenario.function.catalogue, draw, job.thrown, start, stop)
+        dice = dice_kept(scenario.function.catalogue, draw, job.stream_names, start, stop)
         drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
     units = {axis.path: str(axis.unit) for axis in job.inner}
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}

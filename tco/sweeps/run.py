@@ -250,7 +250,7 @@ class ClaimedFolder(NamedTuple):
     """A folder taken for a study."""
 
     manifest: Manifest
-    whole: set[int]  # partitions that are as they were made
+    intact: set[int]  # partitions that are as they were made
     damaged: list[str]  # file names of the others
 
 
@@ -430,7 +430,7 @@ def _record_pieces(
         for piece in pieces:
             _record_partition(manifest, piece)
             progress = progress._replace(
-                made=progress.made + job.layout.cases_in(piece.number),
+                cases_made=progress.cases_made + job.layout.cases_in(piece.number),
                 finished=progress.finished + 1,
             )
             if tell is not None:
@@ -453,7 +453,7 @@ def _record_partition(manifest: Manifest, piece: Piece) -> None:
             f"{manifest.folder.place}: a worker has written where it cannot be seen from here; "
             "name a folder that all share, or a URL"
         )
-    manifest.add_part(piece.number, piece.made, piece.arithmetic)
+    manifest.add_part(piece.number, piece.piece_result, piece.arithmetic)
 
 
 def _write_partition(job: SweepJob, folder_location: str, number: int) -> str:
@@ -502,7 +502,7 @@ class Summary(NamedTuple):
     """Number of kept cases of a sweep, with table or metric ranges."""
 
     rows: int
-    shown: Any  # a data frame of all, where they are few
+    frame: Any  # a data frame of all, where they are few
     spans: list[Span]
 
 

@@ -50,8 +50,8 @@ WORKLOAD = ("model", "isl_tokens", "osl_tokens", "precision")
 class Pairs(NamedTuple):
     """Rows of two chips each that serve one workload at one interactivity, by their places."""
 
-    one: AnyArray
-    other: AnyArray
+    first_rows: AnyArray
+    second_rows: AnyArray
 
 
 def _comparable_row_pairs(
@@ -125,7 +125,7 @@ class Tested(NamedTuple):
     below: float  # share of the rows whose measured value is less than the P10
     above: float
     width: float  # P90 over P10, the median of the rows
-    alone: float  # share inside were the parameters all that is uncertain
+    inside_by_parameters: float  # share inside were the parameters all that is uncertain
 
 
 class BackTest(NamedTuple):
@@ -133,7 +133,7 @@ class BackTest(NamedTuple):
 
     kind: str
     chips: dict[str, Tested]
-    every: Tested
+    all_rows: Tested
     order: float = 0.0  # of pairs: share in the right order, of those that differ
     median_off: float = 0.0  # of pairs: how far the point of their ratio lies off
 
@@ -145,7 +145,7 @@ class HeldOutChip(NamedTuple):
     target: AnyArray
     point: AnyArray
     draws: AnyArray  # rows by draws
-    alone: AnyArray  # the same were the parameters all that is uncertain
+    parameter_draws: AnyArray  # the same were the parameters all that is uncertain
 
 
 def _left_out_draws(
@@ -204,9 +204,9 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
     chip_coverages = []
     for drawn in held_out_chips.values():
         # a row whose plan fits in no draw has no range
-        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(axis=1)
+        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.parameter_draws).any(axis=1)
         chip_coverages.append(
-            range_coverage(drawn.target[fits], drawn.draws[fits], drawn.alone[fits])
+            range_coverage(drawn.target[fits], drawn.draws[fits], drawn.parameter_draws[fits])
         )
     return BackTest(
         kind,
@@ -346,7 +346,7 @@ def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str])
     measurements = _measurements(table, catalogue, settings)
     prediction = PREDICTORS[kind](measurements)
     paired = _scored_row_pairs(measurements, prediction)
-    if not len(paired.one):
+    if not len(paired.first_rows):
         raise DataError(
             f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
             "so there is no ratio"

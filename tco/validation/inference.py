@@ -270,7 +270,8 @@ class ServingRows:
         joined = sweep.merge(
             ahead_by_sweep, left_on=list(sweep.columns), right_index=True, how="left"
         )
-        all_ahead = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
+        # a missing sweep is neither true nor false
+        all_ahead = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
         recent = self.measurements["date"] >= GROWN
         predicts = mapped(

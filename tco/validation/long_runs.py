@@ -71,23 +71,29 @@ def long_runs(table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -
     for run in as_configured(runs):
         job = {
             path: command_line_text(setting_value)
-            for path, setting_value in asked_again(run.asked, run.batch, input_values).items()
+            for path, setting_value in asked_again(
+                run.training_row, run.batch, input_values
+            ).items()
         }
-        best = evaluate(run.asked.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
+        best = evaluate(run.training_row.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
         if best is None:
             continue
         publisher = publishers[sources[run.row]]
         efficiency = float(best) / run.step
         run_key = (
             sources[run.row],
-            run.asked.part,
-            run.asked.model,
-            run.asked.chips,
-            run.asked.sequence,
+            run.training_row.part,
+            run.training_row.model,
+            run.training_row.chips,
+            run.training_row.sequence,
             run.batch,
         )
         efficiencies[run_key] = LongRun(
-            publisher, run.asked.part, run.asked.model, run.asked.chips, efficiency
+            publisher,
+            run.training_row.part,
+            run.training_row.model,
+            run.training_row.chips,
+            efficiency,
         )
     return list(efficiencies.values())
 

@@ -92,7 +92,7 @@ class TrainingRow(NamedTuple):
 class TrainingQuery(NamedTuple):
     """A row with one batch, and the plans it leaves open."""
 
-    asked: TrainingRow
+    training_row: TrainingRow
     batch: int
     blocks: list[PlanBlock]
 
@@ -246,7 +246,7 @@ def _fastest_plan_per_row(queries: list[TrainingQuery], measurements: MeasuredRo
     groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, PlanBlock]]] = {}
     for question in queries:
         for block in question.blocks:
-            groups.setdefault((*question.asked.structure, block.schedule), []).append(
+            groups.setdefault((*question.training_row.structure, block.schedule), []).append(
                 (question, block)
             )
     inputs = plain_inputs(measurements.catalogue, {})
@@ -263,13 +263,13 @@ def ask(
 ) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""
     catalogue = measurements.catalogue
-    training_row, blocks = members[0][0].asked, [block for _, block in members]
+    training_row, blocks = members[0][0].training_row, [block for _, block in members]
     lengths = [block.grid_size for block in blocks]
 
     def column_of(member_values: list[Any]) -> AnyArray:
         return np.repeat(np.array(member_values, dtype=float), lengths)
 
-    training_runs = [question.asked for question, _ in members]
+    training_runs = [question.training_row for question, _ in members]
     row_indices = np.repeat([run.row for run in training_runs], lengths)
     batch = column_of([question.batch for question, _ in members])
     switch = switch_of(inputs)
@@ -371,7 +371,7 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     queries, _, skip = measurements.once("training", read)
     skip, count = skip.copy(), len(measurements)
     quickest_plans = _fastest_plan_per_row(queries, measurements)
-    training_rows = {question.asked.row: question.asked for question in queries}
+    training_rows = {question.training_row.row: question.training_row for question in queries}
     fits = np.isfinite(quickest_plans.seconds).reshape(-1, count).all(axis=0)
     for row_index in np.flatnonzero((skip == "") & ~fits):
         skip[row_index] = (
@@ -495,7 +495,7 @@ class Configured(NamedTuple):
     """A measured run as it was configured: its job, and the time of a step as predicted."""
 
     row: int
-    asked: TrainingRow
+    training_row: TrainingRow
     batch: int
     step: float  # seconds
 
@@ -505,7 +505,7 @@ def as_configured(measurements: MeasuredRows) -> list[Configured]:
     skip = _training_skip_reasons(measurements, training_targets(measurements)[0])
     open_plans = questions(measurements, skip)
     quickest = _fastest_plan_per_row(open_plans, measurements)
-    jobs = {question.asked.row: question.asked for question in open_plans}
+    jobs = {question.training_row.row: question.training_row for question in open_plans}
     fitting = [
         row_index
         for row_index in jobs

@@ -5,7 +5,8 @@ sure their values are, as groups of rows are left out. Besides, a run has causes
 driver, an engine's release, a kernel that nobody wrote for a shape. All runs of a family of chips,
 a chip, an engine or a model have causes in common:
 
-    y = ln(t / t_model) = u_family + u_chip + u_engine + u_model + u_configuration + u_run,   u_k ~ N(0, v_k)
+    y = ln(t / t_model) = u_family + u_chip + u_engine + u_model + u_configuration + u_run
+    u_k ~ N(0, v_k)
 
 The base case stays where the formulas put it. Moved by the effects of measured owners, it lies
 farther off on chips and models that were left out. So the width of an owner is the distance its

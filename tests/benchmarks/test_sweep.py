@@ -48,7 +48,7 @@ def rate_of(workers, folder):
         study(8192),
         folder,
         workers=workers,
-        tell=lambda progress: progress_times.append((time.perf_counter(), progress.made)),
+        tell=lambda progress: progress_times.append((time.perf_counter(), progress.cases_made)),
     )
     began, last = progress_times[1], progress_times[-1]
     return (last[1] - began[1]) / (last[0] - began[0])

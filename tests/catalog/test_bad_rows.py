@@ -53,7 +53,12 @@ def test_a_good_row_is_read(own_data):
         "vendor",
         "tco-model",
     )
-    assert (price_input.as_of, price_input.where, price_input.overlay, price_input.shown) == (
+    assert (
+        price_input.as_of,
+        price_input.where,
+        price_input.overlay,
+        price_input.stated_quantity,
+    ) == (
         "2025-12",
         f"{path}:2",
         True,
@@ -69,7 +74,7 @@ def test_a_row_in_another_unit_is_converted(own_data):
         price_input.low,
         price_input.high,
         price_input.unit,
-        price_input.shown,
+        price_input.stated_quantity,
     ) == (
         500,
         400,

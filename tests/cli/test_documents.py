@@ -52,7 +52,7 @@ def test_a_page_shows_each_value_as_written_with_its_range_and_source(catalogue)
     assert values.keys() == inputs.keys()
     for path, document_input in inputs.items():
         assert (values[path]["value"], values[path]["unit"], values[path]["source"]) == (
-            *document_input.shown,
+            *document_input.stated_quantity,
             document_input.source,
         )
 

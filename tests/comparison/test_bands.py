@@ -72,10 +72,10 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
                     for axis, axis_values in pool._asdict().items()
                 }
             )
-            for pool in banded_frontier.held[:2]
+            for pool in banded_frontier.point_plans[:2]
         )
         held_structure = result.structure._replace(
-            plan=banded_frontier.held._replace(decode=decode, prefill=prefill)
+            plan=banded_frontier.point_plans._replace(decode=decode, prefill=prefill)
         )
         speed = banded_frontier.points[point_index].tokens_per_s_per_user
         point_draws, point = (
@@ -133,7 +133,9 @@ def test_the_share_of_draws_in_which_a_design_is_beaten():
     ]
     assert len(beaten_designs) > 20
     for design in beaten_designs[::5]:
-        design_band, theirs = (side.frontier.bands[side.place] for side in (design, design.by))
+        design_band, theirs = (
+            side.frontier.bands[side.point_index] for side in (design, design.by)
+        )
         either = beaten = 0
         for draw in range(DRAWS):
             if design_band.meets[draw] or theirs.meets[draw]:

@@ -38,8 +38,8 @@ def everything(found) -> dict[str, np.ndarray]:
     decode, prefill = found.decode, found.prefill
     grid = evaluate_plan_grid(decode, prefill, found.separate)
     power = joined.power_of_both_pools(
-        decode.asked.metric("facility_power_w_per_chip"),
-        prefill.asked.metric("facility_power_w_per_chip"),
+        decode.evaluation.metric("facility_power_w_per_chip"),
+        prefill.evaluation.metric("facility_power_w_per_chip"),
         grid.share,
     )
     figures = (

@@ -42,7 +42,13 @@ def test_a_setting_is_converted_to_the_unit_of_its_path():
     input_values = values({"a.x": "0.5 kUSD"})
     assert input_values["a.x"] == 500
     set_input = input_values.input("a.x")
-    assert (set_input.unit, set_input.low, set_input.high, set_input.shown, set_input.kind) == (
+    assert (
+        set_input.unit,
+        set_input.low,
+        set_input.high,
+        set_input.stated_quantity,
+        set_input.kind,
+    ) == (
         "USD",
         500,
         500,

@@ -436,7 +436,7 @@ def test_no_claim_is_a_constant(found):
         assert (
             not finding.claim.formula
             or ids.search(finding.claim.formula)
-            or any(name in finding.claim.formula for name in finding.claim.given)
+            or any(name in finding.claim.formula for name in finding.claim.premises)
         ), claim
 
 

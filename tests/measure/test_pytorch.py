@@ -56,6 +56,6 @@ class Toy:
 def test_a_graph_holds_about_a_millisecond_of_calls(milliseconds, calls):
     toy = Toy(milliseconds)
     operation = TorchKernels(toy, "cuda", Meter("")).captured(toy.call)
-    assert operation.held == toy.call  # which holds the operands
+    assert operation.operands == toy.call  # which holds the operands
     assert operation.calls == toy.captured == pytest.approx(calls, abs=1)
     assert operation.run(3) == pytest.approx(3 * operation.calls * milliseconds / 1e3, rel=1e-9)

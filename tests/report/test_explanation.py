@@ -78,7 +78,7 @@ def test_a_leaf_reads_as_a_setting():
         if node.get("path") == "site.electricity_price"
     )
     price_input = result("trn3-nl72x2").inputs["site.electricity_price"]
-    assert (leaf["value"], leaf["unit"]) == price_input.shown
+    assert (leaf["value"], leaf["unit"]) == price_input.stated_quantity
 
 
 def test_lines_show_value_equation_and_source():

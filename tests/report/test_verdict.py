@@ -74,7 +74,7 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
             low=45000.0,
             high=82000.0,
             break_even=49994.6,
-            shown=(66700.0, "USD"),
+            stated_quantity=(66700.0, "USD"),
         ),
         PriceTurn(
             path="site.electricity_price",
@@ -87,7 +87,7 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
             low=None,
             high=None,
             break_even=None,
-            shown=(0.0861, "USD/kWh"),
+            stated_quantity=(0.0861, "USD/kWh"),
         ),
     ]
     confidence = Confidence([], [], [regime("b")])

@@ -97,9 +97,9 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
     for swing in [
         *swing_study.swings[:8],
         *swing_study.swings[40:43],
-        *(swing for swing in swing_study.swings if swing.given.path.startswith("cluster.")),
+        *(swing for swing in swing_study.swings if swing.input_record.path.startswith("cluster.")),
     ]:
-        swing_input = swing.given
+        swing_input = swing.input_record
         end_metrics = [
             tco.evaluate(
                 name, {swing_input.path: (end, swing_input.unit)}, catalogue=CATALOGUE
@@ -125,7 +125,8 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
         if axis in ("tp", "dp", "ep", "pp")
     }
     swings = {
-        swing.given.path: swing for swing in sensitivity(TRN3, TOKEN, set=ALIKE, hold=True).swings
+        swing.input_record.path: swing
+        for swing in sensitivity(TRN3, TOKEN, set=ALIKE, hold=True).swings
     }
     for path in (
         "performance.layer.kernels_latent",
@@ -133,9 +134,12 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
         "performance.trainium.flash_efficiency_bf16",
     ):
         swing = swings[path]
-        for end, value in ((swing.given.low, swing.at_low), (swing.given.high, swing.at_high)):
+        for end, value in (
+            (swing.input_record.low, swing.at_low),
+            (swing.input_record.high, swing.at_high),
+        ):
             searched_cost = tco.evaluate(
-                TRN3, ALIKE | {path: (end, swing.given.unit)}, plan, catalogue=CATALOGUE
+                TRN3, ALIKE | {path: (end, swing.input_record.unit)}, plan, catalogue=CATALOGUE
             ).metrics[TOKEN]
             assert 0.97 * searched_cost < value < 1.03 * searched_cost, path
 
@@ -149,7 +153,7 @@ def test_compare_names_the_same_drivers_with_the_same_figures(name):
     sure = dict(
         zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, {}), GB200).sure, strict=True)
     )[name]
-    swings = {swing.given.path: swing for swing in asked(name, RATIO).swings}
+    swings = {swing.input_record.path: swing for swing in asked(name, RATIO).swings}
     for driver in sure.drivers:
         assert swings[driver.path].swing == pytest.approx(driver.swing, rel=1e-9)
         assert swings[driver.path].flips_at == (
@@ -163,7 +167,7 @@ def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
     swings = [np.inf if swing.swing is None else abs(swing.swing) for swing in swing_study.swings]
     assert swings == sorted(swings, reverse=True)
     inputs = tco.evaluate(TRN3, catalogue=CATALOGUE).inputs
-    assert {swing.given.path for swing in swing_study.swings} == {
+    assert {swing.input_record.path for swing in swing_study.swings} == {
         path
         for path, scenario_input in inputs.items()
         if scenario_input.low is not None and scenario_input.low < scenario_input.high
@@ -173,7 +177,7 @@ def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
 @pytest.mark.thorough
 def test_an_input_that_is_set_has_no_range():
     swing_study = sensitivity(TRN3, TOKEN, set={"terms.utilisation": "0.7"})
-    assert "terms.utilisation" not in {swing.given.path for swing in swing_study.swings}
+    assert "terms.utilisation" not in {swing.input_record.path for swing in swing_study.swings}
 
 
 @pytest.mark.thorough
@@ -185,11 +189,11 @@ def test_a_ratio_moves_both_sides_together():
     assert swing_study.centre == pytest.approx(
         baseline_result.metrics[TOKEN] / scenario_result.metrics[TOKEN], rel=1e-12
     )
-    by_path = {swing.given.path: swing for swing in swing_study.swings}
+    by_path = {swing.input_record.path: swing for swing in swing_study.swings}
     # common to both, it cancels but for energy, which follows use and is a larger share of one
     used = by_path["terms.utilisation"]
     baseline_costs, two = (
-        solved(name, used.given.path, [used.given.low, used.given.high], TOKEN)
+        solved(name, used.input_record.path, [used.input_record.low, used.input_record.high], TOKEN)
         for name in (GB200, TRN3)
     )
     # on a step a batch is found to 1e-5
@@ -202,7 +206,7 @@ def test_a_ratio_moves_both_sides_together():
     )
     assert abs(used.swing) < 0.05
     chip = by_path["parts.gb200-gpu.price"]
-    theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
+    theirs = solved(GB200, chip.input_record.path, [chip.input_record.high], TOKEN)[0]
     scenario_cost = solved(TRN3, "terms.rate", [scenario_result.inputs["terms.rate"].value], TOKEN)[
         0
     ]
@@ -214,11 +218,11 @@ def test_a_ratio_moves_both_sides_together():
 def test_an_end_at_which_the_plan_misses_the_target_is_marked():
     quick = {"workload.interactivity": "100 token/s"}
     held_study = sensitivity(TRN3, TOKEN, hold=True, set=quick)
-    missed = {swing.given.path: swing for swing in held_study.swings if not swing.meets_high}
+    missed = {swing.input_record.path: swing for swing in held_study.swings if not swing.meets_high}
     assert missed
     base = tco.evaluate(TRN3, quick, catalogue=CATALOGUE)
     for path, swing in missed.items():
-        high = {**quick, path: (np.array([swing.given.high]), swing.given.unit)}
+        high = {**quick, path: (np.array([swing.input_record.high]), swing.input_record.unit)}
         assert not tco.evaluate_draws(
             TRN3, high, structure=base.structure, catalogue=CATALOGUE
         ).meets[0]
@@ -238,14 +242,14 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
     far = [swing for swing in free.swings if swing.swing is not None][:3]
     for swing in [*without, *far]:
         for end, value, met in (
-            (swing.given.low, swing.at_low, swing.meets_low),
-            (swing.given.high, swing.at_high, swing.meets_high),
+            (swing.input_record.low, swing.at_low, swing.meets_low),
+            (swing.input_record.high, swing.at_high, swing.meets_high),
         ):
             searched_result = tco.evaluate(
                 TRN3,
                 {
                     "workload.interactivity": "130 token/s",
-                    swing.given.path: (end, swing.given.unit),
+                    swing.input_record.path: (end, swing.input_record.unit),
                 },
                 catalogue=CATALOGUE,
             )
@@ -289,15 +293,17 @@ def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, co
         # of 1 - sqrt(1 - R^2), whose share R^2 is fitted to so many draws
         error = np.sqrt(share * (1 - share) / DRAWS)
         assert swing_study.narrows(swing) == pytest.approx(
-            nested(name, metric, swing.given.path), abs=3 * error
-        ), swing.given.path
+            nested(name, metric, swing.input_record.path), abs=3 * error
+        ), swing.input_record.path
         assert swing_study.narrows(swing) > 0.1
 
 
 def test_what_is_worth_finding_out_is_guessed_and_narrows_most():
     swing_study = asked(GB200, HOUR)
     assert len(swing_study.worth) == 3
-    guessed = [swing for swing in swing_study.swings if swing.given.kind in ("estimate", "assumed")]
+    guessed = [
+        swing for swing in swing_study.swings if swing.input_record.kind in ("estimate", "assumed")
+    ]
     assert swing_study.worth == sorted(guessed, key=swing_study.narrows, reverse=True)[:3]
 
 
@@ -321,7 +327,7 @@ def test_shares_of_groups_come_to_one_and_are_those_of_their_inputs(group):
     assert sum(groups.values()) == pytest.approx(1)
     assert list(groups.values()) == sorted(groups.values(), reverse=True)
     squares = {
-        key: sum(swing.swing**2 for swing in swing_study.swings if name(swing.given) == key)
+        key: sum(swing.swing**2 for swing in swing_study.swings if name(swing.input_record) == key)
         for key in groups
     }
     assert groups == pytest.approx(
@@ -458,9 +464,9 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
         "performance.amd.flop_energy",
     )  # a choice, and what follows NVIDIA's
     strongest = [
-        swing.given
+        swing.input_record
         for swing in swing_study.swings
-        if swing.flips_at is None and not swing.given.path.startswith(excluded_prefixes)
+        if swing.flips_at is None and not swing.input_record.path.startswith(excluded_prefixes)
     ][:14]
     pairs = list(combinations(strongest, 2))
     expected_pairs = set()
@@ -495,7 +501,7 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
         frozenset(flip_pair.paths) for flip_pair in swing_study.pairs if {*flip_pair.paths} <= names
     } == expected_pairs
     assert expected_pairs
-    single_flips = {swing.given.path for swing in swing_study.flips}
+    single_flips = {swing.input_record.path for swing in swing_study.flips}
     assert single_flips
     assert not any(single_flips & {*flip_pair.paths} for flip_pair in swing_study.pairs)
 
@@ -505,7 +511,7 @@ def test_flips_of_plans_chosen_anew_are_those_of_a_search():
     swing_study = sensitivity(MI450X, RATIO, set=AHEAD)
     flip_pair, units = (
         swing_study.pairs[0],
-        {swing.given.path: swing.given.unit for swing in swing_study.swings},
+        {swing.input_record.path: swing.input_record.unit for swing in swing_study.swings},
     )
     pair_settings = {
         path: (value, units[path])
@@ -551,9 +557,10 @@ def test_flips_stand_in_table_document_and_csv():
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
     swing_study = sensitivity(GB200, HOUR, hold=True, sobol=1024)
     moving = {
-        swing.given.path
+        swing.input_record.path
         for swing in swing_study.swings
-        if swing.swing and swing.given.path not in ("cluster.chips", "cluster.oversubscription")
+        if swing.swing
+        and swing.input_record.path not in ("cluster.chips", "cluster.oversubscription")
     }
     assert set(swing_study.drivers) == moving
     assert sum(driver.first for driver in swing_study.drivers.values()) == pytest.approx(

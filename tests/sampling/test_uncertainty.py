@@ -199,7 +199,9 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
         notes(worker_study)[-1]
         == "made with numpy 0 and with numpy 1: figures agree to 1e-09, not to the byte"
     )
-    assert [(report.made, report.finished, report.partitions) for report in progress_reports] == [
+    assert [
+        (report.cases_made, report.finished, report.partitions) for report in progress_reports
+    ] == [
         (8, 1, 4),
         (72, 2, 4),
         (136, 3, 4),
@@ -508,7 +510,7 @@ def test_the_size_of_the_cluster_is_chosen_and_never_drawn():
     """Whoever asks knows how many chips he buys: a range of sizes is a sweep."""
     uncertainty_study = tco.uncertainty(GB200, samples=20)
     assert "cluster.chips" not in uncertainty_study.drawn
-    assert not uncertainty_study.held
+    assert not uncertainty_study.undrawn_inputs
 
 
 @pytest.mark.thorough

@@ -51,7 +51,7 @@ def test_every_draw_and_every_percentile_is_possible(name, settings):
             )
     assert all(
         value is None or is_possible(metric, value)
-        for metric, value in uncertainty_study.asked.result.metrics.items()
+        for metric, value in uncertainty_study.evaluation.result.metrics.items()
     )
 
 

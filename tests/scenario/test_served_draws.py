@@ -22,7 +22,7 @@ def metrics_under(settings, folder, monkeypatch):
     draws = tco.evaluate_draws(SYSTEM, DRAWN | settings, catalogue=CATALOGUE, speeds=SPEEDS)
     return [
         (name, array)
-        for speed_draws in (draws, *draws.at.values())
+        for speed_draws in (draws, *draws.by_speed.values())
         for name, array in speed_draws.metrics.items()
         if array is not None
     ]

@@ -16,7 +16,7 @@ def test_an_input_is_replaced_with_its_range_and_source():
     ]
     assert price_input.value == pytest.approx(0.09 / 1000, rel=1e-15)
     assert price_input.low == price_input.high == price_input.value
-    assert (price_input.kind, price_input.source, price_input.shown) == (
+    assert (price_input.kind, price_input.source, price_input.stated_quantity) == (
         "assumed",
         "set by the user",
         (0.09, "USD/kWh"),
@@ -63,7 +63,7 @@ def test_a_derived_value_cuts_what_lay_below(path, value, below, catalogue):
     ]
     assert below in {node.path for node in nodes_below(full_node)}
     leaves = {node.path: node for node in nodes_below(cut) if node.is_leaf}
-    assert (leaves[path].source, leaves[path].shown) == (
+    assert (leaves[path].source, leaves[path].stated_quantity) == (
         "set by the user",
         (float(value.split()[0]), value.split()[1]),
     )

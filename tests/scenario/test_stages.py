@@ -59,7 +59,7 @@ def forget() -> None:
     """Drop what is known of all stages."""
     for cached_value in CATALOGUE.cache.values():
         if hasattr(cached_value, "leaves"):
-            cached_value.known.pop("stages", None)
+            cached_value.cached_results.pop("stages", None)
 
 
 @cache
@@ -191,7 +191,7 @@ def test_what_is_kept_has_an_end(walks):
         len(last)
         for cached_value in CATALOGUE.cache.values()
         if hasattr(cached_value, "leaves")
-        for last in cached_value.known.get("stages", {}).values()
+        for last in cached_value.cached_results.get("stages", {}).values()
     ]
     assert stage_counts
     assert max(stage_counts) <= memo.LAST

@@ -109,7 +109,7 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
     try:
         layout = CaseLayout(scenarios, tuple(outer), tuple(inner), draws, 4)
         met = [
-            (case_slice.scenario, *case_slice.places, case)
+            (case_slice.scenario, *case_slice.value_indices, case)
             for number in range(layout.partitions)
             for case_slice in layout.slices(number)
             for case in range(case_slice.start, case_slice.stop)

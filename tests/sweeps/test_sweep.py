@@ -394,7 +394,7 @@ def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
         return on_ground(ground_on(()), lambda: here, there, by, abs, -7)
 
     assert made((1 + 1e-10, None), (1.0, None)) == (-7, 7, arithmetic())
-    assert made((2.0,), (1.0,), arithmetic()).made == 7  # its own need no proof
+    assert made((2.0,), (1.0,), arithmetic()).piece_result == 7  # its own need no proof
     for worker_figures in ((1 + 1e-8, None), (1.0, 0.0), (1.0,)):
         with pytest.raises(DataError, match="computes other figures than numpy"):
             made(worker_figures, (1.0, None))
@@ -485,13 +485,13 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
         "_study.json",
         "part-000000.parquet",
     ]
-    assert tco.sweep(SMALL, "memory://sweeps/o").progress.made == 0
+    assert tco.sweep(SMALL, "memory://sweeps/o").progress.cases_made == 0
     store.pipe_file("/sweeps/o/part-000000.parquet", b"damaged")
     mended = cli("sweep", toml(tmp_path, SMALL), "-o", "memory://sweeps/o", "--format", "csv")
     assert mended.exit_code == 0, mended.stderr
     assert len(mended.stdout.splitlines()) == 37
     assert "part-000000.parquet was made again" in mended.stderr
-    assert memory_sweep.progress.made == 36
+    assert memory_sweep.progress.cases_made == 36
 
 
 # ---------------------------------------------------------------- bad input
@@ -632,5 +632,5 @@ def test_what_it_comes_to_is_printed(tmp_path):
 def test_progress_tells_how_far_it_is(cut, tmp_path):
     progress_reports = []
     tco.sweep(SMALL, tmp_path / "o", tell=progress_reports.append)
-    assert [progress.made for progress in progress_reports] == [0, 7, 14, 21, 28, 35, 36]
+    assert [progress.cases_made for progress in progress_reports] == [0, 7, 14, 21, 28, 35, 36]
     assert progress_reports[-1] == run.Progress(36, 0, 36, 6, 6)

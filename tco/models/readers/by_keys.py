@@ -66,7 +66,7 @@ def read_by_keys(c: Config) -> ParsedConfig:
     mixing = _mixing_parts(c)
     parts = _feed_forward_parts(c)
     blocks = (
-        block._replace(feed_forward=part, others=norms)
+        block._replace(feed_forward=part, other_weights=norms)
         for block, part in zip(mixing, parts, strict=True)
     )
     return c.layout(merge_equal_layers(blocks))
@@ -359,7 +359,7 @@ def _read_block_configs(c: Config) -> ParsedConfig:
         part = _block_feed_forward(c, block.section("ffn"))
         norms = bool(attention.heads) + bool(part.width)
         norm_weights = norms * c.integer("hidden_size")
-        blocks.append(LayerBlock(1, attention, part, others=norm_weights))
+        blocks.append(LayerBlock(1, attention, part, other_weights=norm_weights))
     return c.layout(merge_equal_layers(blocks))
 
 

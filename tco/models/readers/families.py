@@ -45,7 +45,10 @@ def even(
     return c.layout(
         (
             LayerBlock(
-                c.layers(layers), attention, part, others=two_norms(c) if norms is None else norms
+                c.layers(layers),
+                attention,
+                part,
+                other_weights=two_norms(c) if norms is None else norms,
             ),
         ),
         tied=tied,
@@ -58,7 +61,7 @@ def uneven(
     """Return layers whose attention or feed-forward part differs."""
     return c.layout(
         merge_equal_layers(
-            LayerBlock(1, attention, part, others=norms) for attention, part in layers
+            LayerBlock(1, attention, part, other_weights=norms) for attention, part in layers
         ),
         tied=tied,
     )
@@ -81,7 +84,7 @@ def after_gpt(
 ) -> ParsedConfig:
     """Return equal layers with `norms` norms and biases each, and a norm after the last."""
     width = c.integer(hidden)
-    block = LayerBlock(c.layers(layers), attention, part, others=layer_norms(width, norms))
+    block = LayerBlock(c.layers(layers), attention, part, other_weights=layer_norms(width, norms))
     context = c.integer(
         c.either("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"), 2048
     )
@@ -204,11 +207,12 @@ def _with_layer_embeddings(c: Config, parsed: ParsedConfig) -> ParsedConfig:
         return parsed
     norm = c.integer("hidden_size")
     blocks = tuple(
-        block._replace(input_width=width, others=block.others + norm) for block in parsed.blocks
+        block._replace(input_width=width, other_weights=block.other_weights + norm)
+        for block in parsed.blocks
     )
     rows = c.integer("vocab_size_per_layer_input", c.integer("vocab_size"))
     return parsed._replace(
-        blocks=blocks, lookups=rows * width * c.layers(), others=parsed.others + width
+        blocks=blocks, lookups=rows * width * c.layers(), other_weights=parsed.other_weights + width
     )
 
 
@@ -255,7 +259,7 @@ def _read_bloom(c: Config) -> ParsedConfig:
         hidden=hidden,
         layers=c.either("n_layer", "num_hidden_layers"),
     )
-    return parsed_config._replace(others=2 * parsed_config.others)
+    return parsed_config._replace(other_weights=2 * parsed_config.other_weights)
 
 
 def _read_gpt_oss(c: Config) -> ParsedConfig:
@@ -309,7 +313,8 @@ def _read_phimoe(c: Config) -> ParsedConfig:
     hidden = c.integer("hidden_size")
     parsed_config = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
     return parsed_config._replace(
-        others=layer_norms(hidden, 1) + (parsed_config.vocabulary if c.flag("lm_head_bias") else 0)
+        other_weights=layer_norms(hidden, 1)
+        + (parsed_config.vocabulary if c.flag("lm_head_bias") else 0)
     )
 
 
@@ -323,7 +328,7 @@ def _read_dbrx(c: Config) -> ParsedConfig:
     part = FeedForward(
         inner.integer("ffn_hidden_size"), 3, experts, inner.integer("moe_top_k", most=experts)
     )
-    block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * hidden)
+    block = LayerBlock(c.layers("n_layers"), attention, part, other_weights=2 * hidden)
     return ParsedConfig(
         hidden,
         c.integer("vocab_size"),
@@ -350,7 +355,7 @@ def _read_chatglm(c: Config) -> ParsedConfig:
         c.layers("num_layers"),
         attention,
         FeedForward(c.integer("ffn_hidden_size"), 3),
-        others=two_norms(c),
+        other_weights=two_norms(c),
     )
     ends = hidden if c.flag("post_layer_norm", True) else 0
     return ParsedConfig(
@@ -412,7 +417,7 @@ def _read_mpt(c: Config) -> ParsedConfig:
     )
     part = FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias)
     scales = hidden * (2 if bias else 1)
-    block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * scales)
+    block = LayerBlock(c.layers("n_layers"), attention, part, other_weights=2 * scales)
     parsed_config = ParsedConfig(
         hidden,
         c.integer("vocab_size"),
@@ -478,10 +483,13 @@ def _read_longcat(c: Config) -> ParsedConfig:
     active = max(round(chosen * number / (number + idle)), 1)  # the mean over tokens
     part = FeedForward(c.integer("moe_intermediate_size"), 3, number, active)
     pair = LayerBlock(
-        2 * layers, latent_attention.latent_attention(c), dense(c, "ffn_hidden_size"), others=norms
+        2 * layers,
+        latent_attention.latent_attention(c),
+        dense(c, "ffn_hidden_size"),
+        other_weights=norms,
     )
     # the router scores idle experts too
-    experts = LayerBlock(layers, feed_forward=part, others=idle * c.integer("hidden_size"))
+    experts = LayerBlock(layers, feed_forward=part, other_weights=idle * c.integer("hidden_size"))
     parsed_config = c.layout((pair, experts))
     return parsed_config._replace(prediction_block=pair._replace(layers=1))
 
@@ -558,7 +566,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     "gemma2": _read_gemma2,
     **dict.fromkeys(("gemma3", "gemma3_text"), _read_gemma3),
     **dict.fromkeys(("gemma4", "gemma4_text"), _read_gemma4),
-    "olmo": lambda c: even(c, grouped_query(c), dense(c), norms=0)._replace(others=0),
+    "olmo": lambda c: even(c, grouped_query(c), dense(c), norms=0)._replace(other_weights=0),
     "olmo2": lambda c: even(c, all_heads_norm(grouped_query(c)), dense(c)),
     **dict.fromkeys(
         ("qwen2", "qwen2_vl", "qwen2_5_vl"),  # of those that see, the language model

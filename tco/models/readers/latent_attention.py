@@ -70,7 +70,11 @@ def _without_indexer(attention: Attention) -> Attention:
 def _read_minicpm3(c: Config) -> ParsedConfig:
     value_width = c.integer("hidden_size") // c.integer("num_attention_heads")
     return c.layout(
-        (LayerBlock(c.layers(), latent_attention(c, value_width), dense(c), others=two_norms(c)),),
+        (
+            LayerBlock(
+                c.layers(), latent_attention(c, value_width), dense(c), other_weights=two_norms(c)
+            ),
+        ),
         tied=True,
     )
 
@@ -126,7 +130,10 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     other_weights = two_norms(c) + 2 * mixing
     kinds = [
         LayerBlock(
-            1, attentions[ratio], part._replace(router_bias=index >= hashed), others=other_weights
+            1,
+            attentions[ratio],
+            part._replace(router_bias=index >= hashed),
+            other_weights=other_weights,
         )
         for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
     ]
@@ -135,10 +142,10 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     if len(c.value("compress_ratios")) > layers:  # the last one is of the draft head
         ratios = [c.value("compress_ratios")[layers]]
     draft = LayerBlock(
-        1, attentions[ratios[-1]], part._replace(router_bias=True), others=other_weights
+        1, attentions[ratios[-1]], part._replace(router_bias=True), other_weights=other_weights
     )
-    ends = layout.others + streams * (streams * hidden + 1) + 1
-    return layout._replace(others=ends, prediction_block=draft)
+    ends = layout.other_weights + streams * (streams * hidden + 1) + 1
+    return layout._replace(other_weights=ends, prediction_block=draft)
 
 
 def _read_parametric(c: Config) -> ParsedConfig:
@@ -155,12 +162,12 @@ def _read_parametric(c: Config) -> ParsedConfig:
 
     def layout(width: int) -> ParsedConfig:
         part = FeedForward(width, 3, experts, active, shared * width)
-        return c.layout((LayerBlock(layers, attention, part, others=two_norms(c)),))
+        return c.layout((LayerBlock(layers, attention, part, other_weights=two_norms(c)),))
 
     def size(parsed_config: ParsedConfig) -> int:
         ends = (
             parsed_config.hidden * parsed_config.vocabulary * (1 if parsed_config.tied else 2)
-            + parsed_config.others
+            + parsed_config.other_weights
         )
         return ends + sum(block.layers * block.parameters(hidden) for block in parsed_config.blocks)
 

@@ -192,7 +192,7 @@ def expert_blocks(
     """
     norms = two_norms(c)
     return merge_equal_layers(
-        LayerBlock(1, attention, part if has_experts else wide(), others=norms)
+        LayerBlock(1, attention, part if has_experts else wide(), other_weights=norms)
         for has_experts in expert_layers(c)
     )
 

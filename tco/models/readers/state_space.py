@@ -47,8 +47,8 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
     )
     norms = two_norms(c)
     mixing = {
-        "linear_attention": LayerBlock(1, mixer=mixer, others=norms),
-        "full_attention": LayerBlock(1, attention, others=norms),
+        "linear_attention": LayerBlock(1, mixer=mixer, other_weights=norms),
+        "full_attention": LayerBlock(1, attention, other_weights=norms),
     }
     default = [
         "linear_attention" if (index + 1) % full_interval else "full_attention"
@@ -97,9 +97,9 @@ def _read_nemotron(c: Config) -> ParsedConfig:
     )
     layer_makers = {
         "M": LayerBlock(
-            1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
+            1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), other_weights=hidden
         ),
-        "*": LayerBlock(1, grouped_query(c), others=hidden),
+        "*": LayerBlock(1, grouped_query(c), other_weights=hidden),
     }
     if "E" in kinds:
         experts = c.integer("n_routed_experts")
@@ -113,10 +113,10 @@ def _read_nemotron(c: Config) -> ParsedConfig:
         part = FeedForward(
             c.integer("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
         )
-        layer_makers["E"] = LayerBlock(1, feed_forward=part, others=hidden)
+        layer_makers["E"] = LayerBlock(1, feed_forward=part, other_weights=hidden)
     if "-" in kinds:
         layer_makers["-"] = LayerBlock(
-            1, feed_forward=FeedForward(c.integer("intermediate_size"), 2), others=hidden
+            1, feed_forward=FeedForward(c.integer("intermediate_size"), 2), other_weights=hidden
         )
     layout = c.layout(merge_equal_layers(layer_makers[kind] for kind in kinds))
     return layout._replace(prediction_block=_nemotron_draft(c, layer_makers))
@@ -137,7 +137,7 @@ def _nemotron_draft(c: Config, blocks: dict[str, LayerBlock]) -> LayerBlock:
             block.attention if block.attention.heads else draft.attention,
             block.feed_forward if block.feed_forward.width else draft.feed_forward,
             block.mixer or draft.mixer,
-            draft.others + block.others,
+            draft.other_weights + block.other_weights,
         )
     return draft
 
@@ -200,9 +200,9 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
     full, kinds = _full_layers(c, layers), []
     for index, has_experts in enumerate(expert_layers(c)):
         block = (
-            LayerBlock(1, feed_forward=part, others=other_layers)
+            LayerBlock(1, feed_forward=part, other_weights=other_layers)
             if has_experts
-            else LayerBlock(1, feed_forward=dense(c), others=two_norms(c))
+            else LayerBlock(1, feed_forward=dense(c), other_weights=two_norms(c))
         )
         kinds.append(
             block._replace(attention=attention)
@@ -236,7 +236,9 @@ def _read_mamba2(c: Config) -> ParsedConfig:
         passes=2,
     )
     block = LayerBlock(
-        c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
+        c.layers(),
+        mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)),
+        other_weights=hidden,
     )
     return c.layout((block,))._replace(context=c.integer("max_position_embeddings", UNBOUNDED))
 

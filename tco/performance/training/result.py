@@ -253,8 +253,8 @@ def _pass_format_notes(formats: Passes) -> list[str]:
     if len(differ) == 2 and differ[0][1] == differ[1][1]:
         differ = [("", differ[0][1])]
     return [
-        f"{pass_name}{': ' if pass_name else ''}the chip does not compute {pass_format.stated_format}: "
-        f"computed as {pass_format.form.stored}"
+        f"{pass_name}{': ' if pass_name else ''}the chip does not compute "
+        f"{pass_format.stated_format}: computed as {pass_format.form.stored}"
         + (" after a conversion by software" if pass_format.form != WIDE_FORM else "")
         for pass_name, pass_format in differ
     ]

@@ -54,8 +54,8 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
     moving = [swing for swing in sensitivity.swings if swing.swing != 0]
     swings = moving[:SHOWN]
     figures = "; ".join(
-        f"{short_name(swing.given.path)} {tornado_end_label(swing.at_low, swing.meets_low)} to "
-        f"{tornado_end_label(swing.at_high, swing.meets_high)}"
+        f"{short_name(swing.input_record.path)} {tornado_end_label(swing.at_low, swing.meets_low)} "
+        f"to {tornado_end_label(swing.at_high, swing.meets_high)}"
         for swing in swings
     )
     now = f"{metric.label}: {marked(side.result, sensitivity.metric, significant(centre, 3))}"
@@ -69,8 +69,8 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
         f"{plan_treatment(sensitivity)}; ~ an estimate",
     )
     drawing.legend({"input at its low": LOW, "input at its high": HIGH})
-    input_names = [short_name(swing.given.path) for swing in swings]
-    details = [input_range_text(swing.given) for swing in swings]
+    input_names = [short_name(swing.input_record.path) for swing in swings]
+    details = [input_range_text(swing.input_record) for swing in swings]
     axes = drawing.rows(input_names, ROW, MARGIN + 52, 60, details)
     axes.set_xlabel(f"{metric.label}, {metric.unit}".rstrip(", "))
     drawing.bottom += 18
@@ -139,7 +139,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
 
     """
     metric, label, unit, size = pictured(uncertainty)
-    sample, scenario_result = uncertainty.sample, uncertainty.asked.result
+    sample, scenario_result = uncertainty.sample, uncertainty.evaluation.result
     draws, low, high = _draws_and_range(uncertainty, metric, size)
     counts, edges = np.histogram(draws, _bin_edges(low, high))
     shares = counts / len(draws) * 100
@@ -192,8 +192,8 @@ def _draws_and_range(
     low, high = np.percentile(draws, OUTER) if len(draws) > 1 else (0.0, 0.0)
     if not 0 < low < high:
         raise DataError(
-            f"{uncertainty.asked.name}: {metric} has no range among the {len(draws):,} draws that "
-            "meet the target, so there is nothing to draw"
+            f"{uncertainty.evaluation.name}: {metric} has no range among the {len(draws):,} draws "
+            "that meet the target, so there is nothing to draw"
         )
     return draws, low, high
 

@@ -44,6 +44,6 @@ class ReportPage(NamedTuple):
     premises: Sequence[str]
     sections: Sequence[Section]
     what_if: WhatIf | None
-    made: Sequence[tuple[str, str]]  # by what, of which data, with which command
+    provenance: Sequence[tuple[str, str]]  # by what, of which data, with which command
     notes: Sequence[str]
     links: Mapping[str, str] = {}  # what leads to another page -> that page

@@ -103,10 +103,10 @@ class Recording(Program):
         super().__init__()
         self.given: dict[str, Input] = {}
 
-    def read(self, given: Input) -> Any:
+    def read(self, leaf_input: Input) -> Any:
         """The reading of a program, which remembers what it has read."""
-        self.given.setdefault(given.path, given)
-        return super().read(given)
+        self.given.setdefault(leaf_input.path, leaf_input)
+        return super().read(leaf_input)
 
 
 class PayerScenario(NamedTuple):
@@ -294,7 +294,7 @@ class PageProgram(NamedTuple):
     functions: list[str]  # names, as the lines number them
     # cells of an input by path, several where ways have values of their own
     inputs: dict[str, list[int]]
-    given: Mapping[str, Input]
+    leaf_inputs: Mapping[str, Input]
 
 
 def program_of(

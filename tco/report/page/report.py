@@ -181,7 +181,7 @@ def _scenario_material(material: Material, scenario_name: str) -> Material:
     """Return the report material of the scenario `scenario_name` alone."""
     evaluation_indices = [
         evaluation_index
-        for evaluation_index, evaluation in enumerate(material.asked)
+        for evaluation_index, evaluation in enumerate(material.evaluations)
         if evaluation.result.scenario == scenario_name
     ]
     sure = (
@@ -194,9 +194,11 @@ def _scenario_material(material: Material, scenario_name: str) -> Material:
         for curve_point in material.confidence.curve
         if curve_point.scenario == scenario_name
     ]
-    evaluations = [material.asked[evaluation_index] for evaluation_index in evaluation_indices]
+    evaluations = [
+        material.evaluations[evaluation_index] for evaluation_index in evaluation_indices
+    ]
     return material._replace(
-        asked=evaluations,
+        evaluations=evaluations,
         baseline=scenario_name,
         confidence=material.confidence._replace(sure=sure, curve=curve, regimes=[]),
         tornados=[

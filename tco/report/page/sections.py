@@ -380,7 +380,7 @@ def bill(material: Material) -> Iterator[Section]:
     systems = {
         (fabric.system.id, str(fabric.system.variant)): fabric.system for fabric in material.fabrics
     }
-    for evaluation, scenario_result in zip(material.asked, material.results, strict=True):
+    for evaluation, scenario_result in zip(material.evaluations, material.results, strict=True):
         if scenario_result.bill is None:
             continue
         if system := systems.get((scenario_result.system, str(variant_of(evaluation)))):
@@ -463,10 +463,8 @@ def sources(material: Material) -> Iterator[Section]:
         "assumed",
     )
     listed = _sources_table(material, dates)
-    words = [
-        "Inputs by kind: "
-        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in distinct_inputs).most_common())}."
-    ]
+    kind_counts = Counter(kind for kind, _ in distinct_inputs).most_common()
+    words = [f"Inputs by kind: {', '.join(f'{count} {kind}' for kind, count in kind_counts)}."]
     yield Section(
         "sources",
         "Sources and their age",

@@ -88,7 +88,7 @@ def _control(
 
     Several cells are the values of several scenarios, which a setting makes equal.
     """
-    input_record, cells = program.given[path], program.inputs[path]
+    input_record, cells = program.leaf_inputs[path], program.inputs[path]
     shown_value, unit, factor = own_unit(input_record)
     least, most = (end / factor for end in bounds(path))
     low, high = (
@@ -190,11 +190,11 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         ratio: COSTLY.get(behind, perf_per_tco).__name__ for ratio, behind in cost_of_ratio.items()
     }
     watched = {*WATCHED, *cost_of_ratio.values()}
-    program = program_of(material.asked, watched, formulas.values())
+    program = program_of(material.evaluations, watched, formulas.values())
     if not program.inputs:
         return None
     swings = [
-        [swing.given.path for swing in tornado.swings if swing.swing != 0]
+        [swing.input_record.path for swing in tornado.swings if swing.swing != 0]
         for tornado in material.tornados
     ]
     controls = _controls_of(program, scenario_results, material.catalogue, swings)

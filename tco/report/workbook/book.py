@@ -67,7 +67,7 @@ SOURCES, READ_ME = "Sources", "Read me"
 def used(book: Workbook) -> Iterator[str]:
     """Yield the id of every source that an input or an equation of the workbook rests on."""
     for leaf in book.content.inputs:
-        yield leaf.given.source
+        yield leaf.input_record.source
     for derived_row in book.content.derived:
         yield derived_row.node.source
     for scenario_result in book.results:

@@ -25,7 +25,7 @@ class InputCell(NamedTuple):
 
     name: str  # the defined name of its cell in base units
     node: Node
-    given: Input
+    input_record: Input
     scenarios: list[int]
 
 
@@ -81,7 +81,7 @@ def content_of(scenario_results: Sequence[Result]) -> Content:
                     node.id,
                     node.value,
                     node.unit,
-                    node.shown,
+                    node.stated_quantity,
                     node.source,
                     input_record.low,
                     input_record.high,

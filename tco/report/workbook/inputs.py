@@ -37,7 +37,7 @@ def write_inputs_sheet(book: Workbook) -> None:
 
 def _write_row(book: Workbook, input_row: int, leaf: InputCell) -> None:
     """Write one input."""
-    node, input_record = leaf.node, leaf.given
+    node, input_record = leaf.node, leaf.input_record
     shown_value, shown_unit, factor = own_unit(node)
     book.text(SHEET, input_row, 0, node.id)
     book.number(

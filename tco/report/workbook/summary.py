@@ -240,7 +240,9 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
             ]
             if table_metric in RATIOS and (cost := cost_behind(table_metric, available_metrics)):
                 formula = _registered_formula_call(
-                    perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
+                    perf_per_tco,
+                    baseline=table.cell(cost, base),
+                    scenario_cost=table.cell(cost, scenario),
                 )
             elif table_metric == GROSS:
                 cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}

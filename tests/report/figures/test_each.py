@@ -405,7 +405,7 @@ def test_systems_of_one_name_are_told_apart_by_their_scenarios():
     day_frontier, night_frontier = copy(frontiers()[0]), copy(frontiers()[0])
     night = replace(day_frontier.decode.result, scenario="trn3-nl32x2 at night")
     night_frontier.decode = night_frontier.prefill = replace(
-        day_frontier.decode, asked=day_frontier.decode.asked._replace(result=night)
+        day_frontier.decode, evaluation=day_frontier.decode.evaluation._replace(result=night)
     )
     figure_texts = texts(frontier_figure([day_frontier, night_frontier]).svg())
     assert "trn3-nl32x2" in figure_texts
@@ -433,12 +433,13 @@ def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
     ]
     bars = {bar.tip.rpartition(":")[0]: bar for bar in tipped(svg)}
     assert set(bars) == {
-        f"{short_name(input_swing.given.path)} at its {side}" for input_swing, side, _ in ends
+        f"{short_name(input_swing.input_record.path)} at its {side}"
+        for input_swing, side, _ in ends
     }
     far = [
         bar.box[2 if end > tornado_result.centre else 0]
         for (input_swing, side, end) in ends
-        for bar in [bars[f"{short_name(input_swing.given.path)} at its {side}"]]
+        for bar in [bars[f"{short_name(input_swing.input_record.path)} at its {side}"]]
     ]
     assert affine(far, [end for _, _, end in ends])
     assert {bar.colour for key, bar in bars.items() if key.endswith("low")} == {LIGHT[1]}
@@ -453,7 +454,7 @@ def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
         ],
     )
     svg = tornado_figure(tornado_result).svg()
-    path = tornado_result.swings[0].given.path
+    path = tornado_result.swings[0].input_record.path
     assert f"{short_name(path)} at its high" not in " ".join(bar.tip for bar in tipped(svg))
     assert "! the workload's targets are not met there." in texts(svg)
 
