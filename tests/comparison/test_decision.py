@@ -12,12 +12,14 @@ from hypothesis.extra.numpy import arrays
 
 from tco.comparison.regret import (
     SpendingMix,
+    choices_in,
     least_regret,
     paired_errors,
     rated,
     shares_of_best,
     stakes,
 )
+from tco.core.errors import DataError, UsageError
 from tests.cli import document
 from tests.cli import tco as command
 
@@ -35,6 +37,33 @@ def test_by_hand():
     )
     assert first_stake.share_of_best.mean == pytest.approx((1 + 0.25 + 1) / 3)
     assert second_stake.share_of_best.mean == pytest.approx((0.5 + 1 + 1) / 3)
+
+
+def test_choices_are_racks_or_dollars_that_come_to_one():
+    names = ["a", "b", "c"]
+    assert choices_in("a,b:0.25+c:0.75, c ", names) == [
+        SpendingMix("a", {"a": 1.0}),
+        SpendingMix("b:0.25+c:0.75", {"b": 0.25, "c": 0.75}),
+        SpendingMix(" c ", {"c": 1.0}),
+    ]
+    thirds = choices_in("a:0.3333333+b:0.3333333+c:0.3333334", names)
+    assert sum(thirds[0].shares.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a:0.7+b:0.7", "these sum to 1.4"),
+        ("a:0.4+b:0.4", "these sum to 0.8"),
+        ("a:-1+b:2", "none below nought"),
+        ("a:0.5+a:0.5", "shares of dollars"),
+        ("a:x", "expected shares of dollars"),
+        ("d", "'d'"),
+    ],
+)
+def test_dollars_that_do_not_come_to_one_are_refused(text, message):
+    with pytest.raises((UsageError, DataError), match=message):
+        choices_in(text, ["a", "b", "c"])
 
 
 @given(COSTS)

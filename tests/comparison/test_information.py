@@ -9,7 +9,8 @@ import pytest
 
 from tco.comparison.value_of_information import gain, noisy_deviates, standardised_measurement_error
 from tco.core.provenance import P95
-from tco.scenario.beliefs import beliefs_of
+from tco.scenario.beliefs import NORMAL as SUMS
+from tco.scenario.beliefs import Range, beliefs_of
 from tests.catalogue import CATALOGUE
 from tests.scenario_helpers import result
 
@@ -61,3 +62,15 @@ def test_the_error_of_rows_is_told_in_widths_of_the_belief():
     assert standardised_measurement_error(CATALOGUE, "inference", belief) == pytest.approx(
         math.log1p(missed) / 0.6745 / width
     )
+
+
+def test_a_belief_of_a_share_is_as_wide_as_what_it_adds_to_one():
+    """From a tenth less to three tenths more is as wide as log(1.3 / 0.9)."""
+    share = Range("a.b", -0.1, 0.0, 0.3, "", -1.0, 1.0, False, None, "a.b", SUMS)
+    factor = share._replace(low=0.9, value=1.0, high=1.3, belief="lognormal")
+    errors = [
+        standardised_measurement_error(CATALOGUE, "inference", belief) for belief in (share, factor)
+    ]
+    assert errors[0] == pytest.approx(errors[1], rel=1e-12)
+    nothing = factor._replace(low=0.0)
+    assert standardised_measurement_error(CATALOGUE, "inference", nothing) == 0

@@ -53,6 +53,24 @@ def test_a_price_that_both_pay_alike_turns_nothing():
     assert price_turns(racks, np.array([prices, 1.1 * prices]), "a", dice) == []
 
 
+@pytest.mark.parametrize(("rest", "turns"), [(990.0, True), (99_990.0, False)])
+def test_a_price_turns_a_pick_unless_it_is_less_than_a_thousandth_of_its_cost(rest, turns):
+    """A part of 5 to 20 USD beside a rest of the cost, and a rival of the same rest and 12 USD."""
+    dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(10.0, 5.0, 20.0)
+    prices = span.quantile(dice.correlated_deviates(span))
+    racks = [
+        Priced("a", {PATH: span}, rest + 10, {PATH: (rest + 5, rest + 20)}),
+        Priced("b", {}, rest + 12, {}),
+    ]
+    drawn = np.array([rest + prices, np.full(512, rest + 12)])
+    found = price_turns(racks, drawn, "a", dice)
+    assert bool(found) is turns
+    for turn in found:
+        assert turn.break_even == pytest.approx(12.0, rel=1e-9)
+        # the mean of log-normal prices is dearer than their median, 10
+        assert turn.turns_at == pytest.approx(12 * 10 / prices.mean(), rel=0.02)
+
+
 @pytest.mark.parametrize(
     "path",
     [
