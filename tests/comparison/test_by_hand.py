@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tco.comparison import ranking
+from tco.comparison.base_case import BaseCase
 from tco.comparison.maps import Map, MapAxis
 from tco.comparison.operations import doublings, limited, operation_of, performance_bound_rows
 from tco.core.errors import DataError
@@ -92,6 +94,31 @@ def test_a_figure_at_its_bound_alone_is_as_much_better_as_the_phase_would_be_sho
         ("host", 1.0, None),
     ]
     assert [row["at_bound"] for row in rows.values()] == [0.025, 40.0, 0.5, 2700.0, None]
+
+
+# ---------------------------------------------------------------- base cases
+def test_a_base_case_differs_from_the_median_by_its_medians_and_by_the_spread_of_draws():
+    base = BaseCase("rack", 2.0, 3.0, 3.6, [])
+    assert base.medians == 1.5
+    assert base.spread == pytest.approx(1.2)
+
+
+# ---------------------------------------------------------------- the order of all systems
+def test_the_order_is_written_with_a_line_for_each_system_that_has_a_rank(tmp_path, monkeypatch):
+    def row_of(system, rank, median):
+        standing = SimpleNamespace(evidence="8 runs, its own")
+        result = SimpleNamespace(system=system, standing=standing)
+        return SimpleNamespace(
+            rank=rank, median_usd_per_million_output_tokens=median, result=result
+        )
+
+    rows = [row_of("a", 1, 0.98765), row_of("b", 2, 12.3456), row_of("c", None, None)]
+    monkeypatch.setattr(ranking, "ranking", lambda *_: SimpleNamespace(rows=rows))
+    monkeypatch.setattr(ranking, "data_directory", lambda: tmp_path)
+    ranking._rewrite_ranking()
+    header, *lines = (tmp_path / "ranking.csv").read_text(encoding="utf-8").splitlines()
+    assert header.split(",")[:2] == ["system", "usd_per_million_output_tokens"]
+    assert lines == ['a,0.988,"8 runs, its own"', 'b,12.3,"8 runs, its own"']
 
 
 # ---------------------------------------------------------------- maps

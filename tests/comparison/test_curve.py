@@ -323,6 +323,10 @@ def test_where_each_end_of_software_surely_has_another_choice_it_decides():
 def test_the_document_covers_every_speed():
     compare_document, curve = found()
     regimes = compare_document["verdict"]
+    # nothing is drawn of the baseline against itself
+    own = [point for (name, _), point in curve.items() if name == GB200]
+    assert {point["perf_per_tco_vs_baseline"] for point in own} <= {1.0, None}
+    assert {point["probability_better_than_baseline"] for point in own} == {None}
     assert regimes[0]["from"] is None
     assert regimes[-1]["to"] is None
     assert all(

@@ -34,6 +34,9 @@ def test_the_worst_hour_fits_and_one_world_more_does_not(system, catalogue):
         hall["chips"] * result.metrics["capex_usd_per_chip"], rel=1e-12
     )
     assert hall["it_power_w"] == pytest.approx(hall["worlds"] * world, rel=1e-12)
+    # a hall in a region that builds for less than the usual price of a watt from the grid
+    per_watt = hall["building_usd"] / (hall["it_power_w"] * peak)
+    assert 0.6 < per_watt / result.inputs["site.usd_per_mw"].value < 1
 
 
 def test_a_hot_summer_sells_less(catalogue):

@@ -77,3 +77,9 @@ def test_a_date_moves_month_by_month():
 def test_an_unknown_metric_is_refused():
     with pytest.raises(DataError, match="unknown metric"):
         lines_of(["gb200-nvl72"], "terms.life", "price")
+
+
+def test_an_input_that_moves_no_line_is_refused():
+    ends = ("20000 USD", "40000 USD")
+    with pytest.raises(DataError, match="does not move"):
+        lines_of(["trn3-nl72x2"], "parts.gb200-gpu.price", COST, ends, steps=3)

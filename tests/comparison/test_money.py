@@ -209,6 +209,23 @@ def test_the_calendar_of_a_deal(catalogue):
     ) == pytest.approx(full / 0.8 * 0.75)
 
 
+@pytest.mark.parametrize("lead", [0, 4, 9])
+def test_renting_costs_as_much_once_its_months_come_to_what_is_paid_by_then(catalogue, lead):
+    """Chips are rented for every hour of a month of 730; owning counts what is paid by the month,
+    as operation counts months.
+    """
+    _, cash_flow = money(catalogue, {"money.lead_time": f"{lead} month"})
+    owned = [payment for payment in cash_flow.payments if payment.line not in (INCOME, DEBT)]
+    month = cash_flow.renting_costs_as_much_by_month
+    by_month = [
+        sum(payment.usd for payment in owned if payment.month <= lead + last) for last in range(60)
+    ]
+    rented = [cash_flow.market_rent_usd_per_chip_hour * 72 * 730 * last for last in range(60)]
+    assert rented[month] >= by_month[month]
+    assert rented[month - 1] < by_month[month - 1]
+    assert 12 < month < 60
+
+
 def test_books_fall_to_the_residual(catalogue):
     _, cash_flow = money(catalogue, {"terms.residual": "0.1"})
     first, last = cash_flow.books[0], cash_flow.books[-1]

@@ -50,6 +50,18 @@ def test_shared_blocks_are_a_prefix(tmp_path):
     assert trace.prefix.tolist() == [0, 1024]
 
 
+@pytest.mark.parametrize("size", [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096])
+def test_blocks_are_of_the_size_that_prompts_have_so_many_of(tmp_path, size):
+    """Prompts of ten to twelve blocks, the last of which is not full; all begin with six alike."""
+    lines = []
+    for number in range(12):
+        count = 10 + number % 3
+        blocks = [*range(6), *(100 * number + rest for rest in range(100, 94 + count))]
+        lines.append(MOONCAKE % (1000 * number, size * count - size // 3, blocks))
+    trace = trace_of(tmp_path, "".join(lines))
+    assert trace.prefix.tolist() == [0] + [6 * size] * 11
+
+
 def test_chats_are_joined_by_their_parents(tmp_path):
     rows = [(7, -1, 0, 1, 2), (8, 7, 5, 1, 3), (9, -1, 6, 4, 5)]
     trace = trace_of(tmp_path, "".join(BAILIAN % row for row in rows))
