@@ -1,0 +1,291 @@
+"""Words and tables of records that are made by hand: numbers in the units and digits shown."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from tco.comparison.gigawatt import Gigawatt, PublishedCost, PurchaseSum
+from tco.comparison.records import Sureness
+from tco.comparison.workloads import Cell
+from tco.evaluation.side_by_side import Driver
+from tco.evidence.forecasts import Forecast
+from tco.report.forecasts import _forecasts_table
+from tco.report.gigawatt import _gigawatt_table, _published_capex_tables
+from tco.report.ranges import (
+    percentile_range_text,
+    range_end_label,
+    range_lines,
+    range_rows,
+    rounded_percent,
+    turn_words,
+)
+from tco.report.table import (
+    Table,
+    fixed_digits,
+    headed,
+    input_text,
+    input_unit,
+    is_heading,
+    scaled_unit,
+    sentence,
+    weak,
+)
+from tco.report.workloads import _workloads_table
+from tests.scenario_helpers import result
+
+RATIO, COST = "perf_per_tco_vs_baseline", "usd_per_million_output_tokens"
+
+
+# ---------------------------------------------------------------- numbers
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (None, 3, ""),
+        (0.0, 3, "0"),
+        (math.inf, 3, "-"),
+        (1.0, 3, "1.00"),
+        (0.86, 3, "0.860"),
+        (2.2, 3, "2.20"),
+        (12.0, 3, "12.0"),
+        (99.96, 3, "100"),
+        (123.4, 3, "123"),
+        (1234.0, 3, "1,230"),
+        (-0.5, 2, "-0.50"),
+        (1e-5, 3, "1e-05"),
+    ],
+)
+def test_a_column_has_as_many_digits_in_every_row(value, digits, text):
+    assert fixed_digits(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "largest", "expected"),
+    [
+        ("byte/s", 2e10, ("GB/s", 1e9)),
+        ("byte", 999_999.0, ("byte", 1.0)),
+        ("byte", 1e6, ("MB", 1e6)),
+        ("byte", -3e12, ("TB", 1e12)),
+        ("FLOP/s", 5e15, ("PFLOP/s", 1e15)),
+        ("USD", 1e9, ("USD", 1.0)),
+    ],
+)
+def test_large_numbers_have_a_prefix(unit, largest, expected):
+    assert scaled_unit(unit, largest) == expected
+
+
+def test_dates_shares_and_counts_have_no_unit():
+    assert input_unit("terms.rate", "ratio") == input_unit("cluster.chips", "count") == ""
+    assert input_unit("site.power", "W") == "W"
+    assert input_text("parts.trn3.released", 2025.92) == "2025-12"
+    assert input_text("site.power", 1234567.0) == "1,234,570"
+    assert input_text("site.power", None) == ""
+
+
+def test_labels():
+    assert headed("cost", "USD") == "cost, USD"
+    assert headed("ratio", "x") == "ratio"
+    assert headed("USD per million output tokens", "USD/Mtoken") == (
+        "USD per million output tokens, USD"
+    )
+    assert sentence("a price") == "A price"
+    assert (weak("estimate"), weak("vendor"), weak(None)) == ("~", "", "")
+    assert is_heading(("prices", "", ""))
+    assert not is_heading(("prices",))
+    assert not is_heading(("", "", ""))
+    assert not is_heading(("prices", "", "1"))
+    assert [Table(("a", "b", "c"), [], align="lr").side(column) for column in range(3)] == [
+        "left",
+        "right",
+        "right",
+    ]
+
+
+# ---------------------------------------------------------------- ranges
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (None, "-"),
+        (0.0, "<1 %"),
+        (0.0049, "<1 %"),
+        (0.006, "1 %"),
+        (0.345, "34 %"),
+        (0.994, "99 %"),
+        (0.9951, ">99 %"),
+        (1.0, ">99 %"),
+    ],
+)
+def test_draws_cannot_tell_a_share_from_none_or_all(share, text):
+    assert rounded_percent(share) == text
+
+
+def test_an_end_beyond_which_the_target_is_missed_is_none_of_a_rate_and_no_end_of_a_cost():
+    assert range_end_label(COST, 1234.5) == "1,200"
+    assert range_end_label(COST, 2.5e6, 1e6) == "2.5"
+    assert range_end_label(COST, None) == "no end"
+    assert range_end_label(RATIO, None) == "no end"
+    assert range_end_label("output_tokens_per_s_per_chip", None) == "none"
+
+
+def sureness_of(low=0.8, high=1.25, **fields):
+    usual = {
+        "probability_better_than_baseline": 0.62,
+        "share_of_draws_that_meet_the_target": 0.97,
+        "drivers": [],
+        "draws": 512,
+        "probability_error": 0.0214,
+    }
+    return Sureness({RATIO: {"p10": low, "p50": 1.0, "p90": high}}, **(usual | fields))
+
+
+BASELINE = sureness_of(1.0, 1.0, probability_error=None, ties=0.0)
+
+
+def test_a_range_has_two_ends_unless_it_is_of_the_baseline_against_itself():
+    assert percentile_range_text(sureness_of(), RATIO, 1.0) == "0.8 to 1.2"
+    assert percentile_range_text(sureness_of(0.8, None), RATIO, 1.0) == "0.8 to no end"
+    assert percentile_range_text(BASELINE, RATIO, 1.0) == "-"
+    assert percentile_range_text(sureness_of(), COST, 1.0) == "-"
+
+
+def test_rows_of_ranges_are_those_that_somebody_has():
+    assert range_rows([BASELINE, sureness_of(ties=0.03)]) == [
+        ("P10 to P90", "-", "0.8 to 1.2"),
+        ("chance to beat the baseline", "-", "62 % ± 2.1"),
+        ("ties: both miss the target", "<1 %", "3 %"),
+        ("meets the target, share of draws", "97 %", "97 %"),
+    ]
+    alone = BASELINE._replace(share_of_draws_that_meet_the_target=None)
+    assert range_rows([alone]) == []
+    train = BASELINE._replace(
+        ranges={"train_usd_per_trillion_tokens": {"p10": 1.5e6, "p50": 2e6, "p90": 3.1e6}},
+        share_of_draws_that_meet_the_target=None,
+    )
+    assert range_rows([train]) == [
+        ("P10 to P90 of a trillion training tokens, million USD", "1.5 to 3.1")
+    ]
+
+
+def test_drivers_say_which_way_they_move_the_ratio_and_where_the_order_turns():
+    drivers = [
+        Driver("site.electricity_price", 0.25, 0.12, "USD/J", 0.06, None),
+        Driver("terms.rate", -0.5, None, "", 0.09, None),
+        Driver("workload.interactivity", None, 60.0, "token/s", 50.0, None),
+    ]
+    first, second = range_lines(["rack"], [sureness_of(drivers=drivers)])
+    assert first.startswith("Top drivers of rack: ")
+    assert "(+0.25, the order changes above about 0.12 USD/J)" in first
+    assert "(-0.50, no change of the order in its range)" in first
+    assert "(decides who meets the target, the order changes above about 60 token/s)" in first
+    assert second.startswith(
+        "Ranges: 512 draws of every input within its low and high, the plan re"
+    )
+    (held,) = range_lines(["rack"], [sureness_of(hold=True)])
+    assert "the plan of the base case fixed" in held
+    assert range_lines(["rack"], [sureness_of(draws=0)]) == []
+
+
+def test_a_turn_is_told_in_the_unit_of_the_catalogue():
+    assert turn_words(1500.0, 2000.0, "W", (2.0, "kW")) == "below about 1.5 kW"
+    assert turn_words(2500.0, 2000.0, "W", None) == "above about 2,500 W"
+    assert turn_words(0.5, 0.0, "", (0.0, "x")) == "above about 0.5"
+
+
+# ---------------------------------------------------------------- tables
+def test_forecasts_are_off_by_a_signed_share_or_waiting():
+    usual = {
+        "made": "2026-01",
+        "version": "0.1",
+        "hash": "a",
+        "system": "rack",
+        "settings": "",
+        "metric": "tpot_s",
+        "unit": "s",
+        "source": "",
+        "note": "",
+    }
+    came = Forecast(
+        id="f1", what="a step", predicted=120.0, low=90.0, high=None, measured=100.0,
+        error=0.2, inside=None, **usual,
+    )  # fmt: skip
+    waits = came._replace(id="f2", measured=None, error=None, high=150.0)
+    table = _forecasts_table([came, waits])
+    assert table.rows == [
+        ("f1", "2026-01", "rack", "120", "90", "-", "100", "+20 %"),
+        ("f2", "2026-01", "rack", "120", "90", "150", "-", "waiting"),
+    ]
+    assert table.title == "2 forecasts, 1 measured since, 1 waiting"
+    assert table.below[0] == "f1: a step, s."
+
+
+def test_the_share_of_the_best_is_starred_where_a_rack_is_picked():
+    cells = [
+        Cell("chat", 20.0, "a", choose=True, share_cheapest=None, share_of_best={"mean": 0.991}),
+        Cell("chat", 20.0, "b", choose=False, share_cheapest=None, share_of_best={"mean": 0.5}),
+        Cell("train", None, "a", choose=False, share_cheapest=None, share_of_best=None),
+        Cell("train", None, "b", choose=True, share_cheapest=None, share_of_best={"mean": 1.0}),
+    ]
+    table = _workloads_table(cells)
+    assert table.rows == [
+        ("chat", "20", "*99 %", "50 %"),
+        ("train", "-", "-", "*>99 %"),
+    ]
+    assert table.emphasis == {(0, 2): "pick", (1, 3): "pick"}
+
+
+def site_of(**fields):
+    scenario_result = result("gb200-nvl72")
+    evaluation = SimpleNamespace(result=scenario_result, name="gb200-nvl72")
+    usual = {
+        "system": "gb200-nvl72",
+        "date": "2026-11",
+        "hall_cooling": None,
+        "racks": 5705.0,
+        "chips": 410_760.0,
+        "grid_w": 1e9,
+        "it_w": 714.16e6,
+        "usd": 33.305e9,
+        "usd_per_grid_w": 33.305,
+        "usd_per_it_w": 46.64,
+        "output_tokens_per_s": 381.23e6,
+        "lines": [PurchaseSum("chips", 12.347e9), PurchaseSum("hall", 9.996e9)],
+        "range": {"p10": 28.91, "p50": 33.26, "p90": 39.25},
+        "published": [PublishedCost("Bernstein", "paper", 35.0, 50.0, "all of it")],
+        "evaluation": evaluation,
+    }
+    return Gigawatt(**(usual | fields))
+
+
+def test_a_site_is_shown_in_megawatts_billions_and_millions():
+    table = _gigawatt_table([site_of()])
+    rows = {label.strip(): text for label, text in table.rows}
+    assert rows == {
+        "MW from the grid": "1,000",
+        "cooling of the hall": "-",
+        "divided by peak PUE": rows["divided by peak PUE"],
+        "spare power, %": "0",
+        "MW for the racks": "714.2",
+        "racks": "5,705",
+        "chips": "12.35",
+        "capex, billion USD": "33.30",
+        "hall": "10.00",
+        "USD per watt of the grid (base case)": "33.3",
+        "median": "33.3",
+        "P10": "28.9",
+        "P90": "39.2",
+        "USD per watt for the racks (base case)": "46.6",
+        "million output tokens/s": "381.2",
+    }
+    assert ("chips", "410,760") in [tuple(row) for row in table.rows]
+    assert any("Tokens are counted" in line for line in table.below)
+    silent = _gigawatt_table([site_of(output_tokens_per_s=None)])
+    assert silent.rows[-1][1] == "-"
+    assert not any("Tokens are counted" in line for line in silent.below)
+
+
+def test_published_costs_stand_beside_the_range_of_ours():
+    (table,) = _published_capex_tables([site_of()])
+    assert table.rows == [("gb200-nvl72", "Bernstein", "35.0", "50.0", "28.9", "39.2", "all of it")]
+    assert _published_capex_tables([site_of(published=[])]) == []
