@@ -23,8 +23,9 @@ ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 
 
 def tco(*arguments: str, **environment: str) -> testing.Result:
-    """Run a command and return exit code, stdout and stderr; an exception that is no exit is the
-    test's failure.
+    """Run a command and return exit code, stdout and stderr.
+
+    An exception that is no exit fails the test.
     """
     done = testing.CliRunner().invoke(
         app,
@@ -38,8 +39,9 @@ def tco(*arguments: str, **environment: str) -> testing.Result:
 
 
 def document(*arguments: str, code: int = 0) -> dict[str, Any]:
-    """Run a command with `--format json` and return its document, which keeps to its published
-    schema.
+    """Run a command with `--format json` and return its document.
+
+    The document keeps to its published schema.
     """
     done = tco(*arguments, "--format", "json")
     assert done.exit_code == code, done.stderr
@@ -56,6 +58,6 @@ def document(*arguments: str, code: int = 0) -> dict[str, Any]:
 
 @cache
 def schema_of(name: str) -> Draft202012Validator:
-    """Return what holds documents to the published schema of a name."""
+    """Return the validator of the published schema of a name."""
     path = SCHEMAS / f"{name.replace('/', '-')}.json"
     return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))

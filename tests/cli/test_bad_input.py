@@ -1,5 +1,6 @@
-"""Bad input gets one clear message on stderr, nothing on stdout, the right exit code, and never a
-traceback.
+"""Bad input gets one clear message on stderr, the right exit code, and never a traceback.
+
+Nothing is printed on stdout.
 """
 
 from __future__ import annotations
@@ -112,14 +113,14 @@ def one_message(done, code, fragment):
 @pytest.mark.parametrize(
     ("arguments", "fragment"), USAGE, ids=[" ".join(case[0]) for case in USAGE]
 )
-def test_a_wrong_command_line(arguments, fragment, tmp_path, monkeypatch):
+def test_wrong_command_line_is_refused_with_one_message(arguments, fragment, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one_message(tco(*arguments, COLUMNS="200"), 2, fragment)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("arguments", "fragment"), DATA, ids=[" ".join(case[0]) for case in DATA])
-def test_wrong_data(arguments, fragment, tmp_path, monkeypatch):
+def test_wrong_data_is_refused_with_one_message(arguments, fragment, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = tco(*arguments)
     one_message(done, 3, fragment)
@@ -136,14 +137,15 @@ FILES = {
     "no system": b'title = "x"\n',
     "unknown key": b'systm = "gb200-nvl72"\n',
     "a number for a name": b"system = 5\n",
-    "a text for a table": b'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = "deepseek-v3-8k-1k"\n'
+    "a text for a table": b'system = "gb200-nvl72"\nsite = "us-hyperscale"\n'
+    b'terms = "hyperscaler-2025-12"\nworkload = "deepseek-v3-8k-1k"\n'
     b'cluster = "tor-100g-16k"\nset = "x"\n',
 }
 
 
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("command", ["price", "compare", "scenarios show"])
-def test_a_bad_scenario_file(command, content, tmp_path):
+def test_bad_scenario_file_is_refused_with_its_path(command, content, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
     one_message(tco(*command.split(), path), 3, f"error: {path}: ")
@@ -165,13 +167,13 @@ def test_a_folder_is_no_scenario(tmp_path):
         '{"state": {"system": "x"}}',
     ],
 )
-def test_a_bad_result_file(content, tmp_path):
+def test_bad_result_file_is_refused_with_its_path(content, tmp_path):
     path = tmp_path / "kept.json"
     path.write_text(content)
     one_message(tco("diff", path, "gb200-nvl72"), 3, "is no saved result")
 
 
-def test_a_bad_row_of_ones_own_names_file_and_line(own_data):
+def test_bad_own_row_is_refused_with_file_and_line(own_data):
     path = own_data.parts("nitro-v6-400g,price,-5,USD,,,2025-12,vendor,tco-model,,")
     one_message(
         tco("price", NAME, "--data", own_data.folder),
@@ -180,7 +182,7 @@ def test_a_bad_row_of_ones_own_names_file_and_line(own_data):
     )
 
 
-def test_every_headline_scenario_survives_its_own_name():
+def test_every_headline_scenario_is_priced_by_its_name():
     for name in HEADLINE:
         assert tco("price", name).exit_code == 0
 
@@ -193,9 +195,10 @@ def test_every_headline_scenario_survives_its_own_name():
         "rebates.astera-2026.spend_threshold=3 BUSD",
     ],
 )
-def test_a_path_is_known_if_any_column_rests_on_it(path):
-    """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that
-    they do not rest on it.
+def test_path_is_known_if_any_column_rests_on_it(path):
+    """A warrant or a prior of one vendor may be varied in a comparison of several.
+
+    The other columns note that they do not rest on it.
     """
     plain, varied_answer = (
         tco("compare", "--no-range", "--quiet"),
@@ -217,7 +220,7 @@ def test_a_path_is_known_if_any_column_rests_on_it(path):
         "performance.trainium.lunch_time=4 us",
     ],
 )
-def test_a_path_no_column_knows_is_refused_with_the_nearest(path):
+def test_unknown_path_is_refused_with_the_nearest(path):
     done = tco("compare", "--set", path)
     assert (done.exit_code, done.stdout) == (3, "")
     assert "unknown" in done.stderr
@@ -264,7 +267,7 @@ NO_FILE_HAS_IT = [
 @pytest.mark.parametrize(
     "arguments", NO_FILE_HAS_IT, ids=lambda words: " ".join(words).replace(LONG, "LONG")
 )
-def test_a_name_no_file_can_have(arguments, tmp_path, monkeypatch):
+def test_name_that_no_file_can_have_is_refused(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one_message(tco(*arguments), 3, LONG)
     assert list(tmp_path.iterdir()) == []
@@ -286,7 +289,7 @@ NOT_MADE = [
 
 
 @pytest.mark.parametrize("arguments", NOT_MADE, ids=lambda words: " ".join(words[:2]))
-def test_a_file_that_cannot_be_made(arguments, tmp_path, monkeypatch):
+def test_output_that_cannot_be_made_is_refused(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one_message(tco(*arguments), 2, LONG)
     assert list(tmp_path.iterdir()) == []
@@ -310,8 +313,9 @@ ZEROS = [
 @pytest.mark.parametrize("command", ["price", "perf"])
 @pytest.mark.parametrize(("scenario", "zero"), ZEROS, ids=[zero for _, zero in ZEROS])
 def test_a_rate_of_zero_is_refused_by_name(command, scenario, zero):
-    """Time and cost are divided by it: it is told of before anything is computed, without a warning
-    of the arithmetic.
+    """A rate by which time and cost are divided is refused before anything is computed.
+
+    There is no warning of the arithmetic.
     """
     done = tco(command, scenario, "--set", zero)
     one_message(done, 3, zero.partition("=")[0])
@@ -351,7 +355,7 @@ def test_a_port_of_no_rate_is_refused(option):
     )
 
 
-def test_what_is_no_finite_number_is_none_in_every_form():
+def test_value_that_is_not_finite_is_absent_in_every_form():
     from tests.report.helpers import json_number_or_none, significant, to_csv
 
     for endless in (float("nan"), float("inf"), float("-inf")):
@@ -370,7 +374,7 @@ def test_what_is_no_finite_number_is_none_in_every_form():
     ("size", "code"), [("-1MiB", 2), ("1Mb", 2), ("1e400MiB", 3), ("nanMiB", 3)]
 )
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_a_buffer_that_is_none(size, code, form):
+def test_buffer_of_no_size_is_refused(size, code, form):
     done = tco("collective", "h200-hgx8", "--size", size, "--format", form)
     one_message(done, code, size.removesuffix("MiB"))
     assert "Warning" not in done.stderr
@@ -398,7 +402,7 @@ def test_as_many_ranks_as_the_cluster_has_are_timed():
 
 
 @pytest.mark.parametrize(("metric", "count"), [("chips", 72), ("racks", 1)])
-def test_what_is_counted_has_nothing_to_explain(metric, count):
+def test_explain_of_a_counted_metric_names_where_it_is_counted(metric, count):
     """It is not another workload's metric: the answer says what it is and where it is counted."""
     one_message(
         tco("explain", "mi450x-ualoe72", metric),
@@ -407,7 +411,7 @@ def test_what_is_counted_has_nothing_to_explain(metric, count):
     )
 
 
-def test_an_error_of_no_number_is_no_bound(tmp_path):
+def test_bound_of_the_error_that_is_no_number_is_refused(tmp_path):
     packed = (CATALOGUE.folders[0] / "measured" / "collectives.csv.gz").read_bytes()
     path = tmp_path / "mine.csv"
     path.write_bytes(b"".join(gzip.decompress(packed).splitlines(keepends=True)[:3]))
@@ -416,7 +420,7 @@ def test_an_error_of_no_number_is_no_bound(tmp_path):
     assert tco("validate", path, "--max-error", "0").exit_code == 1
 
 
-def test_a_model_that_is_not_read_keeps_its_line(own_data):
+def test_unreadable_model_keeps_its_line_in_the_list(own_data):
     own_data.write("models/encoder/config.json", '{"model_type": "bert"}')
     done = tco("models", "list", "--data", own_data.folder, "--format", "json")
     assert done.exit_code == 0, done.stderr
@@ -448,16 +452,14 @@ DIGITS = "9" * 5000  # more digits than Python reads as a number
         ("rebates/astera-2022.toml", "supplier = 5\n", ("price", "trn3-nl72x2"), "supplier"),
     ],
 )
-def test_a_file_of_ones_own_that_cannot_be_read_is_named(
-    own_data, name, content, arguments, message
-):
+def test_unreadable_own_file_is_named(own_data, name, content, arguments, message):
     own_data.write(name, content)
     done = tco(*arguments, "--data", own_data.folder)
     assert (done.exit_code, done.stdout) == (3, "")
     assert message in done.stderr
 
 
-def test_a_list_goes_on_past_a_system_that_lacks_its_name(own_data):
+def test_list_of_systems_includes_one_without_a_name(own_data):
     own_data.write("systems/odd.toml", 'chip = "b200-sxm"\n')
     assert any(
         item["id"] == "odd"
@@ -565,7 +567,9 @@ def test_software_word_unknown_is_refused_where_a_scenario_serves(path, word, ex
         (("systems", "list", "-o", "nowhere/systems.csv"), "mkdir -p nowhere"),
     ],
 )
-def test_a_mistake_ends_with_the_next_thing_to_type(arguments, next_step, tmp_path, monkeypatch):
+def test_message_of_a_mistake_ends_with_the_next_command(
+    arguments, next_step, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     done = tco(*arguments)
     assert done.exit_code in (2, 3)

@@ -21,7 +21,7 @@ ONE = ("--metric", "usd_per_million_tokens")
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def baseline_folder(tmp_path_factory):
     """A folder with a baseline of two scenarios."""
     folder = tmp_path_factory.mktemp("baselines")
     with pytest.MonkeyPatch.context() as patch:
@@ -31,11 +31,11 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def there(kept, monkeypatch):
-    monkeypatch.chdir(kept)
+def enter_baseline_folder(baseline_folder, monkeypatch):
+    monkeypatch.chdir(baseline_folder)
 
 
-def test_nothing_moved():
+def test_unchanged_baseline_says_that_nothing_moved():
     assert tco("baseline", "check", "main").stdout == "baseline main: 2 scenarios, nothing moved\n"
     assert (
         tco("baseline", "check", "main", "--format", "github").stdout
@@ -43,7 +43,7 @@ def test_nothing_moved():
     )
 
 
-def said(metric_move):
+def move_words(metric_move):
     """The words for a move."""
     return (
         f"{metric_move['scenario']}: {metric_move['metric']} {metric_move['old']:.6g} -> "
@@ -53,7 +53,7 @@ def said(metric_move):
     )
 
 
-def step_of(metric_move):
+def step_words(metric_move):
     """The words for a step that is the whole of a move."""
     by = metric_move["new"] - metric_move["old"]
     return (
@@ -68,7 +68,7 @@ def test_a_drift_is_shown_step_by_step():
     assert done.exit_code == 1
     drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
     assert done.stdout.splitlines()[-4:] == [
-        line for metric_move in drift for line in (said(metric_move), step_of(metric_move))
+        line for metric_move in drift for line in (move_words(metric_move), step_words(metric_move))
     ]
 
 
@@ -96,11 +96,12 @@ def test_a_document_keeps_its_keys():
 
 
 @pytest.fixture
-def earlier(kept):
-    """Keeps the baseline as an earlier program would have kept it: a change of its states, and of
-    each metric that is named by a factor.
+def earlier_baseline(baseline_folder):
+    """Return a function that rewrites the baseline as an earlier program would have kept it.
+
+    It takes a change of the scenarios' states, and a factor for each metric.
     """
-    path = kept / "reports" / "baselines" / "main.json"
+    path = baseline_folder / "reports" / "baselines" / "main.json"
     text = path.read_text()
 
     def write(change, **factors):
@@ -116,8 +117,9 @@ def earlier(kept):
 
 
 def causes_of(metric):
-    """The causes of one metric's drift in the first scenario: of the program or an input, of what
-    kind, and which.
+    """Return the causes of one metric's drift in the first scenario, and the printed reasons.
+
+    A cause is of the program or an input, of a kind, and has a path.
     """
     drift = document("baseline", "check", "main", "--metric", metric, code=1)["drift"][0]
     words = tco("baseline", "check", "main", "--metric", metric).stdout
@@ -129,8 +131,8 @@ def causes_of(metric):
     ], drift["why"]
 
 
-def test_another_version_of_the_program_is_told_from_data(earlier):
-    earlier(lambda state: state.update(tco_version="0.0.9"), usd_per_million_tokens=1.01)
+def test_another_version_of_the_program_is_told_from_data(earlier_baseline):
+    earlier_baseline(lambda state: state.update(tco_version="0.0.9"), usd_per_million_tokens=1.01)
     version = __version__
     assert causes_of("usd_per_million_tokens") == (
         [("program", "version", "")],
@@ -138,24 +140,24 @@ def test_another_version_of_the_program_is_told_from_data(earlier):
     )
 
 
-def test_other_code_of_the_same_version_is_told_from_data(earlier):
-    earlier(lambda state: None, capex_usd=1.01)
+def test_other_code_of_the_same_version_is_told_from_data(earlier_baseline):
+    earlier_baseline(lambda state: None, capex_usd=1.01)
     assert causes_of("capex_usd") == (
         [("program", "code", "")],
         ["program changed: code that is no formula, no input differs"],
     )
 
 
-def test_data_that_no_input_reads_is_data(earlier):
-    earlier(lambda state: state.update(data_hash="0123456789abcdef"), capex_usd=1.01)
+def test_data_that_no_input_reads_is_data(earlier_baseline):
+    earlier_baseline(lambda state: state.update(data_hash="0123456789abcdef"), capex_usd=1.01)
     causes, (why,) = causes_of("capex_usd")
     assert causes == [("input", "data", "")]
     assert why.startswith("data: 0123456789abcdef -> ")
 
 
-def test_a_changed_formula_is_named_where_the_metric_rests_on_it(earlier):
+def test_a_changed_formula_is_named_where_the_metric_rests_on_it(earlier_baseline):
     changed = {"usd_per_million": "0123456789ab", "building_price": "0123456789ab"}
-    earlier(
+    earlier_baseline(
         lambda state: state["formulas"].update(changed),
         usd_per_million_tokens=1.01,
         tco_usd_per_chip_hour=1.01,
@@ -170,7 +172,7 @@ def test_a_changed_formula_is_named_where_the_metric_rests_on_it(earlier):
     assert why == ["program changed: formula building_price is another"]
 
 
-def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier):
+def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier_baseline):
     path, old = "performance.nvidia.stream_efficiency", []
 
     def other(state):
@@ -178,7 +180,7 @@ def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier):
             old.append(state["inputs"][path][0])
             state["inputs"][path] = [0.5, "ratio"]
 
-    earlier(other, usd_per_million_tokens=1.01)
+    earlier_baseline(other, usd_per_million_tokens=1.01)
     causes, why = causes_of("usd_per_million_tokens")
     assert ("program", "fit", path) in causes
     assert f"program changed: fit {path}: 0.5 -> {old[0]:g} ratio" in why
@@ -190,7 +192,7 @@ def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier):
     ]
 
 
-def test_cost_is_guarded_alone():
+def test_check_can_be_limited_to_cost():
     slower = ("--set", "performance.nvidia.stream_efficiency=0.5")
     assert tco("baseline", "check", "main", *slower).exit_code == 1
     assert (
@@ -216,7 +218,7 @@ def test_limits_are_shares_or_amounts(limits, code):
     assert tco("baseline", "check", "main", *DEARER, *limits).exit_code == code
 
 
-def test_what_got_better_passes_a_greatest_increase():
+def test_improvement_passes_the_limit_on_increases():
     assert (
         tco(
             "baseline",
@@ -231,14 +233,14 @@ def test_what_got_better_passes_a_greatest_increase():
     )
 
 
-def test_annotations_of_github():
+def test_drifts_are_annotations_of_github():
     done = tco("baseline", "check", "main", *DEARER, *ONE, "--format", "github")
     first, second = done.stdout.splitlines()
     metric_move = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
     cause = "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
+    escaped_move = move_words(metric_move).partition(": ")[2].replace("%", "%25")
     assert first.startswith(
-        "::error title=baseline main%2C "
-        f"gb200-nvl72::{cause}%0A{said(metric_move).partition(': ')[2].replace('%', '%25')}%0A"
+        f"::error title=baseline main%2C gb200-nvl72::{cause}%0A{escaped_move}%0A"
     )
     assert "trn3-nl72x2" in second
     assert second.count(cause) == 2
@@ -252,10 +254,10 @@ def test_one_cause_gives_one_annotation_a_scenario():
     assert "more metrics moved" in done.stdout
 
 
-def test_junit_names_every_metric_that_was_checked(kept):
+def test_junit_names_every_metric_that_was_checked(baseline_folder):
     done = tco("baseline", "check", "main", *DEARER, "--format", "junit", "--output", "checks.xml")
     assert (done.exit_code, done.stdout) == (1, "")
-    suites = ElementTree.parse(kept / "checks.xml").getroot()
+    suites = ElementTree.parse(baseline_folder / "checks.xml").getroot()
     cases = list(suites.iter("testcase"))
     failures = [case for case in cases if case.find("failure") is not None]
     assert int(suites.get("tests")) == len(cases) > 50
@@ -308,7 +310,7 @@ def test_a_scenario_that_no_baseline_holds_is_named():
         scenario.unlink()
 
 
-def test_an_error_is_an_annotation():
+def test_error_is_an_annotation_of_github():
     rows = Path("data", "parts", "own.csv")
     rows.parent.mkdir(parents=True)
     try:
@@ -338,7 +340,7 @@ def test_csv_names_units_and_causes():
     assert rows[0]["why"].startswith("price site.electricity_price")
 
 
-def test_list_and_show(kept):
+def test_list_and_show_print_what_the_baseline_keeps(baseline_folder):
     (item,) = document("baseline", "list")["items"]
     assert item == {
         "id": "main",
@@ -346,7 +348,7 @@ def test_list_and_show(kept):
         "scenarios": ["gb200-nvl72", "trn3-nl72x2"],
     }
     saved_scenarios = document("baseline", "show", "main")["scenarios"]
-    on_file = json.loads((kept / item["path"]).read_text())["scenarios"]
+    on_file = json.loads((baseline_folder / item["path"]).read_text())["scenarios"]
     for saved_scenario in saved_scenarios:
         state = on_file[saved_scenario["scenario"]]
         assert (saved_scenario["tco_version"], saved_scenario["data_hash"]) == (
@@ -399,7 +401,7 @@ def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
     ],
     ids=str,
 )
-def test_mistakes(words, code, message):
+def test_mistakes_are_refused_with_a_message(words, code, message):
     done = tco("baseline", *words)
     assert done.exit_code == code
     assert message in " ".join(done.stderr.split())

@@ -1,5 +1,6 @@
-"""Tables of the headline racks, as kept. Bills rest on the catalogue alone, so a change of data
-shows here.
+"""Bills, fabrics and prices of the headline racks print the kept tables.
+
+Bills rest on the catalogue alone, so a change of data shows here.
 """
 
 from __future__ import annotations
@@ -11,38 +12,38 @@ import pytest
 from tests.cli import HEADLINE, tco
 
 
-def kept(done):
+def printed_text(done):
     assert done.exit_code == 0, done.stderr
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_bill(name, file_regression):
-    file_regression.check(kept(tco("bom", name)), basename=f"bom-{name}")
+def test_bill_prints_the_kept_table(name, file_regression):
+    file_regression.check(printed_text(tco("bom", name)), basename=f"bom-{name}")
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_fabric(name, file_regression):
-    file_regression.check(kept(tco("fabric", name)), basename=f"fabric-{name}")
+def test_fabric_prints_the_kept_table(name, file_regression):
+    file_regression.check(printed_text(tco("fabric", name)), basename=f"fabric-{name}")
 
 
 def test_a_bill_as_markdown(file_regression):
     file_regression.check(
-        kept(tco("bom", "gb200-nvl72", "--format", "md")),
+        printed_text(tco("bom", "gb200-nvl72", "--format", "md")),
         basename="bom-gb200-nvl72",
         extension=".md",
     )
 
 
-def test_a_clos(file_regression):
+def test_network_of_a_clos_prints_the_kept_table(file_regression):
     file_regression.check(
-        kept(tco("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3")),
+        printed_text(tco("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3")),
         basename="network-12t8-3",
     )
 
 
-def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_labelled():
-    text = kept(tco("compare", "--full")).splitlines()
+def test_full_comparison_begins_with_verdict_and_premises_and_labels_every_row():
+    text = printed_text(tco("compare", "--full")).splitlines()
     verdict, lines = text[: text.index("")], text[text.index("") + 1 :]
     assert verdict[0].startswith("20 ")
     assert all(
@@ -91,7 +92,7 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_price_shows_its_premises_and_a_total(name):
-    lines = kept(tco("price", name)).splitlines()
+    lines = printed_text(tco("price", name)).splitlines()
     assert all(word in lines[1] for word in ("life", "cost of capital", "utilisation"))
     (total,) = (line for line in lines if line.startswith("COST PER CHIP-HOUR"))
     subtotals = [
@@ -115,10 +116,8 @@ def test_price_shows_its_premises_and_a_total(name):
 
 
 def test_an_estimate_is_marked():
-    """A tilde stands before every number that rests on an estimate or an assumption, and before no
-    other.
-    """
-    for line in kept(tco("price", "gb200-nvl72")).splitlines():
+    """A tilde marks every number that rests on an estimate or an assumption, and no other."""
+    for line in printed_text(tco("price", "gb200-nvl72")).splitlines():
         if line.startswith("  ") and line.strip():
             weak = any(f" {kind} " in f"{line} " for kind in ("estimate", "assumed"))
             assert ("~" in line) is weak, line

@@ -64,7 +64,7 @@ def with_metric(monkeypatch, catalogue):
     del metrics.tokens_for_money
 
 
-def test_the_metric_of_the_page(with_metric):
+def test_example_metric_is_computed_and_exported(with_metric):
     metric_values = document("price", "gb200-nvl72")["metrics"]
     assert metric_values[METRIC] == pytest.approx(
         1e6 / metric_values["usd_per_million_output_tokens"], rel=1e-12
@@ -73,7 +73,7 @@ def test_the_metric_of_the_page(with_metric):
     assert (tree["equation"], tree["unit"]) == (equation(REGISTRY["tokens_for_money"]), "token/USD")
 
 
-def test_the_golden_row_of_the_page(with_metric):
+def test_example_golden_row_holds(with_metric):
     """The row has the columns of the file, and its value is what the formula gives."""
     (row,) = csv.reader([blocks("Add a metric")[3].strip()])
     name, inputs, expected, unit, tolerance, source = row
@@ -85,9 +85,10 @@ def test_the_golden_row_of_the_page(with_metric):
     assert source
 
 
-def test_the_kind_of_workload_of_the_page(own_data, monkeypatch):
-    """An hour costs what it does of a stated rate, and so do its tokens; what another kind has is
-    told from what it does.
+def test_example_workload_kind_costs_what_a_stated_rate_costs(own_data, monkeypatch):
+    """An hour and its tokens cost what they do at a stated rate.
+
+    The kinds differ in what they do.
     """
     code, row = blocks("Add a kind of workload")
     page_namespace = vars(workload) | {}
@@ -109,9 +110,10 @@ def test_the_kind_of_workload_of_the_page(own_data, monkeypatch):
     assert "trains, this one replays requests" in why_absent(replayed_result, "step_s")
 
 
-def test_the_cost_line_of_the_page(own_data, monkeypatch):
-    """0.4 % of the price of the servers every year, to every owner whose perspective does not say
-    otherwise, by the month as in the hour.
+def test_example_cost_line_is_in_the_hour_and_the_months(own_data, monkeypatch):
+    """Insurance costs 0.4 % of the servers' price every year, in the hour as in the months.
+
+    It holds for every owner whose perspective does not state another share.
     """
     row, value, line = blocks("Add a cost line")
     group, name, unit, least, most, belief, dated, words, also = next(csv.reader([row.strip()]))
@@ -161,7 +163,7 @@ def test_the_cost_line_of_the_page(own_data, monkeypatch):
 
 @pytest.fixture
 def commands():
-    """What is registered in a test is forgotten after it."""
+    """Remove the commands that a test registers."""
     yield
     app.registered_commands[:] = [
         registered_command
@@ -193,7 +195,7 @@ def with_output(monkeypatch):
     del DOCUMENTS["tco.watts/1"]
 
 
-def test_the_command_of_the_page(commands, with_output):
+def test_example_command_runs(commands, with_output):
     run(blocks("Add a command")[0])
     watts_document = json.loads(
         tco("watts", "gb200-nvl72", "--set", "site.pue=1.5", "--format", "json").stdout
@@ -235,7 +237,7 @@ def test_the_output_of_the_page_has_every_form(commands, with_output):
         )
 
 
-def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
+def test_example_form_is_printed(commands, with_output, monkeypatch, tmp_path):
     run(blocks("Add a command")[0])
     ((name, page_rendering),) = eval(
         f"{{{blocks('Add an output')[1]}}}", {"Rendering": output.Rendering}
@@ -255,7 +257,7 @@ def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
     )
 
 
-def test_the_option_of_the_page(commands, monkeypatch):
+def test_example_option_is_read(commands, monkeypatch):
     entry, code = blocks("Add an option")
     (declared,) = eval(f"{{{entry}}}", {"Annotated": Annotated, "typer": typer}).items()
     monkeypatch.setitem(options.SHARED, *declared)

@@ -50,7 +50,7 @@ def cell(text):
     return None if text == "" else float(text)
 
 
-def test_compare_is_its_json():
+def test_csv_of_compare_has_the_figures_of_its_json():
     rows = document("compare")["rows"]
     lines = table("compare")
     ranges = {
@@ -88,7 +88,7 @@ def test_compare_is_its_json():
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
-def test_price_is_its_json(name):
+def test_csv_of_price_has_the_figures_of_its_json(name):
     lines, rows = table("price", name), document("price", name)["lines"]
     assert [line["path"] for line in lines] == [row["path"] for row in rows]
     for line, row in zip(lines, rows, strict=True):
@@ -100,10 +100,8 @@ def test_price_is_its_json(name):
 @pytest.mark.parametrize(
     "arguments", [("gb200-nvl72",), ("train-gpt3-175b-a100x64",)], ids=" ".join
 )
-def test_perf_says_of_which_plan_it_is(arguments):
-    """Each row has what it takes to ask again: the plan as `--plan` takes it, and what it
-    reached.
-    """
+def test_rows_of_perf_state_plan_and_metrics(arguments):
+    """Each row states the plan in the form that `--plan` takes, and what it reached."""
     lines, perf_document = table("perf", *arguments), document("perf", *arguments)
     assert [(line["phase"], line["name"], float(line["time_us"])) for line in lines] == [
         (row["phase"], row["name"], row["time_us"]) for row in perf_document["operators"]
@@ -155,7 +153,7 @@ def test_a_list_of_parts_prices_them():
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
-def test_bom_is_its_json(name):
+def test_csv_of_bom_has_the_figures_of_its_json(name):
     lines, rows = table("bom", name), document("bom", name)["lines"]
     # whose a value is says its kind in words
     assert [*(name for name in lines[0] if name not in NAMES), "own"] == list(rows[0])
@@ -166,7 +164,7 @@ def test_bom_is_its_json(name):
         assert line["included_in"] == (row["included_in"] or "")
 
 
-def test_explain_is_its_json():
+def test_csv_of_explain_has_the_figures_of_its_json():
     lines = table("explain", "gb200-nvl72", "energy_usd_per_chip_hour")
     tree = document("explain", "gb200-nvl72", "energy_usd_per_chip_hour")["tree"]
     assert (lines[0]["id"], float(lines[0]["value"])) == (tree["id"], tree["value"])
@@ -209,7 +207,7 @@ def test_two_runs_are_the_same_bytes(arguments):
     assert tco(*arguments, "--format", "csv").stdout == tco(*arguments, "--format", "csv").stdout
 
 
-def test_a_row_says_how_it_came_about():
+def test_row_states_date_documents_and_settings():
     """Two files of different dates can be told apart, and the plan is one that `--plan` takes."""
     (row,) = table("compare", "gb200-nvl72", "--set", "terms.date=2026-09", "--set", "site.pue=1.2")
     assert (row["date"], row["site"], row["model"], row["perspective"]) == (
@@ -243,7 +241,7 @@ def test_a_row_says_how_it_came_about():
         "collective gb200-nvl72 --op all-reduce --size 1MiB --ranks 8",
     ],
 )
-def test_a_row_says_of_which_answer_it_is(arguments):
+def test_row_of_every_command_states_scenario_and_settings(arguments):
     lines = table(*arguments.split(), "--set", "terms.date=2026-03")
     assert lines
     for line in lines:
@@ -254,7 +252,7 @@ def test_a_row_says_of_which_answer_it_is(arguments):
     assert len(lines[0]) == len({*lines[0]})  # no column stands twice
 
 
-def test_a_frame_says_of_which_answer_it_is():
+def test_frame_states_scenario_and_settings():
     import tco as api
 
     frame = api.evaluate("gb200-nvl72", {"site.pue": "1.2"}).to_frame()

@@ -1,6 +1,4 @@
-"""What a scenario is put together from can be listed, shown and checked, one's own documents among
-them.
-"""
+"""Documents of a scenario, shipped or the user's own, are listed, shown and checked."""
 
 from __future__ import annotations
 
@@ -39,12 +37,12 @@ def test_the_list_holds_every_document(kind, catalogue):
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_what_ships_is_in_order(kind):
+def test_shipped_documents_pass_the_checks(kind):
     assert answer(kind, "check")["findings"] == []
 
 
 def test_a_page_shows_each_value_as_written_with_its_range_and_source(catalogue):
-    """The same rows that a scenario of the terms rests on, in the units of the file."""
+    """A page has the rows that a scenario of these terms rests on, in the units of the file."""
     values = {
         value["path"]: value for value in answer("perspectives", "show", "hyperscaler")["values"]
     }
@@ -117,7 +115,7 @@ def test_an_own_value_is_withheld_where_asked(own_data, form):
         ),
     ],
 )
-def test_a_text_that_names_nothing_is_found(own_data, file, content, finding):
+def test_check_finds_a_text_that_names_no_document(own_data, file, content, finding):
     own_data.write(f"{file}.toml", content)
     done = tco(file.partition("/")[0], "check", "--data", own_data.folder, "--format", "json")
     assert (done.exit_code, done.stderr) == (1, "")

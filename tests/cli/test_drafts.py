@@ -1,4 +1,4 @@
-"""Something new of one's own: written as a copy to edit, marked as that, and it answers at once."""
+"""New documents of a user are copies to edit, marked as own, and priced at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows(path):
     return list(csv.DictReader(Path(path).read_text().splitlines()))
 
 
-def test_a_new_chip_in_a_new_rack_costs_and_does_what_it_was_copied_from():
+def test_new_chip_in_a_new_rack_has_cost_and_speed_of_its_template():
     assert tco("parts", "new", "acme-x1", "--like", "b200-sxm").exit_code == 0
     assert tco("systems", "new", "acme-rack", "--like", "b200-hgx8").exit_code == 0
     tree = Path("data/systems/acme-rack.toml")
@@ -37,7 +37,7 @@ def test_a_new_chip_in_a_new_rack_costs_and_does_what_it_was_copied_from():
     assert (drafted_row["validated_rows"], drafted_row["anchored_rows"]) == (0, 0)
 
 
-def test_what_is_copied_is_marked_as_ones_own_and_assumed():
+def test_copied_values_are_marked_as_own_and_assumed():
     """A source says nothing of a part that it does not know."""
     tco("parts", "new", "acme-x1", "--like", "b200-sxm")
     copied = rows("data/parts/acme-x1.csv")
@@ -54,7 +54,7 @@ def test_what_is_copied_is_marked_as_ones_own_and_assumed():
     assert 'acme-x1 = "nvidia"' in Path("data/performance/families.toml").read_text()
 
 
-def test_a_price_of_ones_own_is_never_another_at_a_later_date():
+def test_own_price_stays_the_same_at_a_later_date():
     done = tco("parts", "new", "acme-x1", "--like", "b200-sxm")
     assert "left out, so that what you write holds on: price of 2027-01 (33920 USD)" in done.stderr
     tco("systems", "new", "acme-rack", "--like", "b200-hgx8")
@@ -75,7 +75,8 @@ def test_a_price_of_ones_own_is_never_another_at_a_later_date():
 def test_own_values_are_marked_wherever_they_stand():
     tco("parts", "new", "acme-x1", "--like", "b200-sxm")
     Path("data/parts/price.csv").write_text(
-        "part,attribute,value,unit,low,high,as_of,kind,source,note,use\nnvswitch-5,price,900,USD,800,1000,2025-12,assumed,my-own,,\n"
+        "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
+        "nvswitch-5,price,900,USD,800,1000,2025-12,assumed,my-own,,\n"
     )
     (counted,) = (
         line
@@ -104,7 +105,7 @@ def test_own_values_are_marked_wherever_they_stand():
     } == {"nvswitch-5"}
 
 
-def test_what_a_new_part_lacks_is_said_at_once():
+def test_missing_attributes_of_a_new_part_are_named_at_once():
     tco("parts", "new", "acme-x1", "--like", "b200-sxm")
     tco("systems", "new", "acme-rack", "--like", "b200-hgx8")
     tree, path = Path("data/systems/acme-rack.toml"), Path("data/parts/acme-x1.csv")
@@ -122,7 +123,7 @@ def test_what_a_new_part_lacks_is_said_at_once():
     assert [name for name in gone if name not in done.stderr] == []
 
 
-def test_a_new_scenario_is_that_of_another():
+def test_new_scenario_answers_as_its_template():
     assert tco("scenarios", "new", "ours", "--like", "trn3-nl72x2@switch=gen2").exit_code == 0
     drafted_metrics, theirs = (
         document("price", name)["metrics"]
@@ -159,21 +160,21 @@ def test_a_model_is_read_before_it_is_taken(folder):
         (("parts", "new", "x"), 2, "Missing option '--like'"),
     ],
 )
-def test_what_cannot_be_made_is_refused(arguments, code, message):
+def test_impossible_draft_is_refused(arguments, code, message):
     done = tco(*arguments)
     assert (done.exit_code, done.stdout) == (code, "")
     assert message in done.stderr
     assert not Path("data").exists()
 
 
-def test_nothing_is_written_over():
+def test_draft_does_not_overwrite_a_file():
     assert tco("scenarios", "new", "ours", "--like", "gb200-nvl72").exit_code == 0
     Path("scenarios/ours.toml").write_text("# mine")
     assert tco("scenarios", "new", "ours", "--like", "gb200-nvl72").exit_code == 2
     assert Path("scenarios/ours.toml").read_text() == "# mine"
 
 
-def test_a_folder_of_ones_own_keeps_its_baselines_in_a_shared_history(tmp_path):
+def test_user_folder_keeps_its_baselines_under_version_control(tmp_path):
     assert tco("init", str(tmp_path / "mine")).exit_code == 0
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path / "mine", check=True)
     ignored = subprocess.run(

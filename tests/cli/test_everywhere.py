@@ -1,6 +1,4 @@
-"""Whatever names a system names its variants, in every command; a rack that does not fit is an
-entry with its reason.
-"""
+"""Every command takes variants in the name of a system; a rack that does not fit has a reason."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ FAST = "trn3-nl72x2@switch=gen2"
     ],
     ids=" ".join,
 )
-def test_a_variant_after_the_id_is_the_option(arguments):
-    """The same answer, but for the name it is given under."""
+def test_variant_after_the_id_answers_as_the_option(arguments):
+    """A variant after the id gives the answer of the option, except for names."""
     named, chosen = (
         document(*arguments, *words)
         for words in ((FAST,), ("trn3-nl72x2", "--variant", "switch=gen2"))
@@ -43,7 +41,7 @@ def test_a_frontier_of_a_variant():
     assert frontier["points"]
 
 
-def test_a_variant_that_is_none_is_refused():
+def test_unknown_variant_is_refused():
     for command in (("bom",), ("fabric",), ("frontier",), ("compare",)):
         done = tco(*command, "trn3-nl72x2@swtch=gen2")
         assert (done.exit_code, done.stdout) == (3, "")
@@ -59,7 +57,7 @@ def test_a_rack_that_does_not_fit_is_a_frontier_without_points():
     assert fits["points"]
 
 
-def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
+def test_points_of_a_frontier_at_another_date_compete_among_themselves(tmp_path):
     """Prices of one year are no offer in another."""
     documents = (
         'site = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = '
@@ -99,7 +97,7 @@ def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, why):
+def test_system_without_a_price_keeps_its_row(systems, perspective, missing, why):
     perspective_options = ("--set", f"terms.perspective={perspective}", "--no-range")
     rows = {
         row["scenario"]: row for row in document("compare", *systems, *perspective_options)["rows"]
@@ -199,7 +197,7 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
         ),
     ],
 )
-def test_what_no_cluster_holds_is_refused(words, message):
+def test_ranks_beyond_the_cluster_are_refused(words, message):
     done = tco(*words)
     assert (done.exit_code, done.stdout) == (3, "")
     assert message in done.stderr

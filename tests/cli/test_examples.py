@@ -47,7 +47,7 @@ QUICK = [
 
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
-def test_every_page_has_two(words):
+def test_every_help_page_has_two_examples(words):
     page_examples = examples(" ".join(("tco", *words)))
     assert len(set(page_examples)) == 2
     assert all(line.startswith(" ".join(("tco", *words))) for line in page_examples)
@@ -55,14 +55,14 @@ def test_every_page_has_two(words):
     assert all(f"  {line}\n" in help_text for line in page_examples)
 
 
-def test_no_example_is_of_a_command_that_is_gone():
+def test_every_example_is_of_an_existing_command():
     command_names = {" ".join(words) for words in ALL}
     assert kept_examples().keys() <= {f"tco {words}".strip() for words in command_names}
     assert UNDER.keys() <= command_names
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_the_command_line_is_right(line):
+def test_command_line_of_an_example_is_valid(line):
     words = shlex.split(line)[1:]
     group, context = TREE, None
     while hasattr(group, "commands"):
@@ -74,7 +74,7 @@ def test_the_command_line_is_right(line):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder of one's own with a baseline and a few rows of measurements."""
+    """Return a user's data folder with a baseline and a few rows of measurements."""
     example_folder = tmp_path_factory.mktemp("examples")
     with gzip.open(ROOT / "data/measured/kernels.csv.gz", "rt") as rows:
         (example_folder / "kernels.csv").write_text("".join(next(rows) for _ in range(40)))
@@ -95,7 +95,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("line", QUICK)
-def test_it_runs(line, folder, monkeypatch):
+def test_example_runs(line, folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder))
     words = shlex.split(line)[1:]

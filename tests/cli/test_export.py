@@ -1,5 +1,6 @@
-"""`tco export`: the form is the ending, every row says what it rests on, and nothing is half
-written.
+"""`tco export` takes the form from the ending, and each row states its inputs and sources.
+
+No file is written in part.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ def rows(path):
         return list(csv.DictReader(stream))
 
 
-def exact(path):
-    """A CSV file as a frame with the very numbers that stand in it; pandas' own parser may round
-    their last digit.
+def read_exact(path):
+    """Return a CSV file as a frame with the exact numbers of its text.
+
+    pandas' own parser may round their last digit.
     """
     return pd.read_csv(path, dtype=str).apply(lambda column: column.map(number_of))
 
@@ -65,9 +67,9 @@ def test_all_forms_agree_with_compare(folder):
     }
     assert as_json == expected
     frames = {
-        "csv": exact(folder / "a.csv"),
+        "csv": read_exact(folder / "a.csv"),
         "parquet": pd.read_parquet(folder / "a.parquet"),
-        "package": exact(folder / "package/scenarios.csv"),
+        "package": read_exact(folder / "package/scenarios.csv"),
     }
     for frame in frames.values():
         for _, row in frame.iterrows():
@@ -81,7 +83,7 @@ def test_all_forms_agree_with_compare(folder):
             )
 
 
-def test_a_row_says_what_it_rests_on(folder):
+def test_row_states_its_inputs_and_sources(folder):
     for row in rows(folder / "a.csv"):
         assert (row["site"], row["workload"], row["date"]) == (
             "us-hyperscale",
@@ -164,7 +166,7 @@ def test_an_unknown_ending_is_refused(name, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_stands_in_the_way_is_left_as_it_was(tmp_path):
+def test_file_in_the_way_is_left_unchanged(tmp_path):
     (tmp_path / "a.xlsx").mkdir()
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "full").mkdir()
@@ -207,7 +209,7 @@ def test_a_package_is_replaced_and_a_broken_one_is_taken_away(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_wrong_data_is_said_and_nothing_is_written(tmp_path):
+def test_wrong_data_is_refused_and_nothing_is_written(tmp_path):
     done = tco("export", "gb200-nvl27", "-o", tmp_path / "a.xlsx")
     assert done.exit_code == 3
     assert "gb200-nvl72" in done.stderr

@@ -1,5 +1,4 @@
-"""What commands print, as kept: on terminals of 80 and 120 columns, in a pipe, as Markdown; the
-words of a table change where one sees it.
+"""Commands print the kept forms: on terminals of 80 and 120 columns, in a pipe, as Markdown.
 
 Figures move with every price: what is held here is the form, which words stand where, and how lines
 fold.
@@ -38,8 +37,9 @@ WIDTHS = {"80": 80, "120": 120, "pipe": None}
 
 
 def form(text: str) -> str:
-    """Return a text with a # for every number, and what stands between columns as two blanks:
-    figures move, labels and folds do not.
+    """Return a text with a # for every number and two blanks between columns.
+
+    Figures move, labels and folds do not.
     """
     lines = [
         re.sub(r"(?<![A-Za-z\d-])-?\d[\d,.]*(e[-+]\d+)?", "#", line).rstrip()

@@ -24,7 +24,7 @@ ALL = sorted(commands(ROOT))
 
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
-def test_help(words, file_regression):
+def test_help_of_a_command_is_the_kept_text(words, file_regression):
     done = tco(*words, "--help")
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -67,7 +67,7 @@ def test_help_as_a_command_shows_the_same_page(words):
         (("compare", "two"), "tco compare has no command 'two'"),
     ],
 )
-def test_help_of_what_is_no_command(words, message):
+def test_help_of_an_unknown_command_is_refused(words, message):
     done = tco("help", *words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr

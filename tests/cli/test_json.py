@@ -1,6 +1,4 @@
-"""JSON: one document, its schema named, the keys of the contract, the same bytes for the same
-input.
-"""
+"""JSON answers are one document with a named schema, the keys of the contract and stable bytes."""
 
 from __future__ import annotations
 

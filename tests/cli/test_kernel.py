@@ -23,9 +23,10 @@ ATTENTION = (
 )
 
 
-def test_a_large_product_by_hand():
-    """1,024 tiles of 128 x 256 on the 132 cores of an H100; the rate is that of published FP8
-    products.
+def test_large_product_has_the_tiles_and_waves_computed_by_hand():
+    """A product has 1,024 tiles of 128 x 256 on the 132 cores of an H100.
+
+    The rate is that of published FP8 products.
     """
     kernel_document = document("kernel", "h100-sxm", *PRODUCT)
     assert (kernel_document["tile"], kernel_document["tiles"]) == ([128, 256], 1024)
@@ -56,10 +57,8 @@ def test_large_arrays_cut_no_tiles():
     )
 
 
-def test_the_phases_of_attention():
-    """A prompt computes, one query a sequence reads: half the bytes in FP8 take half the time of
-    the memory.
-    """
+def test_attention_is_bound_by_compute_in_prefill_and_by_memory_in_decode():
+    """A prompt computes, one query per sequence reads; FP8 halves the time of the memory."""
     assert document("kernel", "gb200-gpu", *ATTENTION, "--seq-q", "8192")["bound"] == "compute"
     wide, narrow = (
         document("kernel", "gb200-gpu", *ATTENTION, "--phase", "decode", "--precision", form)
@@ -74,7 +73,7 @@ def test_the_phases_of_attention():
     assert full["flop"] == 2 * causal["flop"]
 
 
-def test_a_setting_moves_it_and_one_that_does_not_is_named():
+def test_setting_changes_the_kernel_or_is_named_as_without_effect():
     done = tco(
         "kernel",
         "h100-sxm",
@@ -105,7 +104,7 @@ def test_a_setting_moves_it_and_one_that_does_not_is_named():
         (("gb200-gpu", *ATTENTION, "--seq-q", "128", "--precision", "nvfp4"), 3, "8 bits or wider"),
     ],
 )
-def test_what_cannot_be_asked(arguments, code, words):
+def test_impossible_kernel_is_refused(arguments, code, words):
     done = tco("kernel", *arguments)
     assert done.exit_code == code
     assert words in done.stderr

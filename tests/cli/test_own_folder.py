@@ -1,4 +1,4 @@
-"""A folder of one's own: made by `init`, priced, kept as a baseline, compared."""
+"""A user's data folder is made by `init`, priced, kept as a baseline and compared."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_tolerated_increase_passes_and_what_gets_better_too(folder):
     )
 
 
-def test_ones_own_price_moves_the_baseline(folder):
+def test_own_price_changes_the_baseline(folder):
     assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
     path = folder / "data" / "parts" / "mine.csv"
     path.write_text(path.read_text().replace(",500,", ",550,"))
@@ -159,7 +159,7 @@ def test_diff_exits_as_asked(arguments, code):
     assert done.stdout
 
 
-def test_diff_says_why():
+def test_diff_names_the_causes():
     difference_document = document(
         "diff", "gb200-nvl72", "gb200-nvl72", "--set", "terms.life=7 year"
     )

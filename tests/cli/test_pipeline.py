@@ -1,5 +1,6 @@
-"""The action and the hook for other projects, and the files with which the docs use them: run on a
-baseline that holds and on one that does not.
+"""The action and hook for other projects pass where a baseline holds and fail where it does not.
+
+The files of the docs that use them are run too.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project with a baseline of one rack, and what runs a shell line in it as a pipeline
-    does.
+    """Return a function that runs a shell line in a project with a baseline, as a pipeline does.
+
+    The baseline is of one rack.
     """
     folder = tmp_path_factory.mktemp("project")
     binaries = folder / "bin"
@@ -67,12 +69,13 @@ def project(tmp_path_factory):
     return run
 
 
-def dearer(project):
-    """Own data with a dearer part, as a pull request may bring it."""
+def write_dearer_part(project):
+    """Write own data with a dearer part, as a pull request may bring it."""
     part = project.folder / "data" / "parts" / "quoted.csv"
     part.parent.mkdir(parents=True, exist_ok=True)
     part.write_text(
-        "part,attribute,value,unit,low,high,as_of,kind,source,note,use\ngb200-gpu,price,39000,USD,38000,40000,2025-12,press,tco-estimate-2026,,\n"
+        "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
+        "gb200-gpu,price,39000,USD,38000,40000,2025-12,press,tco-estimate-2026,,\n"
     )
     return part
 
@@ -97,7 +100,7 @@ def test_the_action_fails_with_annotations_and_a_summary_where_a_cost_rises(proj
         quiet_run.stderr
     )
     assert not project.summary.exists()
-    part = dearer(project)
+    part = write_dearer_part(project)
     dear_run = project(script, **variables)
     part.unlink()
     assert (dear_run.returncode, dear_run.stdout.startswith("::error")) == (1, True), (
@@ -110,7 +113,7 @@ def test_the_action_checks_all_metrics_and_passes_an_unknown_baseline_on(project
     two = "usd_per_million_output_tokens\ntco_usd_per_chip_hour\n"
     project.summary.unlink(missing_ok=True)
     script, variables = action_step("Check", metrics=two)
-    part = dearer(project)
+    part = write_dearer_part(project)
     dear_run = project(script, **variables)
     part.unlink()
     assert dear_run.returncode == 1
@@ -147,7 +150,7 @@ def test_the_hook_passes_on_a_baseline_that_holds_and_fails_where_a_cost_rises(p
         quiet_run.stdout + quiet_run.stderr
     )
     assert "Skipped" in project(f"{PRE_COMMIT} run --files .pre-commit-config.yaml").stdout
-    part = dearer(project)
+    part = write_dearer_part(project)
     dear_run = project(f"{PRE_COMMIT} run --files data/parts/quoted.csv")
     part.unlink()
     assert (dear_run.returncode, "Failed" in dear_run.stdout) == (1, True)

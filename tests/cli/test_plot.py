@@ -1,4 +1,4 @@
-"""`tco plot`: every kind as a file, the mistakes one makes, and own values that stay one's own."""
+"""`tco plot` draws every kind into a file, refuses mistakes, and withholds own values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_kind_is_tried():
     assert set(KINDS) == set(typer.main.get_command(app).get_command(None, "plot").commands)
 
 
-def test_what_is_not_asked_for_is_as_wide_as_a_screen():
+def test_plot_without_a_width_is_as_wide_as_a_screen():
     assert plot.WIDE == WIDE
 
 
@@ -192,7 +192,7 @@ DRAWN = [
 @pytest.mark.parametrize(
     "kind", ["bom", "cost", pytest.param("money", marks=pytest.mark.thorough), *DRAWN]
 )
-def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
+def test_figure_of_own_values_is_refused_under_redaction(kind, folder, tmp_path):
     words = (
         "plot",
         kind,
@@ -214,7 +214,7 @@ def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["fabric", "operators", "errors"])
-def test_a_figure_that_tells_nothing_of_own_values_is_drawn_the_same(kind, folder, tmp_path):
+def test_figure_without_own_values_is_the_same_under_redaction(kind, folder, tmp_path):
     words = ("plot", kind, *(() if kind == "errors" else ("trn3-nl72x2",)), "--data", folder, "-o")
     assert tco(*words, tmp_path / "plain.svg").exit_code == 0
     assert tco(*words, tmp_path / "kept.svg", "--redact").exit_code == 0

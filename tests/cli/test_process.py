@@ -1,4 +1,4 @@
-"""What only a process of its own can show: what it imports, and how it behaves in a pipe."""
+"""Behaviour that only a new process shows: its imports, threads, pipes and encoding."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ LIGHT = {
 
 
 @pytest.mark.parametrize("words", LIGHT)
-def test_light_commands_stay_light(words):
+def test_light_commands_import_no_heavy_module(words):
     if words == "compare":
         run(words)  # its ranges are kept from then on
     done = run(*words.split(), PYTHONPROFILEIMPORTTIME="1")
@@ -120,7 +120,7 @@ def test_a_command_starts_no_threads_of_numpy():
     assert done.stdout.split()[-1] == "1"
 
 
-def test_importing_the_package_is_light():
+def test_package_imports_no_heavy_module():
     code = "import sys, tco; print(tco.__version__, 'numpy' in sys.modules, 'typer' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split()[1:] == ["False", "False"]
@@ -147,7 +147,7 @@ def test_works_from_any_folder(tmp_path):
     assert done.stdout.startswith("{")
 
 
-def test_the_reader_of_a_pipe_may_leave():
+def test_closed_reader_of_a_pipe_ends_the_command_without_a_message():
     """As `tco ... | head -1` does: no traceback, and what was read is whole."""
     process = subprocess.Popen(
         [*COMMAND, "sources", "list", "--format", "json"],
@@ -202,7 +202,7 @@ def test_output_is_utf8_whatever_the_locale(form, own_data):
     assert "geprüft – 100 µm" in done.stdout.decode("utf-8")
 
 
-def test_the_hash_seed_changes_nothing():
+def test_output_is_the_same_for_every_hash_seed():
     first_output, two = (
         run(
             "explain",

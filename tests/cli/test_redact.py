@@ -1,6 +1,4 @@
-"""A person's own values are kept back: nothing that is printed, and no sum, difference or quotient
-of it, gives one of them.
-"""
+"""Own values are withheld: no printed number, and no sum, difference or quotient, gives one."""
 
 from __future__ import annotations
 
@@ -76,16 +74,21 @@ def numbers(document):
         yield float(document)
 
 
-def derived(found, secret, tolerance):
-    """Say whether a number, a difference of two or either over a count is the secret."""
-    found = np.unique(np.array([number for number in found if number]))
+def derivable(numbers_shown, secret, tolerance):
+    """Tell whether a number, a difference of two, or either over a count is the secret."""
+    numbers_shown = np.unique(np.array([number for number in numbers_shown if number]))
     counts = np.array(
-        [1, 2, 4, *(number for number in found if 1 < number <= 4096 and number == int(number))]
+        [
+            1,
+            2,
+            4,
+            *(number for number in numbers_shown if 1 < number <= 4096 and number == int(number)),
+        ]
     )
     secret_multiples = np.unique(np.concatenate([secret * counts, secret / counts]))
-    for number in found:
+    for number in numbers_shown:
         for sign in (1, -1):
-            rest = np.append(found - sign * number, number)
+            rest = np.append(numbers_shown - sign * number, number)
             nearest_index = np.searchsorted(secret_multiples, rest)
             for candidate_index in (nearest_index, nearest_index - 1):
                 near = np.abs(
@@ -96,13 +99,13 @@ def derived(found, secret, tolerance):
     return False
 
 
-def test_the_search_for_secrets_finds_one(folder):
+def test_search_for_secrets_finds_a_secret(folder):
     """Without --redact the bill gives the price to whoever subtracts."""
     open_bill = json.loads(tco("bom", "trn3-nl72x2", "--data", folder, "--format", "json").stdout)
     for line in open_bill["lines"]:
         if line["part"] == "nitro-v6-400g":
             line["unit_price_usd"] = line["extended_usd"] = None
-    assert derived(numbers(open_bill), PRICE, 1e-9)
+    assert derivable(numbers(open_bill), PRICE, 1e-9)
 
 
 @pytest.mark.parametrize("folder", [1, pytest.param(2, marks=pytest.mark.thorough)], indirect=True)
@@ -117,12 +120,12 @@ def test_the_search_for_secrets_finds_one(folder):
     ],
     ids=" ".join,
 )
-def test_no_number_gives_an_own_value_away(folder, command):
+def test_no_printed_number_reveals_an_own_value(folder, command):
     done = tco(*command, "--data", folder, "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr
     answer_numbers = list(numbers(json.loads(done.stdout)))
     for secret in (PRICE, TDP):
-        assert not derived(answer_numbers, secret, 1e-9)
+        assert not derivable(answer_numbers, secret, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_no_number_gives_an_own_value_away(folder, command):
     ids=str,
 )
 @pytest.mark.parametrize("folder", [2], indirect=True)
-def test_no_text_shows_an_own_value(folder, command, form):
+def test_no_printed_text_holds_an_own_value(folder, command, form):
     done = tco(*command, "--data", folder, "--redact", "--format", form)
     assert done.exit_code == 0, done.stderr
     assert not re.search(
@@ -152,10 +155,8 @@ def test_no_text_shows_an_own_value(folder, command, form):
     ],
     ids=" ".join,
 )
-def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch):
-    """What a rack draws follows from an own tdp: the error says that it is too much, and not how
-    much.
-    """
+def test_no_error_reveals_an_own_value(folder, command, tmp_path, monkeypatch):
+    """An error names the limit that an own tdp exceeds, and not by how much."""
     monkeypatch.chdir(tmp_path)
     site_arguments = (*command, "--data", folder, "--set", "site=us-air-hall")
     plain, redacted_answer = tco(*site_arguments), tco(*site_arguments, "--redact")
@@ -165,7 +166,7 @@ def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch
     assert "50 kW (site.rack_kw_max)" in redacted_answer.stderr
 
 
-def test_an_error_that_only_own_values_end_in_is_not_told():
+def test_error_that_only_own_values_cause_is_withheld():
     """Whether there is one tells how a hidden value stands to a limit that anybody may set."""
     limits = [f"{watts} W" for watts in (98765, 987650)]
     commands = [("price", "trn3-nl72x2", "--set", f"site.rack_kw_max={limit}") for limit in limits]
@@ -184,15 +185,15 @@ def test_an_error_that_only_own_values_end_in_is_not_told():
     ],
     ids=" ".join,
 )
-def test_a_setting_is_an_own_value(command):
+def test_setting_is_withheld_as_an_own_value(command):
     done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr
-    assert not derived(numbers(json.loads(done.stdout)), RATE, 1e-9)
+    assert not derivable(numbers(json.loads(done.stdout)), RATE, 1e-9)
     assert "8.76" not in tco(*command, "--set", f"terms.rate={RATE}", "--redact").stdout
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_values_of_a_site_of_ones_own_are_kept_back(own_data, form):
+def test_values_of_an_own_site_are_withheld(own_data, form):
     """Two prices of electricity make the same bytes, and none of them that of the shipped site."""
     shipped, redacted_answers = (
         load_catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8"),
@@ -214,7 +215,7 @@ def test_values_of_a_site_of_ones_own_are_kept_back(own_data, form):
     )
 
 
-def test_a_hash_of_own_rows_is_withheld_as_who_guesses_one_could_make_sure_of_it(folder):
+def test_hash_of_own_rows_is_withheld(folder):
     with_own, without = (
         json.loads(tco("bom", "trn3-nl72x2", "--redact", "--format", "json", *more).stdout)
         for more in (("--data", folder), ())
@@ -232,7 +233,7 @@ def test_an_answer_says_that_something_is_withheld(folder):
     )
 
 
-def test_what_does_not_rest_on_own_values_stays(folder):
+def test_values_independent_of_own_ones_are_printed(folder):
     has_own_power = "trn3,tdp" in (folder / "parts/mine.csv").read_text()
     plain, redacted_bill = (
         json.loads(tco("bom", "trn3-nl72x2", *more, "--format", "json").stdout)
@@ -258,7 +259,7 @@ def test_what_does_not_rest_on_own_values_stays(folder):
     )
 
 
-def test_the_environment_may_ask_for_it(folder):
+def test_environment_may_request_redaction(folder):
     done = tco("bom", "trn3-nl72x2", "--data", folder, TCO_REDACT="1")
     assert "12,350" in tco("bom", "trn3-nl72x2", "--data", folder).stdout
     assert "12,350" not in done.stdout
@@ -273,10 +274,8 @@ def test_the_environment_may_ask_for_it(folder):
     ],
     ids=" ".join,
 )
-def test_where_nothing_is_ones_own_all_is_shown(command):
-    """What a shipped file sets is nobody's own, nor is what one answer lends another to tell what
-    moved.
-    """
+def test_answer_without_own_values_is_the_same_under_redaction(command):
+    """Settings of shipped files, and values that one answer lends another, are no own values."""
     plain, redacted_answer = tco(*command), tco(*command, "--redact")
     assert (plain.exit_code, plain.stdout, plain.stderr) == (
         redacted_answer.exit_code,
@@ -286,7 +285,7 @@ def test_where_nothing_is_ones_own_all_is_shown(command):
 
 
 def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
-    """What it withholds it does not check; what it keeps it checks, and names what moved it."""
+    """A baseline keeps no own value; it checks the other values and names what changed them."""
     monkeypatch.chdir(tmp_path)
     assert (
         tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder, "--redact").exit_code == 0
@@ -294,7 +293,7 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     baseline_text = (tmp_path / "reports" / "baselines" / "main.json").read_text()
     assert "SECRETNOTE" not in baseline_text
     for secret in (PRICE, TDP):
-        assert not derived(numbers(json.loads(baseline_text)), secret, 1e-9)
+        assert not derivable(numbers(json.loads(baseline_text)), secret, 1e-9)
     state = json.loads(baseline_text)["scenarios"]["trn3-nl72x2"]
     assert "capex_usd_per_chip" in state["withheld"]
     assert "output_tokens_per_s_per_chip" in state["metrics"]
@@ -324,9 +323,11 @@ def test_redacted_baseline_of_two_scenarios_keeps_no_drawn_figures(folder, tmp_p
 
 
 @pytest.mark.thorough
-def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own_data):
-    """Its document holds so many numbers of shipped rows that some difference of two is any number:
-    hold it against that of another value.
+def test_sensitivity_is_the_same_whatever_the_own_value_is(own_data):
+    """The document of one own value equals that of another.
+
+    It holds so many numbers of shipped rows that some difference of two is any number, so no
+    search for the secret can fail.
     """
     sensitivity_rows = []
     for tdp in (TDP, 1.07 * TDP):
@@ -369,7 +370,7 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own_data):
     assert first_rows["site.electricity_price"]["low"] is not None
 
 
-def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypatch):
+def test_result_saved_with_own_values_is_refused_under_redaction(folder, tmp_path, monkeypatch):
     """A file holds them as they were: nothing can stand in their place."""
     monkeypatch.chdir(tmp_path)
     evaluate("trn3-nl72x2", catalogue=load_catalogue(folder)).save(tmp_path / "one.json")
@@ -432,8 +433,8 @@ cluster = "tor-100g-16k"
 """
 
 
-def of_own(own_data, kind, is_second_person):
-    """Write what one of two people has of some kind, and return what a command is asked with."""
+def own_arguments(own_data, kind, is_second_person):
+    """Write own data of a kind for one of two people, and return the arguments of a command."""
     value = (3, 5)[is_second_person]
     if kind == "system":
         own_data.write("parts/mine.csv", COLUMNS + TRAY)
@@ -459,8 +460,8 @@ def of_own(own_data, kind, is_second_person):
     if kind == "price":
         own_data.write(
             "parts/mine.csv",
-            COLUMNS
-            + f"gb200-gpu,price,{value}0000,USD,{value}0000,{value}0000,2026-03,vendor,own-quote,{NOTE},\n",
+            COLUMNS + f"gb200-gpu,price,{value}0000,USD,{value}0000,{value}0000,2026-03,vendor,"
+            f"own-quote,{NOTE},\n",
         )
         own_data.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE,,2026-03\n")
         return ["gb200-nvl72", "--data", own_data.folder]
@@ -491,9 +492,19 @@ KINDS = [
     "stated price",
 ]
 ASKED = {
-    "bom": (), "price": (), "perf": (), "compare": ("--no-range",), "inputs": (), "frontier": (), "sensitivity": ("--hold",),
-    "explain": ("tco_usd_per_chip_hour",), "fabric": (), "network": (), "uncertainty": ("--samples", "64", "--hold"), "diff": ("trn3-nl32x2",),
-}  # fmt: skip
+    "bom": (),
+    "price": (),
+    "perf": (),
+    "compare": ("--no-range",),
+    "inputs": (),
+    "frontier": (),
+    "sensitivity": ("--hold",),
+    "explain": ("tco_usd_per_chip_hour",),
+    "fabric": (),
+    "network": (),
+    "uncertainty": ("--samples", "64", "--hold"),
+    "diff": ("trn3-nl32x2",),
+}
 FORMS = ("table", "json", "csv", "md")
 
 
@@ -514,10 +525,10 @@ def cases():
 
 
 @pytest.mark.parametrize(("kind", "command", "form"), list(cases()))
-def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own_data, kind, command, form):
+def test_people_with_different_own_files_get_the_same_bytes(own_data, kind, command, form):
     answers = []
     for is_second_person in (False, True):
-        first, *more = of_own(own_data, kind, is_second_person)
+        first, *more = own_arguments(own_data, kind, is_second_person)
         done = tco(command, first, *ASKED[command], *more, "--redact", "--format", form)
         answers.append((done.exit_code, done.stdout, done.stderr))
     assert answers[0] == answers[1]
@@ -525,11 +536,11 @@ def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own_data, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_people_have_other_answers_where_nothing_is_kept_back(own_data, kind):
+def test_people_with_different_own_files_get_different_answers_without_redaction(own_data, kind):
     """Else the same bytes would say nothing."""
     answers = []
     for is_second_person in (False, True):
-        first, *more = of_own(own_data, kind, is_second_person)
+        first, *more = own_arguments(own_data, kind, is_second_person)
         done = tco("price", first, *more, "--format", "json")
         answers.append((done.exit_code, done.stdout, done.stderr))
     assert answers[0] != answers[1]
@@ -558,7 +569,7 @@ def test_a_text_of_an_own_document_that_no_shipped_one_states_is_refused(
 
 @pytest.mark.parametrize("kind", ["currency", "unit", "bounds", "stated price"])
 def test_an_error_of_a_setting_names_its_path_and_not_its_value(own_data, kind):
-    done = tco("price", *of_own(own_data, kind, False), "--redact")
+    done = tco("price", *own_arguments(own_data, kind, False), "--redact")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "parts.gb200-gpu.price: is no quantity in USD within its bounds" in done.stderr
     assert "1337" not in done.stderr
@@ -576,8 +587,8 @@ def test_own_measured_rows_and_claims_are_refused(own_data, tmp_path):
     assert "claims of your own cannot be withheld" in done.stderr
 
 
-def test_a_command_that_cannot_withhold_says_so(tmp_path):
-    """What the environment asks for is done, or refused, and never passed over."""
+def test_command_that_cannot_withhold_refuses_the_request_of_the_environment(tmp_path):
+    """A request of the environment to withhold is met or refused."""
     done = tco("calibrate", "kernels", "-o", tmp_path / "rows.csv", TCO_REDACT="1")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "TCO_REDACT is set, and `tco calibrate` has no --redact" in done.stderr

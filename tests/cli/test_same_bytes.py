@@ -1,5 +1,7 @@
-"""Whoever keeps own values back writes the same bytes as someone with others at the same paths:
-commands with their options, in every form. `test_redacted_commands.py` asks each command by itself.
+"""Two people with different own values at the same paths get the same bytes under redaction.
+
+The commands run with their options, in every form. `test_redacted_commands.py` asks each command by
+itself.
 """
 
 from __future__ import annotations
@@ -93,10 +95,8 @@ KINDS_AND_FORMS = [
 ]
 
 
-def told(command, own_data, kind, person, monkeypatch, folder):
-    """Return all that a command tells one of two people of: how it ends, both streams, every file
-    it writes.
-    """
+def answer_of(command, own_data, kind, person, monkeypatch, folder):
+    """Return all that a command answers one of two people: exit code, both streams, every file."""
     folder.mkdir(exist_ok=True)
     rows = OWN[kind](person)
     own_data.write(
@@ -118,9 +118,10 @@ def told(command, own_data, kind, person, monkeypatch, folder):
     return answer_parts
 
 
-def same(command, own_data, kind, monkeypatch, tmp_path):
+def assert_same_answers(command, own_data, kind, monkeypatch, tmp_path):
     answers = [
-        told(command, own_data, kind, person, monkeypatch, tmp_path / "out") for person in (0, 1)
+        answer_of(command, own_data, kind, person, monkeypatch, tmp_path / "out")
+        for person in (0, 1)
     ]
     # whether a check holds is what its exit code is for: that much is told
     if command[:2] == (
@@ -149,25 +150,26 @@ def same(command, own_data, kind, monkeypatch, tmp_path):
     ],
     ids=" ".join,
 )
-def test_two_own_prices_are_told_in_the_same_bytes(own_data, monkeypatch, tmp_path, command):
+def test_two_own_prices_give_the_same_bytes(own_data, monkeypatch, tmp_path, command):
     kind = "clock" if "gb200-nvl72" in command[1:2] else "price"
-    assert same(command, own_data, kind, monkeypatch, tmp_path)["code"] == 0
+    assert assert_same_answers(command, own_data, kind, monkeypatch, tmp_path)["code"] == 0
 
 
 @pytest.mark.parametrize("command", FILES[:1] + FILES[2:3], ids=" ".join)
-def test_two_own_prices_are_written_in_the_same_bytes(own_data, monkeypatch, tmp_path, command):
-    answer_parts = same(command, own_data, "price", monkeypatch, tmp_path)
+def test_two_own_prices_give_files_of_the_same_bytes(own_data, monkeypatch, tmp_path, command):
+    answer_parts = assert_same_answers(command, own_data, "price", monkeypatch, tmp_path)
     assert any(
         b"withheld" in content for content in answer_parts.values() if isinstance(content, bytes)
     )
 
 
 @pytest.mark.thorough
-def test_a_value_beyond_a_limit_is_told_as_one_below(own_data, monkeypatch, tmp_path):
-    """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show
-    alike is nothing to show.
+def test_values_below_and_beyond_a_limit_give_the_same_bytes(own_data, monkeypatch, tmp_path):
+    """An HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts limit the rate.
+
+    The equal answers must not show that a limit is reached.
     """
-    same(
+    assert_same_answers(
         ("compare", *PAIR, "--no-range", "--format", "json"),
         own_data,
         "bandwidth",
@@ -178,23 +180,23 @@ def test_a_value_beyond_a_limit_is_told_as_one_below(own_data, monkeypatch, tmp_
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
-def test_every_command_tells_the_same_bytes(own_data, monkeypatch, tmp_path, command):
-    same((*command, "--format", "json"), own_data, "price", monkeypatch, tmp_path)
+def test_every_command_gives_the_same_bytes(own_data, monkeypatch, tmp_path, command):
+    assert_same_answers((*command, "--format", "json"), own_data, "price", monkeypatch, tmp_path)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "form"), KINDS_AND_FORMS)
 @pytest.mark.parametrize("command", QUICK, ids=" ".join)
-def test_every_kind_and_form_tells_the_same_bytes(
+def test_every_kind_and_form_gives_the_same_bytes(
     own_data, monkeypatch, tmp_path, command, kind, form
 ):
-    same((*command, "--format", form), own_data, kind, monkeypatch, tmp_path)
+    assert_same_answers((*command, "--format", form), own_data, kind, monkeypatch, tmp_path)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", FILES, ids=" ".join)
 def test_every_file_holds_the_same_bytes(own_data, monkeypatch, tmp_path, command):
-    same(command, own_data, "parts", monkeypatch, tmp_path)
+    assert_same_answers(command, own_data, "parts", monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_every_file_holds_the_same_bytes(own_data, monkeypatch, tmp_path, comman
     ids=" ".join,
 )
 @pytest.mark.parametrize("form", [pytest.param("table", marks=pytest.mark.thorough), "json"])
-def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
+def test_two_settings_give_the_same_bytes(command, setting, values, form):
     first_answer, second_answer = (
         tco(*command, "--set", setting.format(value), "--redact", "--format", form)
         for value in values
@@ -233,9 +235,10 @@ def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form)
     [("price",), pytest.param(("frontier", "trn3-nl72x2"), marks=pytest.mark.thorough)],
     ids=" ".join,
 )
-def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
-    """A file is a person's own whatever its name, and its settings are wherever they go: a frontier
-    takes its workload on to the others.
+def test_two_own_scenarios_give_the_same_bytes(tmp_path, command):
+    """A scenario file is the user's own whatever its name, and so are its settings elsewhere.
+
+    A frontier takes the workload of its first scenario for the others.
     """
     answers = []
     for rate, speed in (("0.0876543", "47"), ("0.0712", "41")):
@@ -248,7 +251,7 @@ def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
     assert answers[0] == answers[1]
 
 
-def test_a_fault_tells_no_number(own_data, monkeypatch, tmp_path):
+def test_fault_of_the_program_prints_no_number(own_data, monkeypatch, tmp_path):
     """Whatever goes wrong inside may hold a value in its words."""
 
     def broken(*_, **__):

@@ -11,7 +11,7 @@ from tests.cli import document, tco
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def results_folder(tmp_path_factory):
     """Two saved results in a folder."""
     folder = tmp_path_factory.mktemp("results")
     for name in ("trn3-nl72x2", "gb200-nvl72"):
@@ -20,17 +20,17 @@ def kept(tmp_path_factory):
 
 
 @pytest.mark.thorough
-def test_compare_takes_saved_results(kept):
+def test_compare_takes_saved_results(results_folder):
     names = ("trn3-nl72x2", "gb200-nvl72")
     saved_document, live = (
-        document("compare", *(kept / f"{name}.json" for name in names)),
+        document("compare", *(results_folder / f"{name}.json" for name in names)),
         document("compare", *names),
     )
     assert saved_document == live
 
 
-def test_a_saved_result_is_priced_and_has_no_operators(kept):
-    file = kept / "gb200-nvl72.json"
+def test_a_saved_result_is_priced_and_has_no_operators(results_folder):
+    file = results_folder / "gb200-nvl72.json"
     assert tco("price", file).stdout == tco("price", "gb200-nvl72").stdout
     refused = tco("perf", file)
     assert (refused.exit_code, refused.stdout) == (3, "")
@@ -39,8 +39,8 @@ def test_a_saved_result_is_priced_and_has_no_operators(kept):
     )
 
 
-def test_diff_takes_saved_results(kept):
-    trn3_path, gb200_path = kept / "trn3-nl72x2.json", kept / "gb200-nvl72.json"
+def test_diff_takes_saved_results(results_folder):
+    trn3_path, gb200_path = results_folder / "trn3-nl72x2.json", results_folder / "gb200-nvl72.json"
     assert document("diff", trn3_path, "trn3-nl72x2")["metrics"] == []
     assert (
         document("diff", trn3_path, gb200_path)["metrics"]
@@ -49,9 +49,9 @@ def test_diff_takes_saved_results(kept):
     assert tco("diff", trn3_path, gb200_path, "--exit-code").exit_code == 1
 
 
-def test_a_baseline_takes_saved_results(kept, monkeypatch, tmp_path):
+def test_a_baseline_takes_saved_results(results_folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    file = kept / "gb200-nvl72.json"
+    file = results_folder / "gb200-nvl72.json"
     assert tco("baseline", "save", "main", file).exit_code == 0
     assert document("baseline", "check", "main")["ok"]
     path = tmp_path / "reports" / "baselines" / "main.json"
@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     assert "no such file" in done.stderr
 
 
-def test_a_saved_result_takes_no_settings(kept):
-    done = tco("compare", kept / "gb200-nvl72.json", "--set", "site.pue=1.3")
+def test_a_saved_result_takes_no_settings(results_folder):
+    done = tco("compare", results_folder / "gb200-nvl72.json", "--set", "site.pue=1.3")
     assert done.exit_code == 2
     assert "a saved result cannot be changed" in done.stderr

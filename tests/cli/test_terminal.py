@@ -31,7 +31,7 @@ def test_a_terminal_is_as_wide_as_it_says(columns, width, monkeypatch):
     assert terminal_width() == width
 
 
-def test_a_terminal_that_says_nothing_is_asked(monkeypatch):
+def test_width_is_read_from_a_terminal_without_columns_in_the_environment(monkeypatch):
     monkeypatch.setattr(output.sys, "stdout", Screen())
     monkeypatch.setattr(output.os, "get_terminal_size", lambda _: output.os.terminal_size((97, 20)))
     assert terminal_width() == 97

@@ -28,7 +28,7 @@ def test_a_shipped_file_is_found_by_name_from_any_folder(name, tmp_path, monkeyp
     assert tco("validate", name).stdout.startswith("trainium_kernels")
 
 
-def test_a_file_of_ones_own_wins_over_a_shipped_name(tmp_path, monkeypatch):
+def test_own_file_precedes_a_shipped_file_of_the_same_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernels").write_text("")
     done = tco("validate", "kernels")

@@ -17,7 +17,7 @@ MOVED = {"terms.life": "4 year", "performance.trainium.launch_time": "40 us"}
 WORDS = [word for path, value in MOVED.items() for word in ("--what-if", f"{path}={value}")]
 
 
-def test_it_holds_what_was_decided():
+def test_what_if_holds_plans_and_choices():
     compare_document = document("compare", *PAIR, *WORDS, "--no-range")
     assert compare_document["what_if"] == list(MOVED)
     for row in compare_document["rows"]:
@@ -37,7 +37,7 @@ def test_it_holds_what_was_decided():
     assert slow < 50 * 0.9  # a search would keep the target, at another batch
 
 
-def test_it_says_what_is_held_and_draws_on_it():
+def test_what_if_names_what_is_held_and_draws_with_it():
     done = tco("compare", *PAIR, *WORDS)
     assert done.exit_code == 0, done.stderr
     assert (
@@ -49,7 +49,7 @@ def test_it_says_what_is_held_and_draws_on_it():
     assert "P10 to P90" in done.stdout
 
 
-def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
+def test_plan_that_no_longer_fits_the_memory_has_no_answer_and_a_reason():
     words = ("compare", *PAIR, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range")
     unmoved_row, row = document(*words)["rows"]
     assert {
@@ -98,7 +98,7 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
         ),
     ],
 )
-def test_what_it_does_not_move_or_no_longer_meets_is_said(setting, note):
+def test_what_if_notes_a_setting_without_effect_or_a_missed_speed(setting, note):
     (row,) = document("compare", "gb200-nvl72", "--what-if", setting, "--no-range")["rows"]
     path = setting.partition("=")[0]
     assert [row_note for row_note in row["notes"] if note in row_note]
@@ -114,14 +114,14 @@ def test_what_it_does_not_move_or_no_longer_meets_is_said(setting, note):
         ("workload.model=gpt-oss-120b", 3, "when the structure was decided"),
     ],
 )
-def test_what_is_wrong_is_refused(setting, code, words):
+def test_wrong_what_if_is_refused(setting, code, words):
     done = tco("compare", *PAIR, "--what-if", setting)
     assert done.exit_code == code
     assert words in done.stderr
     assert done.stdout == ""
 
 
-def test_a_saved_result_cannot_be_moved(tmp_path):
+def test_what_if_of_a_saved_result_is_refused(tmp_path):
     path = tmp_path / "saved.json"
     result("gb200-nvl72").save(path)
     done = tco("compare", path, *WORDS)
