@@ -1,5 +1,7 @@
-"""Bands along a frontier: the range of a comparison where the workload stands, the point itself
-where nothing is drawn, each plan as if alone.
+"""Bands along a frontier are the ranges that a comparison gives for each plan.
+
+Where nothing is drawn the band is the point itself. Points together have the bands that each has by
+itself.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
 
 
 @pytest.mark.thorough
-def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
+def test_band_with_held_plans_is_that_of_the_plan_of_the_point():
     """Each point is asked alone, on its plan; where nothing is moved every draw is the point."""
     banded_frontier = banded(GB200, hold=True)
     result = banded_frontier.decode.result
@@ -100,7 +102,7 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("point_index", [3, 20, -1])
-def test_points_together_are_what_each_is_alone(point_index):
+def test_points_together_have_the_bands_that_each_has_by_itself(point_index):
     banded_frontier = banded(TRN3)
     ranges, dice = beliefs_of(banded_frontier.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)
     drawn = settings_of(

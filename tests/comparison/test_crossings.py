@@ -75,6 +75,6 @@ def test_a_zero_on_the_grid_is_found_once():
     ]
 
 
-def test_where_there_is_no_value_there_is_no_zero():
+def test_function_without_values_has_no_zero():
     assert list(crossings(lambda x: None if 0.4 < x < 0.6 else x - 0.5, [0.0, 1.0])) == []
     assert list(crossings(lambda x: None if x > 1 else -1.0, [0.0, 1.0, 2.0])) == []

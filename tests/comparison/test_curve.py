@@ -1,5 +1,6 @@
-"""The curve of a comparison: its costs against a search at each speed, its chances against the
-study of draws, its verdict against known costs.
+"""The curve of a comparison agrees with searches at each speed and studies of draws.
+
+Its picks are tried on known costs.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ EMPTY = {}  # standard errors of draws that are the same
 
 
 @cache
-def found(*arguments):
+def curve_answer(*arguments):
     """Return the document of a comparison, and the points of its curve by scenario and speed."""
     compare_document = document("compare", *arguments)
     return compare_document, {
@@ -47,8 +48,8 @@ def found(*arguments):
     "settings",
     [(), pytest.param(("--set", "workload.as_deployed=0"), marks=pytest.mark.thorough)],
 )
-def test_each_speed_costs_what_a_search_for_it_finds(settings):
-    _, curve = found(*settings)
+def test_cost_at_each_speed_is_that_of_a_search_for_it(settings):
+    _, curve = curve_answer(*settings)
     base_settings = {"workload.as_deployed": "0"} if settings else {}
     assert sorted(curve) == sorted((name, speed) for name in HEADLINE for speed in SPEEDS)
     for (name, speed), curve_point in curve.items():
@@ -63,7 +64,7 @@ def test_each_speed_costs_what_a_search_for_it_finds(settings):
 
 
 def test_at_its_own_speed_the_curve_is_the_answer():
-    compare_document, curve = found()
+    compare_document, curve = curve_answer()
     for row in compare_document["rows"]:
         curve_point = curve[row["scenario"], 50]
         assert (curve_point[COST], curve_point[RATIO]) == (
@@ -84,7 +85,7 @@ def test_at_its_own_speed_the_curve_is_the_answer():
 
 
 def test_a_higher_speed_is_never_cheaper_and_met_no_more_often():
-    _, curve = found()
+    _, curve = curve_answer()
     for name in HEADLINE:
         points = [curve[name, speed] for speed in SPEEDS]
         costs = [
@@ -95,8 +96,8 @@ def test_a_higher_speed_is_never_cheaper_and_met_no_more_often():
         assert shares == sorted(shares, reverse=True)
 
 
-def test_what_misses_the_speed_is_no_win():
-    for (name, _), curve_point in found()[1].items():
+def test_rack_that_misses_the_speed_wins_no_draw():
+    for (name, _), curve_point in curve_answer()[1].items():
         if name == GB200:
             assert curve_point["probability_better_than_baseline"] is None
             continue
@@ -108,12 +109,13 @@ def test_what_misses_the_speed_is_no_win():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("speed", [30, 100])
-def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
-    """On the same draws; a plan among those that are looked at for one speed alone may be missing,
-    or there be more.
+def test_chances_at_a_speed_are_those_of_a_study_at_that_speed(speed):
+    """Chances of the curve equal those of a study of the same draws at that speed.
+
+    A plan among those tried for that speed alone may be missing, or there may be more.
     """
     for name in (TRN3, MI450X):
-        curve_point = found()[1][name, speed]
+        curve_point = curve_answer()[1][name, speed]
         study = tco.uncertainty(
             name, GB200, samples=DRAWS, seed=0, set={SPEED: f"{speed} token/s"}
         ).sample
@@ -129,14 +131,14 @@ def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
 
 
 @pytest.mark.parametrize("end", ["public", "best"])
-def test_the_ends_of_software_are_what_setting_it_gives(end):
+def test_costs_at_the_ends_of_software_are_those_of_setting_it(end):
     rows = {
         row["scenario"]: row["metrics"]
         for row in document(
             "compare", TRN3, GB200, "--no-range", "--set", f"workload.software={end}"
         )["rows"]
     }
-    assert found()[1][TRN3, 50]["by_software"][end][RATIO] == pytest.approx(
+    assert curve_answer()[1][TRN3, 50]["by_software"][end][RATIO] == pytest.approx(
         rows[TRN3][RATIO], rel=1e-3
     )
 
@@ -144,10 +146,11 @@ def test_the_ends_of_software_are_what_setting_it_gives(end):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_no_strong_input_leaves_the_printed_range(name):
-    """Each of the strongest at its P5 and P95, chosen anew, lies between the P5 and P95 that are
-    printed, a tenth of them apart for sampling.
+    """Each of the strongest inputs at its P5 and P95 gives a ratio between the printed P5 and P95.
+
+    Plans are chosen again; a tenth of the span is left for sampling.
     """
-    range_ = found()[1][name, 50]["range"]
+    range_ = curve_answer()[1][name, 50]["range"]
     span = range_["p95"] - range_["p5"]
     inputs = document("sensitivity", name, "--metric", RATIO)["inputs"][:6]
     rows = [
@@ -177,7 +180,7 @@ def test_no_strong_input_leaves_the_printed_range(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_a_comparison_and_other_draws_agree_within_their_errors(name):
-    curve_point = found()[1][name, 50]
+    curve_point = curve_answer()[1][name, 50]
     uncertainty_document = document(
         "uncertainty", name, "--baseline", GB200, "--samples", "4000", "--seed", "5"
     )
@@ -192,7 +195,7 @@ def test_a_comparison_and_other_draws_agree_within_their_errors(name):
 
 # ---------------------------------------------------------------- speeds that are asked for
 def test_speeds_can_be_chosen_and_one_beyond_all_plans_has_a_reason():
-    _, curve = found(GB200, TRN3, "--speeds", "60,25,100000", "--no-range")
+    _, curve = curve_answer(GB200, TRN3, "--speeds", "60,25,100000", "--no-range")
     assert sorted({speed for _, speed in curve}) == [25, 60, 100000]
     assert curve[TRN3, 100000][COST] is None
     assert "100000 tokens/s" in curve[TRN3, 100000]["note"]
@@ -201,7 +204,7 @@ def test_speeds_can_be_chosen_and_one_beyond_all_plans_has_a_reason():
 @pytest.mark.parametrize(
     "text", ["banana", "0", "-5", "20,,x", "nan", "inf", ",".join(map(str, range(1, 101)))]
 )
-def test_what_is_no_list_of_speeds_is_refused(text):
+def test_text_that_is_no_list_of_speeds_is_refused(text):
     done = command("compare", "--speeds", text)
     assert done.exit_code == 2
     assert "--speeds" in done.stderr
@@ -231,8 +234,9 @@ def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
 
 # ---------------------------------------------------------------- the verdict
 def costs_of(*rows, ends=EMPTY):
-    """Return what some scenarios cost in a hundred draws, each row a function of the draw's
-    number.
+    """Return the costs of some scenarios in a hundred draws.
+
+    Each row is a function of the draw's number.
     """
     draws = np.arange(100)
     return Costs(np.array([np.broadcast_to(row(draws), 100).astype(float) for row in rows]), ends)
@@ -246,9 +250,10 @@ def wins(count):
 ONE = np.ones_like
 
 
-def test_the_least_regret_is_picked_and_as_sure_as_resamplings_say():
-    """Of 100 draws 5 in 100 resamplings have 1.6 standard errors fewer: 92 wins are surely 75, not
-    90.
+def test_rack_of_least_regret_is_picked_and_as_sure_as_resamplings_say():
+    """A pick is as sure as 95 of 100 resamplings say: 92 wins are surely 75, but not 90.
+
+    Five of 100 resamplings have 1.6 standard errors fewer wins.
     """
     kinds = {55: "tie", 76: "close", 85: "likely", 92: "likely", 97: "clear", 100: "clear"}
     for count, kind in kinds.items():
@@ -272,7 +277,7 @@ def test_a_single_rack_has_no_regime():
     assert regimes_of(["a"], (20.0,), [costs_of(ONE)], True) == []
 
 
-def test_a_late_pick_says_when_it_comes_and_who_is_there():
+def test_late_pick_names_its_date_and_an_available_rack():
     cheap, middle, dear = (lambda draw, cost=cost: cost * ONE(draw) for cost in (1.0, 2.0, 3.0))
     costs = [costs_of(cheap, middle, dear)]
     (regime,) = regimes_of(["a", "b", "c"], (20.0,), costs, True, {"a": "2027-05"})
@@ -283,7 +288,7 @@ def test_a_late_pick_says_when_it_comes_and_who_is_there():
     assert regime.available == ()
 
 
-def test_what_misses_a_speed_loses_to_all_that_reach_it():
+def test_rack_that_misses_a_speed_loses_to_all_that_reach_it():
     def missed(draw):
         return np.where(draw < 95, np.nan, 0.1)
 
@@ -321,7 +326,7 @@ def test_where_each_end_of_software_surely_has_another_choice_it_decides():
 
 
 def test_the_document_covers_every_speed():
-    compare_document, curve = found()
+    compare_document, curve = curve_answer()
     regimes = compare_document["verdict"]
     # nothing is drawn of the baseline against itself
     own = [point for (name, _), point in curve.items() if name == GB200]
@@ -358,8 +363,8 @@ def test_the_document_covers_every_speed():
         ((GB200, "tpuv6e-256"), "its terms.owner is Google, that of gb200-nvl72 Amazon"),
     ],
 )
-def test_other_work_and_other_owners_are_in_no_order(names, reason):
-    compare_document, curve = found(*names, "--no-range")
+def test_different_workloads_and_owners_are_not_ranked(names, reason):
+    compare_document, curve = curve_answer(*names, "--no-range")
     baseline_ratio, second_ratio = (row["metrics"][RATIO] for row in compare_document["rows"])
     assert (baseline_ratio, second_ratio) == (1, None)
     assert (
@@ -372,7 +377,7 @@ def test_other_work_and_other_owners_are_in_no_order(names, reason):
 
 
 @pytest.mark.thorough
-def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path):
+def test_different_dates_are_not_ranked_and_spellings_of_one_day_are(tmp_path):
     for name, date in (("later", "2027-01"), ("same", "2026-11-30")):
         tco.evaluate(GB200, {"terms.date": date}).save(tmp_path / f"{name}.json")
     rows = document("compare", GB200, str(tmp_path / "later.json"))["rows"]
@@ -383,8 +388,10 @@ def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path)
     assert rows[1]["metrics"][RATIO] == 1
 
 
-def test_where_nothing_has_a_cost_there_is_no_verdict():
-    compare_document, _ = found(GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
+def test_comparison_without_costs_has_no_pick():
+    compare_document, _ = curve_answer(
+        GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range"
+    )
     assert compare_document["verdict"] == []
     done = command("compare", GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
     assert "No verdict: gb200-nvl72 does not fit its site; gb300-nvl72 does not fit" in done.stdout
@@ -415,9 +422,9 @@ def test_a_row_of_a_csv_is_one_scenario_or_one_of_its_speeds():
 
 
 # ---------------------------------------------------------------- as bought
-def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain():
-    _, fleet = found()
-    _, two = found("--racks", "2")
+def test_few_racks_cost_more_and_one_rack_costs_what_perf_says_of_a_domain():
+    _, fleet = curve_answer()
+    _, two = curve_answer("--racks", "2")
     dearer = {
         key: two[key][COST] / fleet_point[COST]
         for key, fleet_point in fleet.items()
@@ -435,14 +442,15 @@ def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain()
 
 
 @pytest.mark.parametrize("racks", ["0", "-1", "1.5", "banana"])
-def test_what_is_no_number_of_racks_is_refused(racks):
+def test_bad_number_of_racks_is_refused(racks):
     assert command("compare", "--racks", racks).exit_code == 2
 
 
 # ---------------------------------------------------------------- the share of some inputs
-def test_the_share_of_inputs_in_the_variance_of_ranks():
-    """Of a uniform sum of two equal normal places one holds half of the variance; infinities and
-    equal losses have ranks.
+def test_share_of_an_input_in_the_variance_of_ranks_is_the_closed_form():
+    """One of two equal normal causes holds half of the variance of their sum.
+
+    Infinities and equal losses have ranks.
     """
     normal_deviates = np.random.default_rng(1).standard_normal((2, 20_000))
     both = normal_deviates.sum(axis=0)
@@ -459,7 +467,7 @@ def test_the_share_of_inputs_in_the_variance_of_ranks():
 @pytest.mark.thorough
 def test_why_says_what_moves_each_regime_and_what_to_measure():
     tuned = ("--why", "--set", "workload.as_deployed=0")
-    compare_document, _ = found(*tuned)
+    compare_document, _ = curve_answer(*tuned)
     for regime in compare_document["verdict"]:
         assert len(regime["drivers"]) == 8
         narrows = [measurement["narrows"] for measurement in regime["measurements"]]
@@ -494,9 +502,10 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
 
 
 @pytest.mark.thorough
-def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
-    """Rows of the files that travel with the program; an input that none of them notices is left
-    out, and the answer says so.
+def test_evidence_of_an_input_is_the_error_of_validation_with_it_set():
+    """The runs are those of the files that ship with the program.
+
+    An input that none of them depends on is left out, and the answer names it.
     """
     inputs, path = (
         tco.evaluate(GB200, catalogue=CATALOGUE).inputs,
@@ -539,5 +548,5 @@ def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
     assert any(evidence_row["kind"] is None and evidence_row["rows"] == 0 for evidence_row in rows)
 
 
-def test_a_draw_is_needed_to_say_why():
+def test_reasons_without_draws_are_refused():
     assert command("compare", "--why", "--no-range").exit_code == 2

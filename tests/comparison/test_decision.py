@@ -1,6 +1,4 @@
-"""What a choice stands to lose: shares of the best in known draws, mixes of dollars, and what a
-comparison says of both.
-"""
+"""Regret of a choice: shares of the best in known draws, mixes of dollars, and what is printed."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 COSTS = arrays(float, (3, 40), elements=st.one_of(st.just(np.nan), st.floats(0.1, 10)))
 
 
-def test_by_hand():
+def test_stakes_of_four_draws_equal_those_by_hand():
     """Four draws: a is the cheapest, b is, neither reaches the speed, both cost the same."""
     first_stake, second_stake = stakes(np.array([[1.0, 4.0, np.nan, 2.0], [2.0, 1.0, np.nan, 2.0]]))
     assert (first_stake.share_cheapest, second_stake.share_cheapest, first_stake.share_nobody) == (
@@ -85,15 +83,16 @@ def test_a_currency_changes_nothing(costs, rate):
 
 
 @given(COSTS, st.floats(0, 1))
-def test_a_mix_keeps_what_its_dollars_keep(costs, share):
+def test_share_kept_by_a_mix_is_the_mean_over_its_dollars(costs, share):
     mean_shares = [stake.share_of_best.mean for stake in stakes(costs)]
     mixed = rated(SpendingMix("", {"a": share, "b": 1 - share}), ["a", "b", "c"], costs)
     assert mixed.mean == pytest.approx(share * mean_shares[0] + (1 - share) * mean_shares[1])
 
 
 def test_equal_racks_are_a_tie_in_19_of_20_samples():
-    """Two racks whose costs have one distribution: a 95 % interval of their difference misses
-    nought in a twentieth of the samples.
+    """Two racks whose costs have one distribution are no tie in a twentieth of the samples.
+
+    A 95 % interval of their difference misses zero in as many.
     """
     random, ties = np.random.default_rng(7), 0
     for _ in range(400):
@@ -119,11 +118,11 @@ def test_opposite_draws_count_as_one_observation():
 
 
 @given(arrays(float, (4, 40), elements=st.floats(0.1, 10), unique=True), st.permutations(range(4)))
-def test_the_order_of_racks_moves_no_pick(costs, order):
+def test_order_of_racks_changes_no_pick(costs, order):
     assert {order[row] for row in least_regret(costs[list(order)])} == set(least_regret(costs))
 
 
-def test_the_order_of_arguments_moves_nothing():
+def test_order_of_arguments_changes_nothing():
     compare_document = document("compare", *HEADLINE)
     turned = document("compare", *reversed(HEADLINE))
     assert turned["verdict"] == compare_document["verdict"]
@@ -195,7 +194,7 @@ def test_a_comparison_says_what_each_choice_keeps():
         "gb200-nvl72:x",
     ],
 )
-def test_what_is_no_choice_is_refused(text):
+def test_choice_that_is_unknown_is_refused(text):
     done = command("compare", "--choose", text)
     assert done.exit_code in (2, 3)
     assert "Traceback" not in done.stderr

@@ -1,6 +1,4 @@
-"""Dates of delivery in a comparison: what is late, the pick when all can be had, and what waiting
-costs.
-"""
+"""Dates of delivery in a comparison: late racks, later picks, and the cost of waiting."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def test_the_later_picks_are_those_of_a_comparison_at_that_date():
     )
 
 
-def test_what_is_there_within_three_months_waits_for_nothing():
+def test_rack_available_within_three_months_has_no_later_pick():
     compare_document = document("compare", GB200, MI450X, *SPEEDS, "--date", "2027-03")
     assert "later" not in compare_document
     assert all(regime["late"] == {} for regime in compare_document["verdict"])
@@ -54,7 +52,7 @@ def test_without_new_plans_or_draws_there_is_no_later_comparison(option):
     assert "later" not in document("compare", GB200, MI450X, *SPEEDS, option)
 
 
-def test_waiting_is_a_line_of_the_cost_where_it_is_asked_for():
+def test_waiting_is_a_line_of_the_cost_if_requested():
     """Spread as a loan over five years at 9 % a year, paid every month."""
     plain, waits = (
         document("price", MI450X, *more) for more in ((), ("--set", "terms.waiting=yes"))
@@ -87,7 +85,7 @@ def test_an_unknown_answer_to_waiting_is_refused():
     assert "there are no, yes" in done.stderr
 
 
-def test_a_renter_has_nothing_over_whose_life_waiting_is_spread():
+def test_renter_pays_no_cost_of_waiting():
     done = command(
         "price", GB200, "--set", "terms.waiting=yes", "--set", "terms.perspective=renter"
     )

@@ -1,6 +1,4 @@
-"""Designs held against each other: by brute force over every plan of every system, and over small
-numbers by plain loops.
-"""
+"""Designs are compared by brute force over every plan, and by plain loops over small numbers."""
 
 from __future__ import annotations
 
@@ -33,10 +31,10 @@ def frontiers():
     return [*map(alone, HEADLINE), frontier(["gb200-nvl72"], ["trn3-nl72x2"])[-1]]
 
 
-def everything(found) -> dict[str, np.ndarray]:
+def figures_of_all_plans(system_frontier) -> dict[str, np.ndarray]:
     """The figures of every pair of plans that may run, from the whole grid."""
-    decode, prefill = found.decode, found.prefill
-    grid = evaluate_plan_grid(decode, prefill, found.separate)
+    decode, prefill = system_frontier.decode, system_frontier.prefill
+    grid = evaluate_plan_grid(decode, prefill, system_frontier.separate)
     power = joined.power_of_both_pools(
         decode.evaluation.metric("facility_power_w_per_chip"),
         prefill.evaluation.metric("facility_power_w_per_chip"),
@@ -55,16 +53,16 @@ def everything(found) -> dict[str, np.ndarray]:
     }
 
 
-def ahead(axis: str, theirs, own):
+def factor_ahead(axis: str, rival_figure, own_figure):
     """By which factor a figure is better than another."""
-    return theirs / own if axis in MORE_IS_BETTER else own / theirs
+    return rival_figure / own_figure if axis in MORE_IS_BETTER else own_figure / rival_figure
 
 
 @pytest.mark.thorough
-def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_what_is_named():
+def test_undominated_designs_beat_all_plans_and_the_others_are_beaten_by_the_named_one():
     all_designs, plan_grids = (
         designs_of(frontiers()),
-        [everything(system_frontier) for system_frontier in frontiers()],
+        [figures_of_all_plans(system_frontier) for system_frontier in frontiers()],
     )
     assert len(all_designs) == sum(len(system_frontier.points) for system_frontier in frontiers())
     free = [design for design in all_designs if design.by is None]
@@ -75,7 +73,7 @@ def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_
     for design in free:
         for grid in plan_grids:
             leads = [
-                ahead(axis, grid[axis], own_figure)
+                factor_ahead(axis, grid[axis], own_figure)
                 for axis, own_figure in zip(AXES, design.figures, strict=True)
             ]
             assert not np.any(np.minimum.reduce(leads) >= 1 + SHOWN)
@@ -88,7 +86,7 @@ def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_
             for rival_design in beaten
         )
         leads = [
-            ahead(axis, theirs, own_figure)
+            factor_ahead(axis, theirs, own_figure)
             for axis, theirs, own_figure in zip(
                 AXES, beaten_design.by.figures, beaten_design.figures, strict=True
             )
@@ -106,7 +104,7 @@ def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(1, 4), min_size=3, max_size=3), min_size=1, max_size=12))
-def test_beaten_by_plain_loops(rows):
+def test_beaten_designs_are_those_of_plain_loops(rows):
     def beats(first_row, second_row):
         return (
             all(a >= b for a, b in zip(first_row, second_row, strict=True))
@@ -128,7 +126,7 @@ def test_beaten_by_plain_loops(rows):
             assert min(a - b for a, b in zip(rows[by], row, strict=True)) == max(leads)
 
 
-def test_a_difference_that_is_not_shown_is_none():
+def test_difference_below_the_printed_digits_is_none():
     ours, same, dearer = (
         [2.0, 100.0, 50.0, 4e5],
         [2.0, 100.001, 49.9999, 4e5],
@@ -137,7 +135,7 @@ def test_a_difference_that_is_not_shown_is_none():
     assert beaten_by(merits([ours, same, dearer])).tolist() == [-1, -1, 0]
 
 
-def test_designs_of_other_workloads_are_not_held_against_each_other():
+def test_designs_of_different_workloads_are_not_compared():
     """A rack that serves half the answer does less for its money."""
     together = [alone("gb200-nvl72"), alone("h200-hgx8", ("workload.output_tokens", "512"))]
     separate_designs = [

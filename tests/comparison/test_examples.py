@@ -1,4 +1,4 @@
-"""The examples in the public functions of the studies are so."""
+"""The examples in docstrings of the studies' public functions hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STUDIES = ("frontier", "map_of", "sensitivity", "solve", "uncertainty")
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_example_of_a_public_function_is_so(name):
+def test_example_of_a_public_function_holds(name):
     function = getattr(tco, name)
     assert name in tco.__all__
     module = importlib.import_module(function.__module__)

@@ -1,6 +1,4 @@
-"""Two inputs moved together: a cell is what the scenario comes to there, whichever way it is
-asked.
-"""
+"""A cell of two inputs changed together equals the scenario at these values."""
 
 from __future__ import annotations
 
@@ -79,7 +77,7 @@ def test_values_are_even_in_ratio_around_today_and_within_the_bounds_of_the_inpu
     assert metric_field.y.values[2] == pytest.approx(metric_field.y.today)
 
 
-def test_from_nought_values_are_even_in_difference():
+def test_values_from_zero_are_even_in_difference():
     metric_field = field_of(
         ["gb200-nvl72"],
         [ELECTRICITY, "terms.rate"],

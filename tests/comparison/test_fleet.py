@@ -1,5 +1,6 @@
-"""Several systems for one power: each as its own hall, in the order of dates, and no more than
-there is.
+"""A fleet of several systems shares one power: each wave fills its own hall, in order of dates.
+
+No wave takes more than the power that is left.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def test_the_table_has_a_row_for_all():
     )
 
 
-def test_who_states_no_rate_has_no_tokens():
+def test_wave_without_a_stated_rate_has_no_tokens():
     fleet_document = document("fleet", *WAVES, "--set", "workload=stated")
     assert fleet_document["fleet"]["output_tokens_per_s"] is None
     assert fleet_document["power_w"] is None
@@ -75,13 +76,13 @@ def test_who_states_no_rate_has_no_tokens():
         ("trn3-nl32x2:-3 kW", 3, "fills nothing"),
     ],
 )
-def test_bad_waves(wave, code, message):
+def test_bad_waves_are_refused(wave, code, message):
     done = tco("fleet", wave, "--power", "50 MW", "--set", "workload=stated")
     assert done.exit_code == code
     assert message in done.stderr
 
 
-def test_what_is_not_there_arrives_later_and_counts_from_then():
+def test_unavailable_system_arrives_later_and_counts_from_that_date():
     waves = ("mi450x-ualoe72:40 MW:2025-12", "gb200-nvl72:20 MW:2026-06")
     first, last = document("fleet", *waves)["waves"]
     assert (first["scenario"], first["arrives"], last["scenario"], last["date"]) == (

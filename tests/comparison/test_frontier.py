@@ -1,5 +1,6 @@
-"""The frontier: nothing on it is beaten, it goes through the plan of `tco perf`, and pools of two
-systems follow from each alone.
+"""Nothing beats a point of the frontier, and it goes through the plan of `tco perf`.
+
+Pools of two systems follow from each system's own pool.
 """
 
 from __future__ import annotations
@@ -83,23 +84,24 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
         for system_frontier in (alone(TRN3), slow)
     }
 
-    def of_the_grid(found):
+    def of_the_grid(system_frontier):
         return {
             point._replace(chosen=False)
-            for point in found.points
+            for point in system_frontier.points
             if point.batch * point.tp * point.cp / point.chips not in solved
         }
 
-    ours, theirs = of_the_grid(slow), of_the_grid(alone(TRN3))
+    slow_points, usual_points = of_the_grid(slow), of_the_grid(alone(TRN3))
     # a solved batch beats a neighbour here and there
-    assert len(ours & theirs) >= 0.85 * len(ours | theirs)
+    assert len(slow_points & usual_points) >= 0.85 * len(slow_points | usual_points)
     assert slow.chosen.tokens_per_s_per_user < alone(TRN3).chosen.tokens_per_s_per_user
 
 
 @pytest.mark.parametrize(("decode", "prefill"), [(TRN3, GB200), (GB200, TRN3)])
-def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
-    """Chips x that decode and 1 - x that read make ((x D)^-p + ((1 - x) P)^-p)^(-1/p): no split of
-    them all costs less than the answer's.
+def test_pair_of_pools_has_the_cheapest_split_of_its_chips(decode, prefill):
+    """No other split of the chips costs less than the answer's.
+
+    A share x of chips that decode and 1 - x that read make ((x D)^-p + ((1 - x) P)^-p)^(-1/p).
     """
     # as deployed prompts take as long as the speed of what decodes makes them
     tuned = (
@@ -129,8 +131,9 @@ def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
 
 
 def test_a_hand_over_takes_the_cache_through_the_slower_network():
-    """576 numbers of one byte in each of 61 layers for 8,192 tokens; the first token waits
-    for it.
+    """A hand-over moves 576 numbers of one byte in each of 61 layers for 8,192 tokens.
+
+    The first token waits for it.
     """
     point, inside = pair(TRN3, TRN3).chosen, alone(TRN3).chosen
     assert point.hand_over_bytes == 576 * 61 * 8192
@@ -179,13 +182,13 @@ def test_the_cheapest_points_of_several_systems():
         assert point.cheapest != beaten
 
 
-def test_a_model_that_does_not_fit_says_so():
+def test_model_that_does_not_fit_has_a_reason():
     system_frontier = alone("trn1-16", ("workload.model", "moe-5t"))
     assert (system_frontier.points, system_frontier.chosen) == ([], None)
     assert "the model does not fit" in system_frontier.reason
 
 
-def test_a_limit_no_prompt_meets():
+def test_limit_that_no_prompt_meets_leaves_no_points():
     assert "first token within 0.001 s" in alone(TRN3, ("workload.ttft", "1 ms")).reason
 
 

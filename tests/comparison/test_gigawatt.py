@@ -1,5 +1,6 @@
-"""A megawatt is one of the grid, for whoever asks: racks, dollars by kind of part, and what others
-say.
+"""`tco gigawatt` fills a power of the grid with racks and compares their cost with published ones.
+
+A megawatt is the same for every owner. Dollars are listed by kind of part.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def test_a_gigawatt_is_one_for_all_who_ask(rows, name):
 
 
 @pytest.mark.parametrize("name", RACKS)
-def test_its_dollars_are_those_of_its_parts(rows, name):
+def test_dollars_of_a_gigawatt_sum_over_its_parts(rows, name):
     row = rows[name]
     assert sum(line["usd"] for line in row["lines"]) == pytest.approx(row["usd"], rel=1e-12)
     scenario_result = result(name)
@@ -103,12 +104,12 @@ def test_percentiles_have_their_share_of_draws_below(rows):
     assert below == {"p10": 100, "p50": 500, "p90": 900}
 
 
-def test_what_is_kept_in_hand_holds_no_rack(rows):
+def test_power_kept_in_reserve_holds_no_rack(rows):
     (row,) = document("gigawatt", "gb200-nvl72", "--set", "site.in_hand=0.2")["rows"]
     assert row["racks"] == pytest.approx(rows["gb200-nvl72"]["racks"] * 0.8, abs=1)
 
 
-def test_what_others_say_stands_beside(rows):
+def test_published_costs_are_printed_beside_the_computed_one(rows):
     published_bounds = {
         (published_row["source"], published_row["low"], published_row["high"])
         for published_row in rows["gb200-nvl72"]["published"]
@@ -146,7 +147,7 @@ def test_what_others_say_stands_beside(rows):
         (("gb200-nvl7",), "did you mean 'gb200-nvl72'"),
     ],
 )
-def test_bad_questions(arguments, message):
+def test_bad_questions_are_refused(arguments, message):
     done = tco("gigawatt", *arguments)
     assert done.exit_code == 3
     assert message in done.stderr
@@ -168,8 +169,9 @@ def test_halls_and_power_have_a_date_and_a_country():
 
 
 def test_energy_follows_use():
-    """Chips that wait draw what was measured of an H200: 80 W of 593; at the use that the load
-    factor is stated for nothing moves.
+    """Idle chips draw 80 W of 593, as measured of an H200.
+
+    At the utilisation for which the load factor is stated the energy is unchanged.
     """
     busy, idle = (again("h100-hgx8", terms__utilisation=use) for use in ("0.8", "0.01"))
     chips = sum(line.power for line in busy.bill.lines if line.part == "h100-sxm")

@@ -1,5 +1,6 @@
-"""A site filled with one system: as many racks as the worst hour leaves power for, and no table
-lost to a rack that does not fit.
+"""A hall holds as many racks of one system as the worst hour leaves power for.
+
+A rack that does not fit keeps its row in the table.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def test_a_margin_is_income_less_cost(catalogue):
     assert hall["output_tokens_per_s"] == pytest.approx(700 * hall["chips"] * used)
 
 
-def test_nobody_states_the_power(catalogue):
+def test_scenario_without_a_power_has_no_hall(catalogue):
     assert hall_of(evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)) is None
 
 
@@ -78,10 +79,8 @@ def test_three_servers_where_four_do_not_fit(catalogue):
 
 @pytest.mark.parametrize("name", ["h100-hgx8", "mi300x-8"])
 @pytest.mark.parametrize("servers", [1, 2, 3, 5, 6])
-def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
-    """Each carries its share of the rack, its power units and its management switch; nothing else
-    differs.
-    """
+def test_each_server_carries_its_share_of_the_rack(catalogue, name, servers):
+    """Rack, power units and management switch are shared by its servers; nothing else differs."""
     usual, changed_rack = (
         evaluate(name, variant=variant, catalogue=catalogue)
         for variant in ({}, {"servers": str(servers)})
@@ -110,9 +109,10 @@ def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
     )
 
 
-def test_a_rack_of_more_servers_is_filled_to_its_power(catalogue):
-    """Six of 10 kW share a rack where 80 kW may stand; where 35 kW may, three do, and the variant
-    that prices three is named.
+def test_rack_holds_the_servers_that_its_power_allows(catalogue):
+    """Six servers of 10 kW share a rack of 80 kW, and three a rack of 35 kW.
+
+    The note names the variant that prices three.
     """
     wide = evaluate(
         "h100-hgx8", {"site.rack_kw_max": "80 kW"}, variant={"servers": "6"}, catalogue=catalogue
@@ -136,12 +136,12 @@ def test_a_rack_of_more_servers_is_filled_to_its_power(catalogue):
     ("most", "power", "racks", "together"),
     [(41, 10, 0.25, 4), (40, 10, 0.25, 4), (39.9, 10, 0.25, 3), (9, 10, 0.25, 0), (90, 10, 2, 0)],
 )
-def test_worlds_that_stand_in_a_rack(most, power, racks, together):
+def test_number_of_domains_in_a_rack_follows_from_its_power(most, power, racks, together):
     assert worlds_in_a_rack(most, power, racks) == together
 
 
 # ---------------------------------------------------------------- side by side
-def test_what_does_not_fit_stays_in_the_table():
+def test_rack_that_does_not_fit_stays_in_the_table():
     compare_document = document(
         "compare", *HEADLINE, "--set", "site=us-air-hall", "--hall", "20 MW", "--no-range"
     )
@@ -181,7 +181,7 @@ def test_the_table_of_a_site():
     assert "site: racks" not in tco("compare", "gb200-nvl72", "--no-range").stdout
 
 
-def test_a_price_is_refused_all_the_same():
+def test_price_of_a_rack_that_does_not_fit_is_refused():
     assert tco("price", "gb200-nvl72", "--set", "site=us-air-hall").exit_code == 3
     assert [
         row.metrics["tco_usd_per_chip_hour"]
@@ -190,14 +190,14 @@ def test_a_price_is_refused_all_the_same():
 
 
 @pytest.mark.parametrize("power", ["20", "20 mw", "-5 MW", "much"])
-def test_a_bad_power(power):
+def test_bad_power_is_refused(power):
     done = tco("compare", "gb200-nvl72", "--hall", power)
     assert done.exit_code == 3
     assert "site.power" in done.stderr
 
 
 # ---------------------------------------------------------------- sites
-def test_a_building_of_rainier(catalogue):
+def test_building_of_rainier_has_its_published_power_and_chips(catalogue):
     """65 MW of IT power; seven buildings hold the 500,000 chips that were said to run, and more."""
     hall = hall_of(
         evaluate("rainier-building-trn2-nl32x2-3d", {"workload": "stated"}, catalogue=catalogue)

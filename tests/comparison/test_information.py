@@ -1,4 +1,4 @@
-"""What it is worth to know an input before choosing, against closed forms of normal deviates."""
+"""Value of knowing an input before choosing, against closed forms of normal deviates."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ DRAWS = 20_000
 NORMAL = np.random.default_rng(7).normal(size=(3, DRAWS))
 
 
-def test_who_knows_which_of_two_is_better_gains_the_mean_of_the_better():
-    """Of s_1 = a x and s_2 = 0 with x normal: E[max(a x, 0)] = a / sqrt(2 pi); what else is drawn
-    is worth nothing.
+def test_knowing_the_better_of_two_gains_the_mean_of_the_better():
+    """With x normal, s_1 = a x and s_2 = 0, the gain is E[max(a x, 0)] = a / sqrt(2 pi).
+
+    Knowing another drawn input is worth nothing.
     """
     shares = np.array([0.2 * NORMAL[0], np.zeros(DRAWS)])
     assert gain(shares, [NORMAL[0]]) == pytest.approx(0.2 / math.sqrt(2 * math.pi), rel=0.03)
@@ -47,9 +48,10 @@ def test_few_draws_gain_nothing_by_chance():
     assert gain(shares, [*NORMAL[2:, :512], *np.random.default_rng(9).normal(size=(6, 512))]) < 0.01
 
 
-def test_the_error_of_rows_is_told_in_widths_of_the_belief():
-    """Serving rows of a chip left out are off by a tenth at the median: about one width of what a
-    run has alone.
+def test_error_of_a_measurement_is_in_widths_of_the_belief():
+    """Serving runs of a chip left out miss by a tenth at the median, about one width of the belief.
+
+    The width is of what a run has by itself.
     """
     ranges = beliefs_of(result("trn3-nl32x2"))
     belief = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]

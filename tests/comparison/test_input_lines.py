@@ -68,7 +68,7 @@ def test_a_ratio_of_a_line_is_that_of_the_costs_behind_it():
     assert [metric for _, metric in ratio.finite_points] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_date_moves_month_by_month():
+def test_line_over_dates_has_a_point_per_month():
     lines = lines_of(["gb200-nvl72"], "terms.date", COST, ("2026-01", "2026-03"))
     months = [lines.today.plain(value) for value in lines.input_values]
     assert months == ["2026-01", "2026-02", "2026-03"]

@@ -1,6 +1,4 @@
-"""A map of two inputs: each of its points is what an evaluation there finds, and the best is the
-best.
-"""
+"""Each point of a map of two inputs equals an evaluation there, and the best system is the best."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ TRN3, GB200, TOKEN = "trn3-nl72x2", "gb200-nvl72", "usd_per_million_output_token
 SPEED, PRICE = "workload.interactivity", "parts.gb200-gpu.price"
 
 
-def test_a_point_is_what_an_evaluation_finds_there():
+def test_point_of_a_map_equals_an_evaluation_there():
     metric_map = map_of(
         [TRN3, GB200],
         (SPEED, PRICE),
@@ -45,7 +43,7 @@ def test_a_point_is_what_an_evaluation_finds_there():
     assert sum(metric_map.leaders.values()) == pytest.approx(1)
 
 
-def test_the_best_of_costs_is_the_least_and_of_rates_the_most_and_nobody_where_none_has_one():
+def test_best_is_the_least_cost_or_the_highest_rate_or_none_without_values():
     values = np.array([[1.0, 3.0, np.nan], [2.0, np.nan, np.nan]])
     metric_map = replace(
         map_of([GB200], ("terms.rate", PRICE), "tco_usd_per_chip_hour"), values=values
@@ -105,7 +103,7 @@ def test_the_command_prints_table_and_document():
         ),
     ],
 )
-def test_what_cannot_be_mapped_is_refused(words, code, message):
+def test_impossible_map_is_refused(words, code, message):
     done = command("solve", TRN3, "--vary", PRICE, *words)
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
 

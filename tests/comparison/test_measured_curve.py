@@ -139,7 +139,7 @@ def test_endpoints_are_written_and_read_again(write, tmp_path):
         ({}, ("--system", "gb200-nvl72"), "--system is given 2 times for 1 files"),
     ],
 )
-def test_what_cannot_be_priced_is_refused(write, change, arguments, message):
+def test_curve_that_cannot_be_priced_is_refused(write, change, arguments, message):
     refused = tco("curve", write(change), "--system", "h200-hgx8", *arguments)
     assert refused.exit_code in (2, 3)
     assert message in refused.stderr

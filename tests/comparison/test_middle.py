@@ -1,6 +1,4 @@
-"""The base case and the middle of the draws: what tells them apart, each part against an answer of
-its own.
-"""
+"""The difference between the base case and the median of the draws, split into tested parts."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ def cases():
     return document("compare", *NAMES, "--full")["base_cases"]
 
 
-def test_the_parts_make_the_middle_of_the_draws(cases):
+def test_parts_of_the_difference_sum_to_the_median_of_the_draws(cases):
     curve = document("compare", *NAMES)["curve"]
     middles = {
         curve_point["scenario"]: curve_point["median_usd_per_million_output_tokens"]
@@ -39,7 +37,7 @@ def test_the_parts_make_the_middle_of_the_draws(cases):
     assert [median_case["scenario"] for median_case in cases] == list(NAMES)
 
 
-def test_an_input_at_its_median_is_an_answer_with_it_there(cases):
+def test_part_of_an_input_is_that_of_an_answer_with_it_at_its_median(cases):
     for median_case in cases:
         first = median_case["causes"][0]
         unit = evaluate(median_case["scenario"], catalogue=CATALOGUE).inputs[first["path"]].unit
@@ -54,7 +52,7 @@ def test_an_input_at_its_median_is_an_answer_with_it_there(cases):
         )
 
 
-def test_with_nothing_left_to_draw_that_matters_the_middle_is_the_base_case():
+def test_median_of_constant_draws_is_the_base_case():
     """Every input is set to its value but the carbon of the grid, which costs nothing."""
     result = evaluate("gb200-nvl72", catalogue=CATALOGUE)
     ranged = (
@@ -79,7 +77,7 @@ def test_with_nothing_left_to_draw_that_matters_the_middle_is_the_base_case():
         )
 
 
-def test_it_is_told_under_the_full_table_alone():
+def test_difference_is_printed_below_the_full_table_alone():
     words = "USD per million output tokens in the base case"
     assert words in " ".join(tco("compare", *NAMES, "--full").stdout.split())
     assert words not in " ".join(tco("compare", *NAMES).stdout.split())

@@ -1,6 +1,4 @@
-"""Money over time against a library of spreadsheet functions, published figures, and what must hold
-whatever the terms.
-"""
+"""Money over time agrees with spreadsheet functions and published figures, and keeps invariants."""
 
 from __future__ import annotations
 
@@ -56,15 +54,13 @@ def money(catalogue, settings=None, workload="stated"):
         ([-100, 50], -0.5),
     ],
 )
-def test_rates_of_return_of_manuals(amounts, rate):
+def test_rates_of_return_are_those_of_manuals(amounts, rate):
     assert rate_of_return(yearly(amounts)) == pytest.approx(rate, abs=1e-6)
 
 
 @given(st.lists(st.floats(1, 1e3), min_size=6, max_size=80), st.floats(0.2, 0.99))
-def test_a_rate_of_return_is_a_spreadsheets(income, share):
-    """Bought once, for a share of what comes in after: one root, by the month and as a yearly
-    rate.
-    """
+def test_rate_of_return_equals_a_spreadsheet(income, share):
+    """A purchase for a share of its later income has one rate of return, monthly and yearly."""
     price = share * sum(income)
     monthly_return = pyxirr.irr([-price, *income])
     assume(monthly_return < 1)
@@ -75,7 +71,7 @@ def test_a_rate_of_return_is_a_spreadsheets(income, share):
 
 
 @given(AMOUNTS, st.floats(0, 0.5))
-def test_what_payments_are_worth_is_a_spreadsheets(amounts, rate):
+def test_present_value_of_payments_equals_a_spreadsheet(amounts, rate):
     by_month = [Payment(month, usd, "x") for month, usd in enumerate(amounts)]
     expected = pyxirr.npv(rate / 12, amounts)
     assert net_present_value(by_month, rate) == pytest.approx(expected, rel=1e-9, abs=1e-6)
@@ -111,10 +107,8 @@ def test_payback_is_the_month_after_which_nothing_is_owed(amounts):
         {"terms.life_network": "2 year", "terms.residual": "0.2"},
     ],
 )
-def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
-    """Bought again where it does not last, worth at the end what is left of it: the present value
-    is that of the yearly charges.
-    """
+def test_present_value_of_payments_is_that_of_the_yearly_charges(lives, catalogue):
+    """Assets with shorter lives are bought again, and what is left of them counts at the end."""
     result, cash_flow = money(catalogue, lives)
     rate, years = 0.09, 5
     capital = sum(line.usd_per_chip_hour for line in result.lines if not line.recurs) * 8760 * 72
@@ -150,7 +144,7 @@ def test_owning_pays_from_the_break_even_utilisation(catalogue):
     assert even.irr_per_year == pytest.approx(GROWTH, abs=1e-6)
 
 
-def test_a_months_delay_is_the_difference_of_a_month(catalogue):
+def test_delay_by_a_month_costs_the_difference_of_a_month(catalogue):
     _, now = money(catalogue, DEAL)
     _, later = money(catalogue, {**DEAL, "money.lead_time": "5 month"})
     assert now.delay_usd_per_rack_month == pytest.approx(now.npv_usd - later.npv_usd, rel=1e-9)
@@ -236,7 +230,7 @@ def test_books_fall_to_the_residual(catalogue):
     )
 
 
-def test_the_chip_hour_knows_nothing_of_the_deal(catalogue):
+def test_chip_hour_does_not_depend_on_the_deal(catalogue):
     assert money(catalogue, DEAL)[0].metrics == money(catalogue)[0].metrics
 
 
@@ -244,13 +238,15 @@ def test_the_chip_hour_knows_nothing_of_the_deal(catalogue):
 TOKENS = {"workload.output_rate": "1000 token/s/chip", "money.token_price": "1 USD/Mtoken"}
 
 
-def income_of(found):
-    return {payment.month: -payment.usd for payment in found.payments if payment.line == INCOME}
+def income_of(cash_flow):
+    return {payment.month: -payment.usd for payment in cash_flow.payments if payment.line == INCOME}
 
 
-def test_software_that_grows_up(catalogue):
-    """The seeds' day 0 of 43 % where kernels by hand reach 60 %: linear to the mature rate, of
-    tokens alone.
+def test_income_of_tokens_follows_the_maturity_of_software(catalogue):
+    """Income of tokens starts at 43 of 60 % and rises linearly to the mature rate.
+
+    The seeds state 43 % on day 0 where kernels by hand reach 60 %. A rent does not depend on
+    it.
     """
     plain = income_of(money(catalogue, TOKENS)[1])
     young = {**TOKENS, "money.maturity_start": "0.7167", "money.maturity_time": "12 month"}
@@ -297,9 +293,10 @@ def swapped(catalogue, month=24, key="switch", value="gen2", **settings):
     return before, after, money_of(before, catalogue, after, month)
 
 
-def test_switches_swapped_in_the_field(catalogue):
-    """40 switches of 320 lanes are bought in month 24; the world stands for three days, and runs as
-    the new variant after.
+def test_swap_of_switches_is_paid_and_stops_the_racks(catalogue):
+    """40 switches of 320 lanes are bought in month 24.
+
+    The racks stop for three days, and run as the new variant after.
     """
     before, after, cash_flow = swapped(catalogue)
     spent = [payment for payment in cash_flow.payments if payment.line.startswith("swap/")]
@@ -342,7 +339,7 @@ def test_a_swap_that_changes_nothing_costs_its_stop(catalogue):
         ("switch=gen2@60", 3, "lies beyond the 60 months"),
     ],
 )
-def test_bad_swaps(swap, code, message):
+def test_bad_swaps_are_refused(swap, code, message):
     done = tco("price", "trn3-nl72x2", "--cash-flow", "--swap", swap, "--set", "workload=stated")
     assert done.exit_code == code
     assert message in done.stderr
@@ -355,7 +352,7 @@ def test_a_swap_is_of_the_money_by_month():
 
 
 # ---------------------------------------------------------------- as a user asks
-def test_the_command_says_what_follows():
+def test_command_prints_the_results_of_the_deal():
     plain = document("price", SYSTEM, "--cash-flow")
     assert plain["money"]["npv_usd"] is None
     assert plain["money_notes"]
@@ -384,7 +381,7 @@ def test_the_command_says_what_follows():
         ("money.lead_time=-1 month", "is outside"),
     ],
 )
-def test_bad_terms_of_money(setting, message):
+def test_bad_terms_of_money_are_refused(setting, message):
     done = tco("price", SYSTEM, "--cash-flow", "--set", setting)
     assert done.exit_code == 3
     assert message in done.stderr

@@ -1,6 +1,4 @@
-"""`tco compare --all`: every system in its place, each with the cost that it has when it is asked
-for alone.
-"""
+"""`tco compare --all` ranks every system by the cost that it has in a comparison by itself."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def test_every_system_has_a_place_or_a_reason():
         )
 
 
-def test_the_middle_of_a_system_is_that_of_its_comparison():
+def test_median_of_a_system_is_that_of_its_comparison():
     """With fewer speeds the plans that are looked at differ a little."""
     curve = {
         (curve_point["scenario"], curve_point["tokens_per_s_per_user"]): curve_point
@@ -50,7 +48,7 @@ def test_the_middle_of_a_system_is_that_of_its_comparison():
         )
 
 
-def test_what_is_shipped_of_the_order_is_todays():
+def test_shipped_ranking_is_the_one_computed_today():
     """`python -m tco.comparison.ranking` writes it anew."""
     shipped = csv.DictReader((ROOT / "data/ranking.csv").read_text().splitlines())
     today = sorted(
@@ -67,7 +65,7 @@ def test_the_cheapest_of_all_is_named_below_the_shipped_comparison_alone():
     assert "Not shown and cheaper" not in command("compare", "--set", "site.pue=1.2").stdout
 
 
-def test_a_line_each():
+def test_each_system_takes_one_line():
     lines = command("compare", "--all").stdout.splitlines()
     systems = [listed_system["id"] for listed_system in document("systems", "list")["items"]]
     assert len(lines) <= len(systems) + 6
@@ -77,7 +75,7 @@ def test_a_line_each():
     )
 
 
-def test_those_of_a_vendor_that_air_cools_at_a_date():
+def test_ranking_can_be_limited_to_a_vendor_cooling_and_date():
     rows = document("compare", "--all", "--vendor", "amd", "--air", "--date", "2026-06")["rows"]
     assert {row["system"] for row in rows} == {"mi300x-8", "mi325x-8"}
     direct_cost = tco.evaluate("mi300x-8", {"terms.date": "2026-06"}).metrics[COST]
@@ -95,6 +93,6 @@ def test_those_of_a_vendor_that_air_cools_at_a_date():
     ],
     ids=["vendor", "scenario", "typo"],
 )
-def test_what_is_wrong_is_told(words, code, message):
+def test_wrong_arguments_are_refused(words, code, message):
     done = command("compare", *words)
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr

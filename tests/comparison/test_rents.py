@@ -1,6 +1,4 @@
-"""Rents by statistic: what each is, one statistic of one publisher in a comparison, and what is
-left of them over the cost.
-"""
+"""Rents by statistic: a comparison uses one statistic of one publisher, and margins follow."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from tests.scenario_helpers import evaluate
 RENTER = ("--set", "terms.perspective=renter", "--set", "terms.date=2026-08", "--no-range")
 
 
-def test_every_rent_says_what_it_is_and_whose():
+def test_every_rent_names_its_statistic_and_publisher():
     names = {
         name
         for _, name in CATALOGUE.part_rows
@@ -71,7 +69,7 @@ def test_lists_of_two_publishers_are_not_compared():
     assert "rent" not in next(row for row in compared_rows if row["scenario"] == "gb200-nvl72")
 
 
-def test_who_rents_alone_pays_the_nearest_to_a_contract():
+def test_single_renter_pays_the_rent_nearest_to_a_contract():
     renter_settings = {"terms.perspective": "renter", "terms.date": "2026-08", "workload": "stated"}
     contract_result, bound, set_rent_result = (
         evaluate(name, renter_settings | more, catalogue=CATALOGUE)
@@ -166,7 +164,7 @@ def test_contracts_leave_a_margin_that_owners_live_on():
     assert all(-0.1 <= median(margins) <= 0.7 for margins in by_month.values()), by_month
 
 
-def test_a_system_stands_for_its_chip_and_a_chip_nobody_lets_is_told():
+def test_system_stands_for_its_chip_and_a_chip_without_rents_is_named():
     assert document("rents", "h100-hgx8")["rows"] == document("rents", "h100-sxm")["rows"]
     done = tco("rents", "h100-sxn")
     assert done.exit_code == 3

@@ -1,4 +1,4 @@
-"""What promises cost under traffic: from a trace to a price, and what is refused on the way."""
+"""`tco service` prices promises under traffic, from a trace to a cost, and refuses bad traffic."""
 
 import json
 
@@ -46,7 +46,7 @@ def test_a_tighter_promise_is_never_cheaper(loose, tighter):
     assert tight["metrics"]["attainment"] >= 0.8
 
 
-def test_figures_hang_together(loose):
+def test_figures_of_a_service_agree_with_each_other(loose):
     got = loose["metrics"]
     assert got["chips"] == int(got["chips"]) >= 1
     assert got["requests_per_s_per_chip"] == pytest.approx(200 / got["chips"])
@@ -100,7 +100,7 @@ def agents():
     return answer("service", "gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2", "--traffic", "agents")
 
 
-def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used(agents):
+def test_agents_are_cheapest_by_bought_chips_and_not_by_used_ones(agents):
     """At 10 requests/s MI450X needs the fewest chips, and most of the rack that is bought idles."""
     rows = agents["rows"][:2]
     costs = {
@@ -157,7 +157,7 @@ def test_agents_cost_less_where_their_contexts_are_found_again():
 
 
 @pytest.mark.thorough
-def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_are_named(agents):
+def test_racks_are_compared_with_the_best_and_those_without_a_plan_are_named(agents):
     done = answer(
         "service", "gb200-nvl72", "trn2-nl16", "h100-hgx8", "--promise", "tpot p50 <= 8 ms"
     )
@@ -177,7 +177,7 @@ def test_a_small_service_has_engines_that_do_both():
     assert small["metrics"]["chips"] <= 8
 
 
-def test_requests_beyond_the_context_are_rejected_and_said(agents):
+def test_requests_beyond_the_context_are_rejected_and_counted(agents):
     rejected = agents["metrics"]["rejected_share"]
     assert 0 < rejected < 0.01
     assert agents["metrics"]["attainment"] <= 1 - rejected
@@ -261,9 +261,10 @@ RACKS = (
 
 @pytest.mark.thorough
 @pytest.mark.xfail(reason="one of nine loads is 38 % off where 34 % are allowed", strict=False)
-def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
-    """Least chips for the load that was measured, nothing fitted to it: within 15 % at the median,
-    a third at most.
+def test_chips_for_the_load_of_mlperf_are_near_the_measured_ones():
+    """Fewest chips for the measured load are within 15 % at the median and a third at most.
+
+    Nothing is fitted to these racks.
     """
     off = []
     for system, model, rate, chips in RACKS:
@@ -324,8 +325,9 @@ def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
 
 
 def test_means_of_lengths_are_those_of_the_traces():
-    """The means that the traces have and the documents do not state: 1,155 and 211; 2,048 and 28;
-    12,035 and 343 tokens.
+    """Drawn lengths have the means of the traces, which the documents do not state.
+
+    They are 1,155 and 211, 2,048 and 28, 12,035 and 343 tokens.
     """
     for name, means in (
         ("chat", (1154.7, 211.1)),
@@ -338,7 +340,7 @@ def test_means_of_lengths_are_those_of_the_traces():
         )
 
 
-def test_a_trace_comes_back_as_the_traffic_it_was_made_of(tmp_path, monkeypatch):
+def test_traffic_read_from_a_trace_is_that_which_drew_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, drawn_requests = load_traffic(CATALOGUE, "chat").requests(1, "random", 20_000, 0, 60.0)
     rows = zip(
@@ -446,7 +448,7 @@ def test_promises_are_read():
         (("--set", "workload.input_tokens=3"), "set traffic.* instead"),
     ],
 )
-def test_what_cannot_be_is_refused(words, message):
+def test_impossible_service_is_refused(words, message):
     done = tco("service", "gb200-nvl72", *words)
     assert done.exit_code == 3
     assert message in done.stderr
@@ -469,7 +471,7 @@ def test_what_cannot_be_is_refused(words, message):
         ("{rate}", "input_p50 is missing"),
     ],
 )
-def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, text, message):
+def test_impossible_own_traffic_is_refused(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     rate = (
         "[requests_per_s]\nvalue = 9\nunit = ''\nlow = 9\nhigh = 9\nkind = 'assumed'\nsource = "

@@ -1,6 +1,4 @@
-"""Break-evens: what is set to the value that is found meets the target, and what has none
-says why.
-"""
+"""A break-even value brings the metric to its target; a target without one has a reason."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ TOKEN, HOUR, RATIO = (
 BANDWIDTH = "parts.trn3.hbm_bandwidth"
 
 
-def at(name, found, metric):
+def metric_at(name, solved, metric):
     """The metric with the value that was found, set as the command line takes it."""
     return tco.evaluate(
-        name, {found["input"]: found["set"].partition("=")[2]}, catalogue=CATALOGUE
+        name, {solved["input"]: solved["set"].partition("=")[2]}, catalogue=CATALOGUE
     ).metrics[metric]
 
 
@@ -49,7 +47,7 @@ def test_the_value_brings_the_metric_to_the_target(name, path, until, times):
     assert solution["metric_today"] == pytest.approx(today, rel=1e-12)
     assert solution["target"] == pytest.approx(times * today, rel=1e-12)
     assert solution["value"] == solution["values"][0]
-    assert at(name, solution, metric) == pytest.approx(times * today, rel=1e-9)
+    assert metric_at(name, solution, metric) == pytest.approx(times * today, rel=1e-9)
 
 
 def test_a_target_in_a_unit_of_its_own():
@@ -94,7 +92,7 @@ def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
         "6 TB/s",
     )
     first, target = solution["reached"][0], solution["target"]
-    reached = at(TRN3, solution, TOKEN)
+    reached = metric_at(TRN3, solution, TOKEN)
     assert reached == pytest.approx(first["metric"], rel=1e-12)
     assert solution["plan"] == "re-optimised"
     if first["step"]:
@@ -109,7 +107,7 @@ def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
 
 
 @pytest.mark.thorough
-def test_a_step_is_told_by_both_its_sides():
+def test_step_of_a_metric_is_stated_with_both_sides():
     """A cluster that outgrows a tier of switches pays for another one at once."""
     solution = document(
         "solve", TRN3, "--vary", "cluster.chips", "--until", f"{HOUR}=+1%", "--to", "100000"
@@ -124,7 +122,7 @@ def test_a_step_is_told_by_both_its_sides():
         step["metric_before"]
         < solution["target"]
         < step["metric"]
-        == pytest.approx(at(TRN3, solution, HOUR), rel=1e-12)
+        == pytest.approx(metric_at(TRN3, solution, HOUR), rel=1e-12)
     )
     just_short = tco.evaluate(
         TRN3, {"cluster.chips": repr(solution["value"] * (1 - 1e-13))}, catalogue=CATALOGUE
@@ -147,7 +145,7 @@ def test_a_plan_that_is_held_leaves_no_steps():
     assert held_result.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
 
 
-def test_ends_name_a_unit_and_answers_are_told_in_it():
+def test_answers_are_in_the_unit_of_the_ends():
     solve_words = ("solve", TRN3, "--until", f"{TOKEN}=+5%", "--hold", "--vary", BANDWIDTH)
     terabyte_solution, gigabyte_solution = (
         document(*solve_words, "--from", low, "--to", high)
@@ -290,10 +288,8 @@ def test_a_date_may_be_given_to_the_day():
 
 
 @pytest.mark.parametrize("today", [6000, 13000])
-def test_of_several_the_nearest_to_today_comes_first(today):
-    """Prompts of 3,900 and of 9,000 tokens cost the same: which is named first depends on where one
-    stands.
-    """
+def test_nearest_of_several_values_comes_first(today):
+    """Prompts of 3,900 and 9,000 tokens cost the same; the one nearer to today comes first."""
     alike = (
         "--set",
         "workload.software=public",
@@ -321,7 +317,7 @@ def test_of_several_the_nearest_to_today_comes_first(today):
     assert abs(solved_values[0] - today) < abs(solved_values[1] - today)
 
 
-def test_no_crossing_says_between_what_the_metric_lies():
+def test_message_of_no_crossing_states_the_range_of_the_metric():
     solution = document("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1")
     assert solution["crossing"] is False
     assert solution["value"] is None
@@ -434,6 +430,6 @@ def test_values_without_an_answer_are_counted_with_the_reason():
         ("workload", f"{TOKEN}=1", (), DataError, "is a text"),
     ],
 )
-def test_a_question_that_cannot_be_asked(path, until, ends, error, fragment):
+def test_impossible_question_is_refused(path, until, ends, error, fragment):
     with pytest.raises(error, match=fragment.replace("[", r"\[")):
         solve(TRN3, path, until, ends or (None, None))

@@ -1,6 +1,4 @@
-"""Prices that turn a pick: where they do in closed form, and whether the base cases break even
-there.
-"""
+"""Prices that change a pick: their values in closed form and the break-even of base cases."""
 
 from __future__ import annotations
 
@@ -22,9 +20,10 @@ def span_of(value, low, high, path=PATH):
 
 
 @pytest.mark.parametrize("rival_cost", [80.0, 130.0])
-def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(rival_cost):
-    """Of log-normal prices and their opposites the mean regrets of both are equal where the median
-    price is the rival's cost.
+def test_pick_changes_at_the_price_that_equals_the_rivals_cost(rival_cost):
+    """Mean regrets are equal where the median price is the rival's cost.
+
+    Prices are log-normal, and each deviate has its opposite.
     """
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
     prices = span.quantile(dice.correlated_deviates(span))
@@ -43,7 +42,7 @@ def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(rival_c
     )
 
 
-def test_a_price_that_both_pay_alike_turns_nothing():
+def test_price_that_both_pay_alike_changes_no_pick():
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
     prices = span.quantile(dice.correlated_deviates(span))
     racks = [
@@ -81,7 +80,7 @@ def test_a_price_turns_a_pick_unless_it_is_less_than_a_thousandth_of_its_cost(re
         "parts.x.stack_price",
     ],
 )
-def test_a_price_is_told_by_its_attribute(path):
+def test_input_is_a_price_by_its_attribute(path):
     assert is_price(path)
 
 
@@ -94,7 +93,7 @@ def test_a_price_is_told_by_its_attribute(path):
         "performance.nvidia.price",
     ],
 )
-def test_what_is_no_price_is_none(path):
+def test_input_that_is_no_price_changes_no_pick(path):
     assert not is_price(path)
 
 
