@@ -1,6 +1,4 @@
-"""The claims ledger: every verdict and value, and that each claim rests on the catalogue and on
-nothing else.
-"""
+"""The claims ledger gives every verdict and value from the catalogue alone."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ BY_PLAN = {"C093", "C171", "C172", "C173", "C174", "P009", "P015", "P016"} | SER
 
 
 @pytest.fixture(scope="module")
-def found(catalogue):
+def findings(catalogue):
     return {finding.claim.id: finding for finding in check_claims(catalogue, {})[0]}
 
 
@@ -69,8 +67,8 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
-def row(own_data):
-    """What the ledger comes to in a row that replaces the first one."""
+def check_row(own_data):
+    """Return a function that checks a row in place of the ledger's first one."""
     header, *_ = (
         (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
     )
@@ -96,56 +94,56 @@ def row(own_data):
     return check
 
 
-def computed(found):
-    return {claim: finding.computed for claim, finding in found.items()}
+def computed_values(findings_by_claim):
+    return {claim: finding.computed for claim, finding in findings_by_claim.items()}
 
 
-def test_the_ledger_is_whole(found):
-    assert list(found) == [
+def test_ledger_lists_every_claim_in_order(findings):
+    assert list(findings) == [
         *(f"C{number:03d}" for number in range(1, 198)),
         *(f"P{number:03d}" for number in range(1, 31)),
     ]
     assert {
-        claim for claim, finding in found.items() if finding.claim.formula
+        claim for claim, finding in findings.items() if finding.claim.formula
     } == GOLDEN.keys() | BY_BILL | BY_PLAN
 
 
-def test_every_verdict_is_the_expected_one(found):
+def test_every_verdict_is_the_expected_one(findings):
     assert {
-        claim: finding.verdict for claim, finding in found.items() if not finding.as_expected
+        claim: finding.verdict for claim, finding in findings.items() if not finding.as_expected
     } == {}
 
 
 @pytest.mark.parametrize("claim", GOLDEN)
-def test_value(found, claim):
-    assert found[claim].computed == pytest.approx(GOLDEN[claim], rel=0.005)
+def test_computed_value_of_a_claim_is_the_golden_one(findings, claim):
+    assert findings[claim].computed == pytest.approx(GOLDEN[claim], rel=0.005)
 
 
-def test_peak_per_watt_agrees_with_published_rack_powers(found):
+def test_peak_per_watt_agrees_with_published_rack_powers(findings):
     """24 kW a rack of the Trainium2 UltraServer, 104 kW a rack of NL72x2."""
-    assert found["C035"].computed == pytest.approx(
+    assert findings["C035"].computed == pytest.approx(
         144 * 2517 / (64 * 1299) * (2 * 24) / (2 * 104), rel=0.06
     )
-    assert found["C130"].computed == pytest.approx(27, rel=0.02)
-    assert found["C150"].computed == pytest.approx(1, abs=0.03)
+    assert findings["C130"].computed == pytest.approx(27, rel=0.02)
+    assert findings["C150"].computed == pytest.approx(1, abs=0.03)
 
 
-def test_what_cannot_be_derived_says_why(found):
+def test_claim_that_is_not_derivable_has_a_note(findings):
     assert [
         claim
-        for claim, finding in found.items()
+        for claim, finding in findings.items()
         if finding.verdict == "not-derivable" and not finding.claim.note
     ] == []
     assert [
         claim
-        for claim, finding in found.items()
+        for claim, finding in findings.items()
         if finding.verdict == "contradicts" and not (finding.claim.note and finding.claim.against)
     ] == []
 
 
-def test_sources_are_known(catalogue, found):
-    named = {finding.claim.source for finding in found.values()} | {
-        finding.claim.against for finding in found.values()
+def test_sources_are_known(catalogue, findings):
+    named = {finding.claim.source for finding in findings.values()} | {
+        finding.claim.against for finding in findings.values()
     } - {""}
     assert named <= catalogue.sources.keys()
 
@@ -188,14 +186,14 @@ def test_sources_are_known(catalogue, found):
         ),
     ],
 )
-def test_a_setting_moves_what_rests_on_it_and_nothing_else_and_one_no_claim_rests_on_is_named(
-    catalogue, found, setting, moved_claims
+def test_setting_changes_only_dependent_claims_and_is_named_if_there_are_none(
+    catalogue, findings, setting, moved_claims
 ):
     again, notes = check_claims(catalogue, setting)
     assert {
         finding.claim.id
         for finding in again
-        if finding.computed != found[finding.claim.id].computed
+        if finding.computed != findings[finding.claim.id].computed
     } == moved_claims
     assert notes == [
         f"{path} is set, but no claim rests on it" for path in setting if path == "parts.mi355x.tdp"
@@ -225,7 +223,7 @@ def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
 
 
 # ---------------------------------------------------------------- claims on plans
-def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogue, found):
+def test_claim_on_a_plan_equals_the_evaluation_of_its_scenario(catalogue, findings):
     name = "llama-3.1-405b-training-trn3-nl72x2"
     dense, sparse = "llama-3.1-405b", "deepseek-v3"
     planned_claims = [("C171", dense, "public"), ("C174", sparse, "best")]
@@ -237,12 +235,12 @@ def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogu
             "workload.as_deployed": "0",
         }
         result = evaluate(name, settings, catalogue=catalogue)
-        assert found[claim].computed == pytest.approx(100 * result.metrics["mfu"])
-        assert "parts.trn3.peak_bf16" in found[claim].rests_on
-        assert "site.pue" not in found[claim].rests_on
+        assert findings[claim].computed == pytest.approx(100 * result.metrics["mfu"])
+        assert "parts.trn3.peak_bf16" in findings[claim].rests_on
+        assert "site.pue" not in findings[claim].rests_on
 
 
-def test_a_few_worlds_train_as_many_do(catalogue, found):
+def test_utilisation_of_training_on_few_domains_is_that_on_many(catalogue, findings):
     """The claims train on 576 chips, since the search for thousands takes long."""
     training_settings = {
         "workload.software": "public",
@@ -252,11 +250,13 @@ def test_a_few_worlds_train_as_many_do(catalogue, found):
     cluster_result = evaluate(
         "llama-3.1-405b-training-trn3-nl72x2", training_settings, catalogue=catalogue
     )
-    assert found["C171"].computed == pytest.approx(100 * cluster_result.metrics["mfu"], rel=0.02)
+    assert findings["C171"].computed == pytest.approx(100 * cluster_result.metrics["mfu"], rel=0.02)
 
 
-def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row, catalogue):
-    """A pool that waits at times for another makes (1 - s)^(1/p) of what it could, with s of the
+def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(check_row, catalogue):
+    """Plans with experts in a rack and in both racks are all plans of the larger domain.
+
+    A pool that waits at times for another makes (1 - s)^(1/p) of what it could, with s of the
     chips prefilling and sharpness p.
     """
     both = (
@@ -264,26 +264,26 @@ def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row, ca
         "whole-world))"
     )
     pool = "pool(trn3-nl72x2, decode, workload.as_deployed=0)"
-    decoding = row(
+    decoding = check_row(
         f"metric(trn3-nl72x2, output_tokens_per_s_per_chip, workload.as_deployed=0) / {pool}"
     ).computed
     waits = decoding ** (1 / catalogue.practice("serving", "pool_sharpness").value)
-    assert row(f"{both} / {pool}").computed * waits == pytest.approx(1)
+    assert check_row(f"{both} / {pool}").computed * waits == pytest.approx(1)
 
 
-def test_a_collective_takes_twice_its_latency_at_the_size_a_claim_asks_for(catalogue, found):
+def test_a_collective_takes_twice_its_latency_at_the_size_a_claim_asks_for(catalogue, findings):
     inputs = system_inputs(catalogue, "trn3-nl32x2-3d", {}, {})
     links = links_of_system(inputs, inputs.values())
     times = [
         float(cheapest(links, "all-to-all", inputs.system.chips, size))
-        for size in (0.0, 1e3 * found["C093"].computed)
+        for size in (0.0, 1e3 * findings["C093"].computed)
     ]
     assert times[1] == pytest.approx(2 * times[0], rel=1e-9)
 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
-def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
+def test_claim_without_a_feasible_plan_has_a_reason(catalogue, findings):
     again = {
         finding.claim.id: finding
         for finding in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]
@@ -291,23 +291,25 @@ def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
     assert {
         claim
         for claim, finding in again.items()
-        if finding.computed is None and found[claim].computed is not None
+        if finding.computed is None and findings[claim].computed is not None
     } == SERVED | BOUGHT
     assert again["P001"].verdict == "not-derivable"
-    assert found["P001"].note.startswith(
+    assert findings["P001"].note.startswith(
         "No number in the source; we read little as at most a tenth less."
     )
     assert "100000 are asked for" in again["P001"].note
 
 
-def test_a_scenario_is_walked_once_and_the_user_goes_before_the_claim(catalogue, found):
+def test_scenario_is_traced_once_and_settings_of_the_user_precede_those_of_a_claim(
+    catalogue, findings
+):
     walked_inputs = []
 
     def walk(inputs, values):
         walked_inputs.append((inputs.text("workload.precision"), values["workload.input_tokens"]))
 
     def ask(settings):
-        context = Context(catalogue, settings, {}, found["P001"].claim)
+        context = Context(catalogue, settings, {}, findings["P001"].claim)
         context.walked(
             "trn3-nl72x2", {"workload.precision": "mxfp8", "workload.input_tokens": "4096"}, walk
         )
@@ -395,13 +397,13 @@ BY_CLAIM = {
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
-def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
+def test_every_input_of_a_claim_changes_it(catalogue, findings):
     """All values at once, each by a factor of its own.
 
     Only values of the other claims: a whole evaluation reads many that do not bind its plan, and
     shares that must sum to less than one.
     """
-    unplanned_findings = [finding for claim, finding in found.items() if claim not in BY_PLAN]
+    unplanned_findings = [finding for claim, finding in findings.items() if claim not in BY_PLAN]
     # which 1 bounds
     paths = sorted(
         {
@@ -418,21 +420,22 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
         for path in paths
     }
     settings |= {"site.rack_kw_max": "1000 kW"}  # racks that draw more want more cooling
-    again = computed(
+    again = computed_values(
         {finding.claim.id: finding for finding in check_claims(catalogue, settings)[0]}
     )
     still = {
         claim
-        for claim, finding in found.items()
-        if finding.claim.formula and again[claim] == pytest.approx(found[claim].computed, rel=1e-9)
+        for claim, finding in findings.items()
+        if finding.claim.formula
+        and again[claim] == pytest.approx(findings[claim].computed, rel=1e-9)
     }
     assert still == STRUCTURE | CANCELS | BY_CLAIM
 
 
-def test_no_claim_is_a_constant(found):
+def test_no_claim_is_a_constant(findings):
     """Each names an input, a system, a model, another claim or a premise of its own."""
     ids = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+|[a-z]+\.[a-z0-9-]+|[CP]\d{3}")
-    for claim, finding in found.items():
+    for claim, finding in findings.items():
         assert (
             not finding.claim.formula
             or ids.search(finding.claim.formula)
@@ -440,7 +443,7 @@ def test_no_claim_is_a_constant(found):
         ), claim
 
 
-def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own_data, found):
+def test_smaller_rack_changes_its_counts_and_an_own_row_replaces_a_claim(own_data, findings):
     """Sixteen trays in a rack of NL72x2 in place of eighteen, and a claim on it of one's own."""
     header, *lines = (
         (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
@@ -472,10 +475,10 @@ def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own_data, fo
         "C139": 32,
         "C170": 128,
     }
-    assert len(ledger) == len(found)
+    assert len(ledger) == len(findings)
     assert again["C137"].verdict == "holds"
     assert (again["C095"].verdict, again["C095"].as_expected) == ("off", False)
-    assert all(again[claim].computed == found[claim].computed for claim in still)
+    assert all(again[claim].computed == findings[claim].computed for claim in still)
 
 
 # ---------------------------------------------------------------- verdicts and the ledger's file
@@ -492,9 +495,10 @@ def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own_data, fo
         ("at-least", 98.9, "off"),
     ],
 )
-def test_verdict(row, relation, computed, expected):
+def test_verdict_follows_from_relation_and_tolerance(check_row, relation, computed, expected):
     assert (
-        row(str(computed), claimed="100", tolerance="0.01", relation=relation).verdict == expected
+        check_row(str(computed), claimed="100", tolerance="0.01", relation=relation).verdict
+        == expected
     )
 
 
@@ -502,17 +506,18 @@ def test_verdict(row, relation, computed, expected):
     ("kind", "computed", "expected"),
     [("arithmetic", 100, "arithmetic"), ("arithmetic", 90, "off"), ("unstated", 100, "not-shown")],
 )
-def test_verdict_of_a_kind(row, kind, computed, expected):
-    assert row(str(computed), claimed="100", kind=kind).verdict == expected
-    assert row(
+def test_verdict_of_a_kind(check_row, kind, computed, expected):
+    assert check_row(str(computed), claimed="100", kind=kind).verdict == expected
+    assert check_row(
         str(computed), claimed="100", kind=kind, against="semianalysis-trn2"
     ).verdict == expected.replace("off", "contradicts")
 
 
 # ---------------------------------------------------------------- conclusions in draws
 def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
-    """P019 asks what `tco uncertainty` with as many draws counts: how often NL32x2 costs less a
-    token than Trainium2.
+    """The verdict of P019 is the chance that `tco uncertainty` counts with as many draws.
+
+    It is the chance that NL32x2 costs less per token than Trainium2.
     """
     ledger = read_ledger(catalogue)
     claim = ledger["P019"]
@@ -537,8 +542,8 @@ def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
     assert all(slow < judged.turns_at_tokens_per_s_per_user < quick for slow, quick in turns)
 
 
-def test_a_verdict_follows_its_chance(found):
-    judged = [finding for finding in found.values() if finding.conclusion is not None]
+def test_a_verdict_follows_its_chance(findings):
+    judged = [finding for finding in findings.values() if finding.conclusion is not None]
     assert len(judged) >= 12
     for finding in judged:
         chance = finding.conclusion.probability
@@ -547,13 +552,13 @@ def test_a_verdict_follows_its_chance(found):
             not finding.conclusion.by_speed
         )  # of all claims together the own speed alone is asked
     assert {finding.claim.id for finding in judged} == {
-        finding.claim.id for finding in found.values() if finding.claim.kind == "drawn"
+        finding.claim.id for finding in findings.values() if finding.claim.kind == "drawn"
     }
 
 
-def test_a_conclusion_that_no_draw_bears_out_is_off(row):
+def test_conclusion_that_holds_in_no_draw_is_off(check_row):
     assert (
-        row(
+        check_row(
             "metric(gb200-nvl72, tco_usd_per_chip_hour)",
             formula_unit="USD/chip/h",
             kind="drawn",
@@ -565,38 +570,38 @@ def test_a_conclusion_that_no_draw_bears_out_is_off(row):
 
 
 # ---------------------------------------------------------------- where an article says it
-def plain(text):
+def words_of(text):
     return re.sub(r"\W+", " ", text).lower().strip()
 
 
-def test_most_claims_say_where_their_article_says_so(found):
-    quoted = [finding.claim for finding in found.values() if finding.claim.words]
+def test_most_claims_quote_their_article(findings):
+    quoted = [finding.claim for finding in findings.values() if finding.claim.words]
     assert len(quoted) >= 150
     assert all(
         len(claim.words.split()) <= 25 and claim.article.endswith(".txt") for claim in quoted
     )
-    assert {finding.claim.id for finding in found.values() if not finding.claim.words} == {
-        finding.claim.id for finding in found.values() if finding.claim.source == "own"
+    assert {finding.claim.id for finding in findings.values() if not finding.claim.words} == {
+        finding.claim.id for finding in findings.values() if finding.claim.source == "own"
     }
 
 
 @pytest.mark.skipif(
     "TCO_ARTICLES" not in os.environ, reason="TCO_ARTICLES names no folder of the articles"
 )
-def test_the_words_of_a_claim_are_in_its_article(found):
+def test_the_words_of_a_claim_are_in_its_article(findings):
     texts = {
-        path.name: plain(path.read_text(encoding="utf-8"))
+        path.name: words_of(path.read_text(encoding="utf-8"))
         for path in Path(os.environ["TCO_ARTICLES"]).glob("*.txt")
     }
     assert [
         claim
-        for claim, finding in found.items()
-        if finding.claim.words and plain(finding.claim.words) not in texts[finding.claim.article]
+        for claim, finding in findings.items()
+        if finding.claim.words and words_of(finding.claim.words) not in texts[finding.claim.article]
     ] == []
 
 
-def test_what_was_typed_from_a_claim_bears_it_out_by_arithmetic_alone(found):
-    typed = {claim for claim, finding in found.items() if finding.verdict == "arithmetic"}
+def test_claim_whose_premises_are_its_own_is_arithmetic(findings):
+    typed = {claim for claim, finding in findings.items() if finding.verdict == "arithmetic"}
     assert {
         "C020",
         "C029",
@@ -615,13 +620,13 @@ def test_what_was_typed_from_a_claim_bears_it_out_by_arithmetic_alone(found):
     } <= typed
     assert all(
         finding.claim.note
-        for finding in found.values()
+        for finding in findings.values()
         if finding.verdict in ("arithmetic", "not-shown")
     )
 
 
 @pytest.mark.thorough
-def test_every_conclusion_has_a_command_of_its_own(catalogue, found):
+def test_every_conclusion_has_a_command_of_its_own(catalogue, findings):
     concluded = check_claims(catalogue, {}, conclusions=True)[0]
     assert len(concluded) >= 25
     assert all(
@@ -629,18 +634,19 @@ def test_every_conclusion_has_a_command_of_its_own(catalogue, found):
         for finding in concluded
     )
     assert {finding.claim.id: finding.verdict for finding in concluded} == {
-        claim: finding.verdict for claim, finding in found.items() if finding.claim.command
+        claim: finding.verdict for claim, finding in findings.items() if finding.claim.command
     }
-    assert len({finding.claim.claim for finding in found.values()}) == len(found)
+    assert len({finding.claim.claim for finding in findings.values()}) == len(findings)
 
 
 @pytest.mark.thorough
-def test_a_conclusion_is_what_its_command_shows(found):
-    """The figure of each stands among the numbers that its command prints, as such or in
-    hundredths.
+def test_a_conclusion_is_what_its_command_shows(findings):
+    """The figure of each conclusion stands among the numbers that its command prints.
+
+    It may stand there in percent.
     """
     gone = []
-    for finding in found.values():
+    for finding in findings.values():
         if finding.claim.command:
             printed_numbers = [
                 float(number.replace(",", ""))
@@ -717,12 +723,14 @@ def test_a_conclusion_is_what_its_command_shows(found):
         ),
     ],
 )
-def test_a_fault_in_a_formula_is_told_with_its_place(row, own_data, formula, column, message):
+def test_fault_in_a_formula_is_reported_with_its_place(
+    check_row, own_data, formula, column, message
+):
     before = (
         f'C001,,"a ""claim"" of\ntwo lines",1,,0,equal,port=400 Gb/s,{chr(34) * ("," in formula)}'
     )
     with pytest.raises(DataError) as caught:
-        row(formula, claim='a "claim" of\ntwo lines', given="port=400 Gb/s")
+        check_row(formula, claim='a "claim" of\ntwo lines', given="port=400 Gb/s")
     last = before.rpartition("\n")[2]
     assert f"{own_data.folder / 'claims' / 'ledger.csv'}:3:{len(last) + column}: " in str(
         caught.value
@@ -744,9 +752,9 @@ def test_a_fault_in_a_formula_is_told_with_its_place(row, own_data, formula, col
         ("formula_unit", "Gbit", "ledger.csv:2: 'Gbit' is not a unit"),
     ],
 )
-def test_a_broken_row_is_named(row, column, cell, message):
+def test_a_broken_row_is_named(check_row, column, cell, message):
     with pytest.raises(DataError, match=message):
-        row("1", **{column: cell})
+        check_row("1", **{column: cell})
 
 
 # ---------------------------------------------------------------- notes
@@ -761,8 +769,8 @@ def test_a_broken_row_is_named(row, column, cell, message):
         ("{1 / 0 | | 3}", "none"),
     ],
 )
-def test_a_figure_of_a_note_is_computed(row, note, expected):
-    assert row("1", note=note, given="port=400 Gb/s").note == expected
+def test_a_figure_of_a_note_is_computed(check_row, note, expected):
+    assert check_row("1", note=note, given="port=400 Gb/s").note == expected
 
 
 @pytest.mark.parametrize(
@@ -772,10 +780,10 @@ def test_a_figure_of_a_note_is_computed(row, note, expected):
         ("{1 | 3}", "note: '{1 | 3}' is no figure, expected {FORMULA | UNIT | DIGITS}"),
     ],
 )
-def test_a_broken_figure_is_named(row, note, message):
+def test_a_broken_figure_is_named(check_row, note, message):
     expected_location = f"ledger.csv:2:{len(message) + 1}: " if "C001" in message else message
     with pytest.raises(DataError, match=re.escape(expected_location)):
-        row("1", note=note, given="port=400 Gb/s")
+        check_row("1", note=note, given="port=400 Gb/s")
 
 
 # ---------------------------------------------------------------- the command

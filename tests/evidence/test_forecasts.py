@@ -42,9 +42,10 @@ def test_ranges_hold_their_forecast():
     ],
     ids=lambda forecast: forecast.id,
 )
-def test_its_settings_make_a_forecast_again_within_its_range(forecast):
-    """Parameters move; a forecast that today's program would not call likely any more is told by
-    this.
+def test_settings_of_a_forecast_give_a_value_within_its_range(forecast):
+    """Settings of a forecast give a value within its range in today's program.
+
+    Parameters change over time; a failure names a forecast that is unlikely now.
     """
     settings = [word for text in forecast.settings.split("; ") for word in ("--set", text)]
     again = document("perf", forecast.system, *settings)["metrics"][forecast.metric]
@@ -63,7 +64,7 @@ def test_its_settings_make_a_forecast_again_within_its_range(forecast):
         ("version", "", "the version that made it"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused(tmp_path, monkeypatch, column, text, message):
+def test_impossible_forecast_is_refused(tmp_path, monkeypatch, column, text, message):
     rows = list(csv.DictReader((DATA / FILE).read_text(encoding="utf-8").splitlines()))
     (tmp_path / "claims").mkdir()
     with (tmp_path / FILE).open("w", encoding="utf-8", newline="") as stream:

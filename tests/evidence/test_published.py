@@ -1,6 +1,4 @@
-"""Published figures come out of the chain on the terms their source states, and others are agreed
-with where they should be.
-"""
+"""Computed figures agree with published ones on the terms that their sources state."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ CHIPS = {  # the chip of each headline rack, and the parts whose prices make up 
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_published_comes_out(name):
+def test_published_figure_is_computed_within_its_tolerance(name):
     assert list(FOUND[name].findings()) == []
 
 
@@ -58,7 +56,7 @@ def test_a_file_is_in_order(name):
     ],
     ids=str,
 )
-def test_a_figure_that_must_come_out_states_what_it_is_held_to(change):
+def test_figure_that_must_agree_states_its_tolerance(change):
     path = CATALOGUE.published["b300-2026-06"]
     document = CATALOGUE.toml(path)
     row = next(row for row in document["published"] if row["kind"] != "independent")
@@ -93,7 +91,7 @@ def test_the_worked_examples_are_among_them():
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_nine_gpus_on_one_set_of_terms(name):
+def test_seven_of_nine_gpus_on_one_set_of_terms_agree(name):
     """At least seven of nine within 15 %, and no row sets a price for its GPU."""
     source = "inferencex-costs-2026-08"
     rows = [
@@ -114,12 +112,12 @@ def test_nine_gpus_on_one_set_of_terms(name):
     assert sum(figure.ok for figure in hours) >= 7
 
 
-def test_a_figure_comes_out_where_it_lies_within_its_range():
+def test_figure_agrees_if_it_lies_within_its_range():
     assert all(figure.ok == (figure.low <= figure.computed <= figure.high) for figure in FIGURES)
     assert {figure.ok for figure in FIGURES} == {True, False}
 
 
-def test_what_does_not_come_out_is_said():
+def test_figure_that_disagrees_is_a_finding_unless_it_has_a_reason():
     wrong = FOUND["b300-2026-06"]
     failing_publication = wrong._replace(
         figures=[
@@ -134,9 +132,10 @@ def test_what_does_not_come_out_is_said():
 
 
 # ---------------------------------------------------------------- figures that prices can fail
-def held_at(own_data, factor: float, parts: tuple[str, ...] | None = None) -> list[bool]:
-    """Say of every independent figure whether it holds where the prices of the catalogue, or of
-    some parts, are multiplied.
+def agreements_at(own_data, factor: float, parts: tuple[str, ...] | None = None) -> list[bool]:
+    """Tell for every independent figure whether it agrees when prices are multiplied.
+
+    The prices are those of the catalogue, or of some parts.
     """
     rows = ["part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from"]
     for (part, name), series in CATALOGUE.part_rows.items():
@@ -174,7 +173,7 @@ def held_at(own_data, factor: float, parts: tuple[str, ...] | None = None) -> li
 
 
 def test_most_independent_figures_fail_where_all_prices_rise_by_half(own_data):
-    now, then = [figure.ok for figure in INDEPENDENT], held_at(own_data, 1.5)
+    now, then = [figure.ok for figure in INDEPENDENT], agreements_at(own_data, 1.5)
     assert len(now) >= 40
     assert sum(now) >= 30
     assert {figure.system for figure in INDEPENDENT if figure.ok} >= set(CHIPS)
@@ -184,7 +183,7 @@ def test_most_independent_figures_fail_where_all_prices_rise_by_half(own_data):
 
 @pytest.mark.parametrize("system", CHIPS)
 def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own_data, system):
-    then = held_at(own_data, 2.0, CHIPS[system])
+    then = agreements_at(own_data, 2.0, CHIPS[system])
     assert any(
         figure.ok and not holds
         for figure, holds in zip(INDEPENDENT, then, strict=True)
@@ -192,10 +191,8 @@ def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own_dat
     )
 
 
-def test_who_shares_a_publisher_with_a_price_is_not_independent(own_data):
-    """A figure is of the same publisher as soon as one of its prices is his, or was solved from one
-    of his.
-    """
+def test_figure_that_shares_a_publisher_with_a_price_is_not_independent(own_data):
+    """A figure is of the same publisher if one of its prices is, or was solved from one of his."""
     for figure in FIGURES:
         if figure.kind in ("independent", "same-publisher"):
             assert (figure.publisher in figure.rests_on_publishers) == (
@@ -215,8 +212,8 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own_data):
     header = "part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from\n"
     own_data.write(
         "parts/mine.csv",
-        header
-        + "gb200-gpu,price,30000,USD,26000,35000,2026-05,derived,tco-estimate-2026,,,inferencex-costs-2026-08\n",
+        header + "gb200-gpu,price,30000,USD,26000,35000,2026-05,derived,tco-estimate-2026,,,"
+        "inferencex-costs-2026-08\n",
     )
     now = {
         figure.system: figure.kind
@@ -225,7 +222,7 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own_data):
     assert now["gb200-nvl72"] == "same-publisher"
 
 
-def test_kinds_are_asked_for_one_by_one():
+def test_figures_can_be_limited_to_a_kind():
     figure_rows = document("scenarios", "check", "--kind", "independent")["published"]
     assert [figure_row["metric"] for figure_row in figure_rows] == [
         figure.metric for figure in INDEPENDENT
@@ -250,7 +247,7 @@ def test_kinds_are_asked_for_one_by_one():
         ({"metric": "capex_usd", "unit": "W", "low": 0, "high": 1}, "expected 'USD'"),
     ],
 )
-def test_a_bad_row(row, message):
+def test_bad_row_is_refused(row, message):
     with pytest.raises(DataError, match=message):
         evaluate_published_figure(
             PublishedRow(
@@ -273,7 +270,7 @@ GUARDS = measure_guards(CATALOGUE)
 OF_TODAY = ("ddr5-dimm", "nvme-8tb", "gb200-memory", "gb200-gpu", "mi450x", "hbm3e-12hi-36gb")
 
 
-def test_the_table_of_guards_is_what_is_measured(tmp_path):
+def test_table_of_guards_is_the_measured_one(tmp_path):
     """`python -m tco.evidence.guarding` writes it anew."""
     write_guards(GUARDS, tmp_path / "guards.csv")
     assert (tmp_path / "guards.csv").read_text(encoding="utf-8") == (
@@ -287,8 +284,9 @@ def test_the_newest_row_alone_fails_a_figure_of_another_for_all_but_one_price_of
 
 
 def test_a_guard_is_no_older_than_the_evidence_of_its_price():
-    """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May, and none of memory of
-    November.
+    """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May.
+
+    It guards no price of memory of November.
     """
     figures = {guard.price.path: " ".join(guard.figures) for guard in GUARDS}
     assert "semianalysis-2026-07" in figures["parts.gb200-gpu.price"]
@@ -297,8 +295,8 @@ def test_a_guard_is_no_older_than_the_evidence_of_its_price():
     assert "semianalysis" not in figures["parts.gb200-memory.price"]
 
 
-def test_a_figure_that_is_told_older_guards_no_more(own_data):
-    """The same figure, said to be of an earlier date than the row it checks."""
+def test_figure_dated_before_its_price_is_no_guard(own_data):
+    """A figure with a date before that of the row it checks fails for no price."""
     row = next(
         row
         for row in read_published(CATALOGUE, "trainium-cross-checks")
