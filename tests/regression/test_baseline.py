@@ -1,4 +1,4 @@
-"""The cost regression: kept, read back, merged, and compared by a rule, as the command does it."""
+"""Baselines are kept, read back, merged and compared by a rule, as the command does it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BASELINES = "reports/baselines"
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def baseline_folder(tmp_path_factory):
     """A folder with a baseline of one scenario, and one of two."""
     folder = tmp_path_factory.mktemp("regression")
     with pytest.MonkeyPatch.context() as patch:
@@ -31,9 +31,9 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture
-def plain(kept):
+def kept_state(baseline_folder):
     """The state that the baseline keeps."""
-    return json.loads((kept / BASELINES / "main.json").read_text())["scenarios"][NAME]
+    return json.loads((baseline_folder / BASELINES / "main.json").read_text())["scenarios"][NAME]
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def file(tmp_path, monkeypatch):
     return tmp_path / BASELINES / "main.json"
 
 
-def put(path, states, schema="tco.baseline/2"):
+def write_baseline(path, states, schema="tco.baseline/2"):
     path.write_text(json.dumps({"schema": schema, "scenarios": states}))
 
 
-def found(*options, name="main", **settings):
-    """What moved from the baseline, by the rule of some options."""
+def drifts(*options, name="main", **settings):
+    """Return the metrics that drifted from the baseline, by the rule of some options."""
     set_ = [
         word
         for path, text in settings.items()
@@ -61,49 +61,49 @@ def found(*options, name="main", **settings):
     return drift
 
 
-def moved(*options, **settings):
-    return {metric_drift["metric"] for metric_drift in found(*options, **settings)}
+def drifted_metrics(*options, **settings):
+    return {metric_drift["metric"] for metric_drift in drifts(*options, **settings)}
 
 
 @pytest.fixture
-def there(kept, monkeypatch):
-    monkeypatch.chdir(kept)
+def enter_baseline_folder(baseline_folder, monkeypatch):
+    monkeypatch.chdir(baseline_folder)
 
 
-def test_kept_twice_is_the_same_bytes(kept, file):
+def test_baseline_saved_twice_has_the_same_bytes(baseline_folder, file):
     assert tco("baseline", "save", "main", NAME).exit_code == 0
-    assert file.read_bytes() == (kept / BASELINES / "main.json").read_bytes()
+    assert file.read_bytes() == (baseline_folder / BASELINES / "main.json").read_bytes()
 
 
-def test_inputs_are_kept_as_the_catalogue_writes_them(plain):
-    assert plain["inputs"]["site.electricity_price"] == [0.0861, "USD/kWh"]
-    assert len(plain["inputs"]) > 100
-    assert plain["plan"]["decode"]["tensor_parallel"] >= 1
-    assert plain["tco_version"]
-    assert plain["data_hash"]
-    assert len(plain["formulas"]) > 100
+def test_inputs_are_kept_as_the_catalogue_writes_them(kept_state):
+    assert kept_state["inputs"]["site.electricity_price"] == [0.0861, "USD/kWh"]
+    assert len(kept_state["inputs"]) > 100
+    assert kept_state["plan"]["decode"]["tensor_parallel"] >= 1
+    assert kept_state["tco_version"]
+    assert kept_state["data_hash"]
+    assert len(kept_state["formulas"]) > 100
 
 
-def test_states_keep_twelve_digits(plain):
-    assert plain["metrics"] == {
-        name: float(f"{again(NAME).metrics[name]:.12g}") for name in plain["metrics"]
+def test_states_keep_twelve_digits(kept_state):
+    assert kept_state["metrics"] == {
+        name: float(f"{again(NAME).metrics[name]:.12g}") for name in kept_state["metrics"]
     }
 
 
-def test_what_is_not_saved_again_stays(file, plain):
-    put(file, {NAME: plain, "mine": plain})
+def test_scenario_that_is_not_saved_again_stays_in_the_baseline(file, kept_state):
+    write_baseline(file, {NAME: kept_state, "mine": kept_state})
     assert (
         "As they were: mine."
         in tco("baseline", "save", "main", NAME, OTHER, "--set", "site.pue=1.5").stdout
     )
     states = json.loads(file.read_text())["scenarios"]
     assert list(states) == [NAME, "mine", OTHER]
-    assert states["mine"] == plain
+    assert states["mine"] == kept_state
     assert states[NAME]["inputs"]["site.pue"][0] == 1.5
 
 
-def test_a_drift_names_its_cause(there):
-    drifted = found(site__electricity_price="0.3 USD/kWh")
+def test_a_drift_names_its_cause(enter_baseline_folder):
+    drifted = drifts(site__electricity_price="0.3 USD/kWh")
     assert {metric_drift["metric"] for metric_drift in drifted} >= {
         "energy_usd_per_chip_hour",
         "tco_usd_per_chip_hour",
@@ -115,8 +115,8 @@ def test_a_drift_names_its_cause(there):
         assert metric_drift["worse"] is (metric_drift["metric"] not in MORE_IS_BETTER)
 
 
-def test_no_drift_no_news(there):
-    assert found() == []
+def test_unchanged_baseline_has_no_drift(enter_baseline_folder):
+    assert drifts() == []
 
 
 @pytest.mark.parametrize(
@@ -130,49 +130,55 @@ def test_no_drift_no_news(there):
         (("1 W",), True),
     ],
 )
-def test_getting_worse_may_be_tolerated(there, most, drifted):
+def test_getting_worse_may_be_tolerated(enter_baseline_folder, most, drifted):
     assert (
         "facility_power_w_per_chip"
-        in moved(*(("--max-increase", *most) if most else ()), site__pue="1.3")
+        in drifted_metrics(*(("--max-increase", *most) if most else ()), site__pue="1.3")
     ) is drifted
 
 
-def test_getting_better_never_fails_a_greatest_increase(there):
+def test_getting_better_never_fails_a_greatest_increase(enter_baseline_folder):
     cheaper = {"site__pue": "1.01", "site__electricity_price": "0.03 USD/kWh"}
-    assert moved("--max-increase", "1e-9", **cheaper) == set()
-    assert {"tco_usd_per_chip_hour", "tokens_per_s_per_facility_mw"} <= moved(**cheaper)
-    assert "tokens_per_s_per_facility_mw" in moved("--max-increase", "1%", site__pue="1.5")
+    assert drifted_metrics("--max-increase", "1e-9", **cheaper) == set()
+    assert {"tco_usd_per_chip_hour", "tokens_per_s_per_facility_mw"} <= drifted_metrics(**cheaper)
+    assert "tokens_per_s_per_facility_mw" in drifted_metrics(
+        "--max-increase", "1%", site__pue="1.5"
+    )
 
 
-def test_only_the_metrics_that_are_named(there):
+def test_check_of_named_metrics_ignores_the_others(enter_baseline_folder):
     metric_options = ("--metric", "tco_usd_per_chip_hour", "--metric", "capex_usd")
-    assert moved(*metric_options[2:], site__pue="1.3") == set()
-    assert moved(*metric_options, site__pue="1.3") == {"tco_usd_per_chip_hour"}
+    assert drifted_metrics(*metric_options[2:], site__pue="1.3") == set()
+    assert drifted_metrics(*metric_options, site__pue="1.3") == {"tco_usd_per_chip_hour"}
 
 
 @pytest.mark.parametrize(
     ("threshold", "drifted"),
     [("0.005USD", True), ("0.5 USD", False), (" 0.5 USD/chip/h ", False), ("0.05 kUSD", False)],
 )
-def test_a_threshold_may_be_an_amount(there, threshold, drifted):
-    assert ("tco_usd_per_chip_hour" in moved("--threshold", threshold, site__pue="1.3")) is drifted
+def test_a_threshold_may_be_an_amount(enter_baseline_folder, threshold, drifted):
+    assert (
+        "tco_usd_per_chip_hour" in drifted_metrics("--threshold", threshold, site__pue="1.3")
+    ) is drifted
 
 
-def test_an_amount_says_nothing_of_metrics_in_other_units(there):
-    assert "facility_power_w_per_chip" in moved("--threshold", "1000 USD", site__pue="1.3")
+def test_threshold_amount_applies_to_metrics_of_its_unit(enter_baseline_folder):
+    assert "facility_power_w_per_chip" in drifted_metrics(
+        "--threshold", "1000 USD", site__pue="1.3"
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["", "much", "-2%", "2%%", "1 apple", "nan", "inf", "1e999", "1.2.3"]
 )
-def test_what_is_no_limit(there, text):
+def test_bad_limit_is_refused(enter_baseline_folder, text):
     done = tco("baseline", "check", "main", "--max-increase", text)
     assert done.exit_code == 2
     assert "--max-increase " in done.stderr
     assert "expected a share such as 2% or 0.02, or an amount" in " ".join(done.stderr.split())
 
 
-def test_every_metric_has_a_sense():
+def test_every_metric_is_better_higher_or_lower_or_neither():
     assert METRICS.keys() >= MORE_IS_BETTER | NEITHER
     less = METRICS.keys() - MORE_IS_BETTER - NEITHER
     costs = {
@@ -194,15 +200,19 @@ def test_every_metric_has_a_sense():
     )
 
 
-def test_performance_per_cost_moves_with_both_scenarios(there, tmp_path, monkeypatch):
+def test_performance_per_cost_moves_with_both_scenarios(
+    enter_baseline_folder, tmp_path, monkeypatch
+):
     """The rate moves both, the other's PUE moves one."""
     monkeypatch.chdir(tmp_path)
     assert tco("baseline", "save", "both", NAME, OTHER).exit_code == 0
     path = tmp_path / BASELINES / "both.json"
     states = json.loads(path.read_text())["scenarios"]
     assert tco("baseline", "save", "both", OTHER, "--set", "site.pue=1.3").exit_code == 0
-    put(path, {NAME: states[NAME], OTHER: json.loads(path.read_text())["scenarios"][OTHER]})
-    (drift,) = found("--metric", "perf_per_tco_vs_baseline", name="both", terms__rate="0.12")
+    write_baseline(
+        path, {NAME: states[NAME], OTHER: json.loads(path.read_text())["scenarios"][OTHER]}
+    )
+    (drift,) = drifts("--metric", "perf_per_tco_vs_baseline", name="both", terms__rate="0.12")
     assert drift["scenario"] == OTHER
     cost = "usd_per_million_output_tokens"
     dearer = again(OTHER, site__pue="1.3").metrics[cost]
@@ -222,9 +232,9 @@ def test_performance_per_cost_moves_with_both_scenarios(there, tmp_path, monkeyp
     )
 
 
-def test_a_metric_that_went_is_a_loss(file, plain):
-    put(file, {NAME: {**plain, "metrics": {**plain["metrics"], "mfu": 0.9}}})
-    (drift,) = found("--max-increase", "50%")
+def test_metric_without_a_value_any_more_is_a_drift(file, kept_state):
+    write_baseline(file, {NAME: {**kept_state, "metrics": {**kept_state["metrics"], "mfu": 0.9}}})
+    (drift,) = drifts("--max-increase", "50%")
     assert (drift["metric"], drift["new"], drift["worse"], drift["steps"]) == (
         "mfu",
         None,
@@ -234,14 +244,14 @@ def test_a_metric_that_went_is_a_loss(file, plain):
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "/etc/passwd"])
-def test_a_name_is_no_path(file, name):
+def test_name_of_a_baseline_that_is_a_path_is_refused(file, name):
     done = tco("baseline", "check", name)
     assert done.exit_code == 3
     assert "is no name for a baseline" in done.stderr
 
 
-def test_baselines_are_listed_the_broken_ones_too(file, plain):
-    put(file.with_name("b.json"), {NAME: plain})
+def test_baselines_are_listed_the_broken_ones_too(file, kept_state):
+    write_baseline(file.with_name("b.json"), {NAME: kept_state})
     file.with_name("a.json").write_text("{")
     done = tco("baseline", "list", "--format", "json")
     assert [
@@ -268,7 +278,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("content", FOREIGN, ids=range(len(FOREIGN)))
-def test_a_file_that_is_no_baseline(file, content):
+def test_file_that_is_no_baseline_is_refused(file, content):
     file.write_text(content)
     for words in (("check", "main"), ("save", "main", NAME)):
         done = tco("baseline", *words)
@@ -278,8 +288,8 @@ def test_a_file_that_is_no_baseline(file, content):
 
 
 @pytest.mark.parametrize("schema", ["tco.baseline/1", "tco.baseline/3"])
-def test_a_file_of_another_version(file, schema):
-    put(file, {}, schema)
+def test_baseline_of_another_version_is_refused(file, schema):
+    write_baseline(file, {}, schema)
     for words in (("check", "main"), ("save", "main", NAME)):
         assert (
             f"was saved by another version of tco ({schema}, expected tco.baseline/2)"
@@ -305,16 +315,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_broken_state(file, case, plain):
+def test_broken_state_is_refused(file, case, kept_state):
     change, message = BAD[case]
-    put(file, {"mine": {**plain, **change} if isinstance(change, dict) else change})
+    write_baseline(file, {"mine": {**kept_state, **change} if isinstance(change, dict) else change})
     done = tco("baseline", "check", "main")
     assert done.exit_code == 3
     assert done.stderr.startswith(f"error: {BASELINES}/main.json: mine: ")
     assert message in done.stderr
 
 
-def test_an_equal_baseline_is_fine(there):
+def test_an_equal_baseline_is_fine(enter_baseline_folder):
     assert document("baseline", "check", "both")["ok"] is True
 
 

@@ -88,7 +88,7 @@ def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
         )
 
 
-def test_what_is_asked_for_comes_first():
+def test_settings_of_the_user_are_the_first_step():
     steps = document("diff", "gb200-nvl72", "trn3-nl72x2", "--set", "terms.life=4 year")["steps"]
     assert (steps[0]["cause"], steps[0]["set"]) == ("settings", {"terms.life": "4 year"})
     assert steps[0]["to"] == pytest.approx(

@@ -1,4 +1,4 @@
-"""What changed between two results, and why."""
+"""Changed metrics between two results, and the causes of each change."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def state():
 
 
 @pytest.fixture
-def apart(tmp_path, state):
-    """What changed to a state in which something was changed by hand."""
+def diff_after_change(tmp_path, state):
+    """Return a function that compares a state with itself after a change by hand."""
 
-    def found(change):
+    def diff_after(change):
         changed = copy.deepcopy(state)
         change(changed)
         paths = tmp_path / "before.json", tmp_path / "after.json"
@@ -36,7 +36,7 @@ def apart(tmp_path, state):
             path.write_text(json.dumps({"state": written_state}))
         return diff(*paths)
 
-    return found
+    return diff_after
 
 
 def test_nothing_moves_between_equal_states():
@@ -83,16 +83,16 @@ def test_a_value_in_another_unit_is_the_same_value():
 @pytest.mark.parametrize(
     ("factor", "count"), [(1.0, 0), (1 + 1e-10, 0), (1 + 1e-8, 1), (1 - 1e-8, 1)]
 )
-def test_the_threshold_holds_both_ways(apart, factor, count):
-    difference = apart(
+def test_threshold_applies_to_increase_and_decrease(diff_after_change, factor, count):
+    difference = diff_after_change(
         lambda state: state["metrics"].update(capex_usd=state["metrics"]["capex_usd"] * factor)
     )
     assert len(difference.moves) == count
 
 
-def test_a_metric_may_come_and_go(apart):
-    (came,) = apart(lambda state: state["metrics"].update(step_s=1.0)).moves
-    (gone,) = apart(lambda state: state["metrics"].pop("chips")).moves
+def test_metric_that_appears_or_disappears_is_a_change(diff_after_change):
+    (came,) = diff_after_change(lambda state: state["metrics"].update(step_s=1.0)).moves
+    (gone,) = diff_after_change(lambda state: state["metrics"].pop("chips")).moves
     assert (came.metric, came.old, came.new, came.change) == ("step_s", None, 1.0, None)
     assert (gone.metric, gone.old, gone.new, gone.change) == ("chips", 144, None, None)
 
@@ -106,7 +106,7 @@ def test_a_metric_may_come_and_go(apart):
         ("terms.life", "4 year", "assumption"),
     ],
 )
-def test_prices_and_assumptions(path, text, kind):
+def test_cause_is_a_price_or_an_assumption(path, text, kind):
     assert [(cause.kind, cause.path) for cause in diff(NAME, NAME, {path: text}).causes] == [
         (kind, path)
     ]
@@ -124,12 +124,12 @@ def test_words_of_a_cause():
     assert cause.words() == "assumption parts.trn3.tdp: 1 -> 1.1 kW"
 
 
-def test_a_changed_formula_is_named_beside_what_else_differs(apart):
+def test_a_changed_formula_is_named_beside_what_else_differs(diff_after_change):
     def other(state):
         state["formulas"]["used_chip_hour"] = "another"
         state["inputs"]["site.electricity_price"] = [0.3, "USD/kWh"]
 
-    difference_causes = apart(other).causes
+    difference_causes = diff_after_change(other).causes
     assert [cause.words() for cause in difference_causes if cause.kind == "formula"] == [
         "program changed: formula used_chip_hour is another"
     ]
@@ -139,7 +139,7 @@ def test_a_changed_formula_is_named_beside_what_else_differs(apart):
     ]
 
 
-def test_formulas_of_one_side_count_where_nothing_else_differs(apart):
+def test_formulas_of_one_side_count_where_nothing_else_differs(diff_after_change):
     def renamed(state):
         state["formulas"]["split_hour"] = state["formulas"].pop("used_chip_hour")
 
@@ -147,12 +147,12 @@ def test_formulas_of_one_side_count_where_nothing_else_differs(apart):
         renamed(state)
         state["inputs"] = {}
 
-    assert [cause.words() for cause in apart(renamed).causes] == [
+    assert [cause.words() for cause in diff_after_change(renamed).causes] == [
         "program changed: formula split_hour is new",
         "program changed: formula used_chip_hour is gone",
     ]
-    assert {cause.kind for cause in apart(stripped).causes}.isdisjoint({"formula"})
+    assert {cause.kind for cause in diff_after_change(stripped).causes}.isdisjoint({"formula"})
 
 
-def test_a_state_that_knows_no_formulas_blames_none(apart):
-    assert apart(lambda state: state.update(formulas={})).causes == []
+def test_a_state_that_knows_no_formulas_blames_none(diff_after_change):
+    assert diff_after_change(lambda state: state.update(formulas={})).causes == []
