@@ -1,6 +1,4 @@
-"""A page as somebody has it before him: opened from its file in a browser, which tells what it
-complained of and what it asked for.
-"""
+"""Open a page from its file in a browser, and record its complaints and requests."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def browser() -> Iterator[Any]:
 
 
 class Opened:
-    """A page in a window of its own, with all it asked for and all it complained of."""
+    """A page in a window of its own, with all its requests and complaints."""
 
     def __init__(self, running: Any, path: Path, size: dict[str, int], **how: Any) -> None:
         self.page = running.new_page(viewport=size, **how)
@@ -71,13 +69,14 @@ class Opened:
         field.fill(repr(value))
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Return what the table of the what-if holds, at full precision: scenario -> metric ->
-        value.
-        """
+        """Return the table of the what-if at full precision, by scenario and metric."""
         return self.page.evaluate(
             """() => { const found = {};
             for (const cell of document.querySelectorAll("#whatif-table td"))
-              if (cell.dataset.value) (found[DATA.scenarios[cell.dataset.scenario]] ??= {})[cell.dataset.metric] = Number(cell.dataset.value);
+              if (cell.dataset.value) {
+                const metrics = found[DATA.scenarios[cell.dataset.scenario]] ??= {};
+                metrics[cell.dataset.metric] = Number(cell.dataset.value);
+              }
             return found; }"""
         )
 
@@ -85,7 +84,8 @@ class Opened:
         """Return every metric that the page has computed."""
         return self.page.evaluate(
             """() => Object.fromEntries(NOW.map((found, at) => [DATA.scenarios[at],
-            Object.fromEntries(Object.entries(found).filter(([, value]) => Number.isFinite(value)))]))"""
+            Object.fromEntries(
+              Object.entries(found).filter(([, value]) => Number.isFinite(value)))]))"""
         )
 
     @property

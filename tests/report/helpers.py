@@ -1,4 +1,4 @@
-"""What tests of several files ask inside the outputs."""
+"""Names that tests of several files use inside the outputs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Workbooks as tests handle them: read, changed, and calculated by LibreOffice, by the `formulas`
-package or by a walk of our own.
+"""Read, change and calculate workbooks in tests.
+
+LibreOffice, the `formulas` package or a walk of our own calculates.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def sheet_files(book: zipfile.ZipFile) -> dict[str, str]:
 
 
 def defined_names(content: bytes) -> dict[str, str]:
-    """Return what every defined name of the book stands for."""
+    """Return the reference of every defined name of the book."""
     root = ElementTree.fromstring(zipfile.ZipFile(io.BytesIO(content)).read("xl/workbook.xml"))
     return {
         defined_name.get("name"): defined_name.text
@@ -80,7 +81,7 @@ def looks(content: bytes, sheet: str) -> dict[str, tuple[bool, str | None]]:
     }
 
 
-def at(address: str) -> tuple[int, str]:
+def row_and_column(address: str) -> tuple[int, str]:
     """Return row and column of an address."""
     column, row = re.fullmatch(r"([A-Z]+)(\d+)", address).groups()
     return int(row), column
@@ -90,14 +91,15 @@ def by_rows(content: bytes, sheet: str) -> dict[int, dict[str, str | float | Non
     """Return the values of a sheet by row and column."""
     values_by_row: dict[int, dict[str, str | float | None]] = {}
     for address, (_, value) in cells(content, sheet).items():
-        row, column = at(address)
+        row, column = row_and_column(address)
         values_by_row.setdefault(row, {})[column] = value
     return values_by_row
 
 
 def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | float | None]]:
-    """Return the rows of a table by their first cell, each by the heads of its columns; the table
-    begins where its first head stands in column A.
+    """Return the rows of a table by their first cell, each by the heads of its columns.
+
+    The table begins where its first head stands in column A.
     """
     by_row = by_rows(content, sheet)
     top = next(row for row, values in by_row.items() if values.get("A") == head)
@@ -110,8 +112,9 @@ def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | fl
 
 
 def changed(content: bytes, values: dict[str, float]) -> bytes:
-    """Return the book with other values of some inputs, by path, and without any cached value:
-    whoever reads it has to calculate.
+    """Return the book with other values of some inputs, by path, and without cached values.
+
+    Whoever reads it has to calculate.
     """
     inputs = cells(content, "Inputs")
     address = {
@@ -157,7 +160,8 @@ def libreoffice(books: Sequence[bytes], folder: Path) -> list[bytes]:
 
 ADDRESS = r"[A-Z]{1,3}[0-9]+"
 TOKEN = re.compile(
-    rf"(?:([A-Za-z]+)!)?({ADDRESS})(?::({ADDRESS}))?(?![A-Za-z0-9_(])|([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_]*\()|[0-9.]+(?:E[+-]?[0-9]+)?"
+    rf"(?:([A-Za-z]+)!)?({ADDRESS})(?::({ADDRESS}))?(?![A-Za-z0-9_(])"
+    r"|([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_]*\()|[0-9.]+(?:E[+-]?[0-9]+)?"
 )
 FUNCTIONS = {
     "IF": np.where,
@@ -175,15 +179,16 @@ FUNCTIONS = {
 
 
 def by_python(formula: str, look: Callable[..., Any]) -> float:
-    """Return what a formula comes to, read as Python: every operand that could be read another way
-    stands in brackets.
+    """Return the value of a formula, read as Python.
+
+    Every operand that could be read another way stands in brackets.
     """
 
-    def operand(found: re.Match[str]) -> str:
-        sheet, first, last, name = found.groups()
+    def operand(match: re.Match[str]) -> str:
+        sheet, first, last, name = match.groups()
         if first:
             return f"look({sheet!r}, {first!r}, {last!r})"
-        return f"look(None, {name!r})" if name else f"np.float64({found[0]})"
+        return f"look(None, {name!r})" if name else f"np.float64({match[0]})"
 
     with np.errstate(all="ignore"):  # a spreadsheet leaves out the side that is not chosen
         return float(
@@ -195,7 +200,7 @@ def by_python(formula: str, look: Callable[..., Any]) -> float:
 
 
 def by_formulas(formula: str, look: Callable[..., Any]) -> float:
-    """Return what a formula comes to as the `formulas` package reads it."""
+    """Return the value of a formula as the `formulas` package reads it."""
     import formulas
 
     compiled = formulas.Parser().ast(f"={formula}")[1].compile()
@@ -215,9 +220,7 @@ def by_formulas(formula: str, look: Callable[..., Any]) -> float:
 
 
 def calculated(content: bytes, by: Callable[..., float]) -> dict[tuple[str, str], float]:
-    """Return what every formula of a book comes to, from its inputs up, without a look at any
-    cached value.
-    """
+    """Return the value of every formula of a book, from its inputs up, without any cached value."""
     book = {
         sheet: cells(content, sheet) for sheet in sheet_files(zipfile.ZipFile(io.BytesIO(content)))
     }

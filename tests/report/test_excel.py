@@ -1,6 +1,4 @@
-"""A formula printed for a spreadsheet computes what the formula does, within what every spreadsheet
-takes.
-"""
+"""A formula printed for a spreadsheet gives its value within the limits of spreadsheets."""
 
 from __future__ import annotations
 
@@ -36,8 +34,9 @@ def test_brackets_say_what_a_spreadsheet_would_read_otherwise(symbol, text):
 
 
 def test_every_formula_computes_the_same_in_a_spreadsheet():
-    """On the inputs of the golden rows, as the `formulas` package reads it, which knows nothing of
-    us.
+    """The `formulas` package computes the value of each formula on the inputs of the golden rows.
+
+    The package knows nothing of this program.
     """
     compiled = {}
     for row in ROWS:
@@ -60,9 +59,9 @@ def test_every_formula_computes_the_same_in_a_spreadsheet():
 
 
 @each_formula
-def test_a_formula_stays_within_the_limits(found):
+def test_a_formula_stays_within_the_limits(formula):
     longest = formula_call(
-        found, dict.fromkeys(found.parameters, "performance_trainium_gemm_efficiency_bf16")
+        formula, dict.fromkeys(formula.parameters, "performance_trainium_gemm_efficiency_bf16")
     )
     depth = deepest = 0
     for mark in longest:
@@ -72,6 +71,6 @@ def test_a_formula_stays_within_the_limits(found):
     assert deepest < DEEPEST
     assert len(longest) < LONGEST
     assert "_xlfn" not in longest
-    assert set(template(found)) <= set(
+    assert set(template(formula)) <= set(
         "{}()+-*/^<>=,._ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     )

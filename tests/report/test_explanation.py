@@ -97,7 +97,7 @@ def test_a_node_met_again_is_named_by_its_id():
     assert sum(line.endswith("(see cost/charge/life/capital_charge)") for line in text) > 10
 
 
-def test_depth_stops_the_lines_and_says_so():
+def test_limit_of_the_depth_ends_the_lines_with_a_note():
     short, all_lines = (
         lines("trn3-nl72x2", METRIC, *depth) for depth in (("--depth", "1"), ("--all",))
     )
@@ -119,7 +119,7 @@ def test_terms_of_a_sum_are_named_and_sorted_by_share():
 
 @pytest.mark.parametrize("name", HEADLINE)
 @pytest.mark.parametrize("metric", [METRIC, "usd_per_million_output_tokens", "capex_usd"])
-def test_three_levels_fit_a_page(name, metric):
+def test_three_levels_of_an_explanation_fit_a_page(name, metric):
     assert 10 <= len(lines(name, metric)) <= 118
 
 
@@ -129,8 +129,8 @@ def test_a_document_cut_at_a_depth_says_what_is_left():
     assert len(rows("trn3-nl72x2", "--depth", "1")) == 1 + len(short["inputs"])
 
 
-def graph_of(found):
-    return {node.id: node for node in nodes_below(*found.nodes.values())}
+def graph_of(traced_result):
+    return {node.id: node for node in nodes_below(*traced_result.nodes.values())}
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -170,7 +170,7 @@ def test_rows_hold_every_node_once(name):
     } - {node_ids[0]}
 
 
-def test_a_leaf_says_of_which_date_it_is(catalogue):
+def test_leaf_states_its_date(catalogue):
     text = lines("trn3-nl72x2", METRIC, "--all")
     price = result("trn3-nl72x2").inputs["parts.ddr5-dimm.price"]
     (line,) = {

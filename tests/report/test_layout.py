@@ -1,6 +1,4 @@
-"""How the workbook lies on the page: labels before figures, heads over their columns, and a chart
-of what stands beside it that covers nothing.
-"""
+"""The workbook has labels before figures, heads over columns, and charts that cover no cell."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import pytest
 from tco.report.workbook.summary import SHOWN
 from tests.catalogue import CATALOGUE
 from tests.report.helpers import workbook_of
-from tests.report.spreadsheet import MAIN, at, by_rows, cells, looks, sheet_files, table
+from tests.report.spreadsheet import MAIN, by_rows, cells, looks, row_and_column, sheet_files, table
 from tests.scenario_helpers import result
 from tests.study_helpers import compare_results
 
@@ -168,7 +166,7 @@ def test_the_bill_sums_each_system_to_the_price_and_power_of_its_world():
             assert sum(
                 line_amount for line_amount in lines if line_amount is not None
             ) == pytest.approx(value, rel=1e-9)
-    assert all(at(address)[1] <= "I" for address in content)
+    assert all(row_and_column(address)[1] <= "I" for address in content)
 
 
 def test_every_metric_stands_under_its_scenario():

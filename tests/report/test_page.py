@@ -1,6 +1,4 @@
-"""The page as it is written: what the verdict says, what the program holds, that names are words,
-and that nothing of one's own gets out.
-"""
+"""The written page: verdict, embedded program, names as plain words, own values withheld."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def program(text):
 
 
 # ---------------------------------------------------------------- the file
-def test_it_stands_alone(text):
+def test_page_needs_no_other_file(text):
     assert len(text.encode()) < 1_500_000
     assert not re.search(
         r"<(script|img|iframe|link|object|embed)[^>]+(src|href|data)=[\"']?(https?:|//)", text
@@ -66,7 +64,7 @@ def test_without_names_it_is_of_the_headline(tmp_path):
         assert name in text
 
 
-def test_it_says_all_that_a_report_says(text):
+def test_page_has_all_that_a_report_has(text):
     sections = re.findall(r'<section id="([\w-]+)"', text)
     assert sections[:3] == ["frontier", "what-if", "summary"]
     assert {
@@ -88,7 +86,7 @@ def test_it_says_all_that_a_report_says(text):
     assert advice in " ".join(tco("compare", *PAIR).stdout.split())
 
 
-def test_it_has_every_point_of_the_curve(text):
+def test_page_has_every_point_of_the_curve(text):
     costs = [
         curve_point["median_usd_per_million_output_tokens"]
         for curve_point in document("compare", *PAIR)["curve"]
@@ -172,13 +170,13 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path):
     ).read_bytes()
 
 
-def test_its_script_is_known_by_its_mark(text):
+def test_script_of_the_page_is_allowed_by_its_hash(text):
     script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
     mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{mark}'" in unescape(text)
 
 
-def test_what_is_embedded_cannot_end_its_element():
+def test_embedded_text_cannot_end_its_element():
     embedded_text = embedded({"title": "</script><script>alert(1)</script><!--"})
     assert "<" not in embedded_text
     assert json.loads(embedded_text) == {"title": "</script><script>alert(1)</script><!--"}
@@ -214,7 +212,7 @@ def test_report_of_two_training_scenarios_maps_the_price_of_training(tmp_path):
     assert 'id="map-title"' in page.read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_made_says_why(tmp_path):
+def test_impossible_page_is_refused_with_the_reason(tmp_path):
     path = tmp_path / "report.html"
     done = tco("report", "trn3-nl72x2", "--set", "site=us-air-hall", "-o", path)
     assert done.exit_code == 0, done.stderr
@@ -242,7 +240,7 @@ def test_what_is_computed_alike_is_one_line_and_what_is_taken_is_computed_before
         assert all(0 <= cell < first + line_index for cell in cells)
 
 
-def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
+def test_page_carries_every_plan_of_each_rack_for_every_owner(text):
     page_data = program(text)
     everybody = {perspective["id"] for perspective in document("perspectives", "list")["items"]}
     for name, ways_by_payer in zip(
@@ -302,7 +300,7 @@ def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected)
 
 # ---------------------------------------------------------------- own values
 @pytest.mark.thorough
-def test_own_values_are_kept_back(own_data, tmp_path):
+def test_page_withholds_own_values(own_data, tmp_path):
     own_data.parts(ROW)
     own_data.write(
         "sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n"
@@ -333,7 +331,7 @@ def test_a_setting_is_an_own_value(tmp_path):
     assert "whatif-data" not in text
 
 
-def test_what_rests_on_no_own_value_is_shown_whole(tmp_path):
+def test_values_independent_of_own_ones_are_shown(tmp_path):
     path = tmp_path / "report.html"
     assert tco("report", PAIR[1], "--redact", "-o", path).exit_code == 0
     text = path.read_text(encoding="utf-8")

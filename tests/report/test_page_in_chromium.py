@@ -1,6 +1,4 @@
-"""The page in a real browser: what moves is what the program gives, it asks for nothing, and it is
-for everybody.
-"""
+"""The page in a real browser moves as the program does, requests nothing, and is accessible."""
 
 from __future__ import annotations
 
@@ -91,8 +89,8 @@ def fresh(wide):
     return wide
 
 
-def anew(moved_inputs):
-    """Return what the program makes of moved inputs, every plan weighed anew."""
+def program_metrics(moved_inputs):
+    """Return the program's metrics for moved inputs, with every plan chosen again."""
     scenario_results = []
     for name in PAIR:
         settings = {
@@ -107,12 +105,13 @@ def anew(moved_inputs):
     }
 
 
-def refuse_difference(found, expected):
-    """Hold metrics against those of the engine, whose batches before a step of tiles are found to a
-    millionth, and say how many were held.
+def refuse_difference(shown_metrics, expected):
+    """Assert that metrics equal those of the engine, and return their number.
+
+    Batches before a step of tiles are found to a millionth.
     """
     count = 0
-    for name, metrics in found.items():
+    for name, metrics in shown_metrics.items():
         for metric, value in metrics.items():
             if metric in expected[name]:
                 count += 1
@@ -145,8 +144,8 @@ def test_every_formula_gives_in_the_browser_what_it_gives_in_python(running):
         ), row.id
 
 
-def test_it_opens_with_the_figures_of_the_report(fresh):
-    expected = anew({})
+def test_page_opens_with_the_figures_of_the_report(fresh):
+    expected = program_metrics({})
     assert refuse_difference(fresh.everything(), expected) >= 2 * 7
     assert {
         "usd_per_million_output_tokens",
@@ -156,12 +155,12 @@ def test_it_opens_with_the_figures_of_the_report(fresh):
 
 
 @pytest.mark.xfail(reason="a moved page lies 0.7 % off the engine", strict=False)
-def test_what_is_moved_comes_to_what_the_engine_gives(fresh):
+def test_moved_inputs_give_the_metrics_of_the_engine(fresh):
     before = fresh.everything()
     for path, (value, _) in MOVED.items():
         fresh.type(path, value)
     fresh.settle()
-    expected = anew(MOVED)
+    expected = program_metrics(MOVED)
     assert refuse_difference(fresh.everything(), expected) >= 2 * 7
     assert refuse_difference(fresh.metrics(), expected) > 10
     for name in PAIR:  # a page that stands still would show no difference
@@ -173,7 +172,7 @@ def test_what_is_moved_comes_to_what_the_engine_gives(fresh):
             assert fresh.everything()[name][metric] != pytest.approx(before[name][metric], rel=1e-4)
 
 
-def test_what_is_moved_back_is_as_it_was(fresh):
+def test_reset_restores_the_metrics(fresh):
     before = fresh.everything()
     fresh.type("parts.gb200-gpu.price", 30000.0)
     fresh.settle()
@@ -189,15 +188,18 @@ def test_what_is_moved_back_is_as_it_was(fresh):
 
 MOVES, SEED, FAR, NEAR = 200, 11, 0.05, 1e-4
 WHERE = """moves => moves.map(([asked, some]) => {
-  moved.clear(); pay(asked); some.forEach(([path, place]) => move(path, valueAt(CONTROLS.get(path), place))); settle();
+  moved.clear(); pay(asked);
+  some.forEach(([path, place]) => move(path, valueAt(CONTROLS.get(path), place)));
+  settle();
   return [settings(), NOW.map(found => found.usd_per_million_output_tokens ?? null)];
 })"""
 
 
 @pytest.mark.xfail(reason="a moved page lies 3.9 % below the engine, 3 % are allowed", strict=False)
-def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, folder):
-    """Hardly ever cheaper than `--set`, near it in nearly all of many random moves, and not
-    possible where it is not.
+def test_page_at_any_sliders_costs_what_the_command_line_gives(running, folder):
+    """The page is hardly ever cheaper than `--set` and near it in nearly all of many random moves.
+
+    Where the command finds no plan, the page finds none.
     """
     path = folder / "headline.html"
     assert tco("report", "-o", path).exit_code == 0
@@ -238,8 +240,9 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
 
 
 def costs_with(settings, names=HEADLINE):
-    """Return what a million output tokens cost each with some settings, renters by one statistic;
-    none where that is refused, or not possible.
+    """Return the cost of a million output tokens of each system with some settings.
+
+    Renters are compared by one statistic. A system that is refused or impossible has none.
     """
     try:
         evaluations = evaluate_each(names, None, settings, refuse=False)
@@ -263,7 +266,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_workloads_are_decided_too(running, folder, name):
+def test_other_workloads_have_a_pick(running, folder, name):
     workload_settings, moved_inputs = OTHERS[name]
     path = folder / f"{name}.html"
     assert (
@@ -303,7 +306,7 @@ def test_other_workloads_are_decided_too(running, folder, name):
     opened_page.page.close()
 
 
-def test_who_pays_is_chosen_too(fresh):
+def test_owner_can_be_chosen(fresh):
     fresh.page.select_option("#who", "renter")
     fresh.settle()
     assert fresh.page.url.endswith("#terms.perspective=renter")
@@ -329,7 +332,7 @@ def test_who_pays_is_chosen_too(fresh):
     assert set(fresh.metrics()) == {PAIR[1]}
 
 
-def test_the_table_is_downloaded(fresh):
+def test_table_can_be_downloaded(fresh):
     fresh.type("terms.rate", 0.07)
     fresh.settle()
     with fresh.page.expect_download() as pending_download:
@@ -346,13 +349,13 @@ def test_the_table_is_downloaded(fresh):
                 row["scenario"]: {key: float(row[key]) for key in row if "usd" in key}
                 for row in rows
             },
-            anew({"terms.rate": (0.07, "")}),
+            program_metrics({"terms.rate": (0.07, "")}),
         )
         > 5
     )
 
 
-def test_the_address_holds_what_was_moved(fresh, running, report):
+def test_address_keeps_the_moved_inputs(fresh, running, report):
     moved_inputs = {path: MOVED[path] for path in ("terms.life", "parts.trn3.tdp")}
     for path, (value, _) in moved_inputs.items():
         fresh.type(path, value)
@@ -374,14 +377,14 @@ def test_the_address_holds_what_was_moved(fresh, running, report):
     "state",
     ["terms.life=-4", "terms.life=NaN", "terms.life=", "nothing=3", "%E0%A4%A=%", "<b>=1", "cost"],
 )
-def test_an_address_that_says_nothing_moves_nothing(fresh, state):
+def test_address_without_valid_inputs_changes_nothing(fresh, state):
     fresh.page.evaluate("state => { location.hash = state; }", state)
     fresh.settle()
     assert fresh.page.evaluate("() => moved.size") == 0
     assert fresh.complaints == []
 
 
-def test_the_command_gives_the_same(fresh):
+def test_printed_command_gives_the_metrics_of_the_page(fresh):
     moved_inputs = {
         path: MOVED[path]
         for path in ("terms.rate", "site.electricity_price", "performance.trainium.launch_time")
@@ -411,7 +414,7 @@ def test_the_keyboard_alone_moves_an_input(fresh):
     life = page.evaluate("() => moved.get('terms.life')")
     assert life > 5
     assert fresh.metrics()[PAIR[0]]["tco_usd_per_chip_hour"] == pytest.approx(
-        anew({"terms.life": (life, "year")})[PAIR[0]]["tco_usd_per_chip_hour"], rel=1e-9
+        program_metrics({"terms.life": (life, "year")})[PAIR[0]]["tco_usd_per_chip_hour"], rel=1e-9
     )
     assert fresh.metrics()[PAIR[0]]["tco_usd_per_chip_hour"] < before
     assert "the order is as in the report" in page.inner_text("#whatif-verdict").lower()
@@ -423,7 +426,7 @@ def test_the_keyboard_alone_moves_an_input(fresh):
     assert page.locator("#sliders .slider").count() >= 13
 
 
-def test_some_inputs_stand_open_and_search_finds_all_but_those_that_decide_what_exists(fresh):
+def test_search_finds_every_input_but_those_of_the_structure(fresh):
     controls, open_count = fresh.page.evaluate(
         "() => [DATA.controls.map(one => one.path), DATA.controls.filter(one => one.open).length]"
     )
@@ -466,7 +469,7 @@ def leaves(name):
     ]
 
 
-def test_it_complains_of_nothing_and_asks_for_nothing(wide, phone):
+def test_page_has_no_errors_and_makes_no_requests(wide, phone):
     for opened_page in (wide, phone):
         assert opened_page.complaints == []
         assert {
@@ -484,9 +487,10 @@ def test_nothing_is_wider_than_the_phone(phone):
 @pytest.mark.parametrize(
     ("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"]
 )
-def test_it_is_accessible(running, report, size, scheme):
-    """Figures by what is said of them: their marks, thousands of them, are decoration to whoever
-    does not see them.
+def test_page_has_no_accessibility_violation(running, report, size, scheme):
+    """Figures are judged by their titles and descriptions.
+
+    Their marks, thousands of them, are decoration to whoever does not see them.
     """
     from axe_playwright_python.sync_playwright import Axe
 
@@ -514,9 +518,11 @@ def test_paper_cuts_no_table(wide):
     page.set_viewport_size(PAPER)
     page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
     wider = page.evaluate(
-        """() => [...document.querySelectorAll("table, svg")].filter(one => one.getBoundingClientRect().width > 0)
-        .filter(one => one.getBoundingClientRect().right > document.body.getBoundingClientRect().right + 1)
-        .map(one => one.outerHTML.slice(0, 300))"""
+        """() => [...document.querySelectorAll("table, svg")]
+        .filter(element => element.getBoundingClientRect().width > 0)
+        .filter(element => element.getBoundingClientRect().right
+          > document.body.getBoundingClientRect().right + 1)
+        .map(element => element.outerHTML.slice(0, 300))"""
     )
     assert wider == []
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") in (
@@ -554,7 +560,7 @@ def test_names_and_notes_are_words_and_nothing_else(running, folder):
     opened_page.page.close()
 
 
-def test_a_rack_that_no_plan_fits_gives_nothing_and_says_why(fresh):
+def test_rack_without_a_plan_has_no_cost_and_a_reason(fresh):
     """As `--set` does: another plan fits on a third of the memory, none on a hundredth."""
     cell = "#whatif-table td[data-scenario='1'][data-metric='usd_per_million_output_tokens']"
     for capacity, possible in ((60, True), (2, False)):

@@ -1,4 +1,4 @@
-"""What stands alike in two makings of an answer is shown, and nothing else."""
+"""Only content that two answers of different own values share is shown."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DOCUMENT = st.recursive(
 
 
 @given(DOCUMENT)
-def test_two_equal_makings_are_shown_whole(document):
+def test_equal_answers_are_shown_completely(document):
     assert redact_differences(document, document) == document
 
 
 @given(DOCUMENT, DOCUMENT)
-def test_nothing_is_shown_that_the_other_making_lacks(first_document, second_document):
+def test_content_that_the_other_answer_lacks_is_withheld(first_document, second_document):
     def leaves(document):
         inner = (
             document.values()
@@ -62,7 +62,7 @@ def test_only_the_words_of_a_text_that_differ_are_withheld():
     )
 
 
-def test_entries_are_held_against_those_of_their_name():
+def test_entries_are_compared_by_name():
     priced_parts = [{"path": "a", "usd": 1}, {"path": "b", "usd": 2}]
     assert redact_differences(priced_parts, [{"path": "b", "usd": 2}, {"path": "a", "usd": 5}]) == [
         {"path": "a", "usd": None},
@@ -70,13 +70,13 @@ def test_entries_are_held_against_those_of_their_name():
     ]
 
 
-def test_an_entry_without_its_like_keeps_its_shape_alone():
+def test_entry_without_a_counterpart_keeps_its_shape_alone():
     assert redact_differences([{"path": "a", "usd": 1, "by": {"x": 2}}], []) == [
         {"path": WITHHELD, "usd": None, "by": {"x": None}}
     ]
 
 
-def test_rows_of_a_table():
+def test_rows_of_a_table_are_compared_by_their_names():
     first_table, second_table = (
         Table(("part", "USD"), [("nic", "500"), ("cable", "5")], "total 505"),
         Table(("part", "USD"), [("cable", "5"), ("nic", "900")], "total 905"),

@@ -1,4 +1,5 @@
-"""The schemas that are published are those of the records that documents are made by;
+"""Published schemas are those of the records of documents.
+
 `--force-regen` writes them anew.
 """
 
@@ -15,13 +16,13 @@ import tco.report
 from tests.cli import SCHEMAS
 from tests.report.helpers import DOCUMENTS, published_schema
 
-for found in pkgutil.iter_modules(tco.report.__path__, "tco.report."):
-    import_module(found.name)
+for module in pkgutil.iter_modules(tco.report.__path__, "tco.report."):
+    import_module(module.name)
 NAMES = sorted(DOCUMENTS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_published_is_the_schema_of_the_record(name, file_regression):
+def test_published_schema_is_that_of_the_record(name, file_regression):
     schema = published_schema(name)
     Draft202012Validator.check_schema(schema)
     file_regression.check(
@@ -32,7 +33,7 @@ def test_what_is_published_is_the_schema_of_the_record(name, file_regression):
     )
 
 
-def test_nothing_else_is_published():
+def test_every_published_schema_is_of_a_document():
     assert sorted(path.stem for path in SCHEMAS.glob("*.json")) == sorted(
         name.replace("/", "-") for name in NAMES
     )

@@ -41,7 +41,7 @@ TABLE = Table(
         (0.82701740, 5, "0.82702"),
     ],
 )
-def test_significant(value, digits, text):
+def test_numbers_are_rounded_to_significant_digits(value, digits, text):
     assert significant(value, digits) == text
 
 
@@ -71,7 +71,7 @@ def test_a_pipe_is_never_folded():
     assert "x" * 300 in to_text(Table(("a",), [("x" * 300,)]), None)
 
 
-def test_markdown():
+def test_table_is_printed_as_markdown():
     lines = to_markdown(TABLE).splitlines()
     assert lines[0] == "### Title [x]"
     assert "| --- | ---: |" in lines
@@ -94,7 +94,7 @@ def test_markdown():
         ("@x", "'@x"),
     ],
 )
-def test_csv_cell(cell, text):
+def test_csv_cell_is_quoted_against_formulas(cell, text):
     assert csv_cell(cell) == text
 
 
@@ -116,7 +116,7 @@ def test_csv_texts_come_back(cells):
 @pytest.mark.parametrize(
     ("value", "json_value"), [(None, None), (2.0, 2), (2.5, 2.5), (1e300, 1e300), (-3.0, -3)]
 )
-def test_json_numbers(value, json_value):
+def test_json_numbers_keep_every_digit(value, json_value):
     assert json_number_or_none(value) == json_value
     assert type(json_number_or_none(value)) is type(json_value)
 
@@ -130,10 +130,8 @@ def test_json_refuses_what_is_no_number(value):
 @pytest.mark.parametrize(
     "character", ["\t", "\n", "\r", "\x1b[31m", "\x07", "\x9b", "\u2028", "\x7f"]
 )
-def test_a_character_that_a_terminal_or_a_table_obeys_is_a_blank(character):
-    """A name from a file breaks no row and colours no terminal, and a spreadsheet runs nothing
-    behind it.
-    """
+def test_control_characters_are_printed_as_blanks(character):
+    """A name from a file breaks no row, colours no terminal and runs nothing in a spreadsheet."""
     text = f"{character}=1+1"
     table = Table(("part",), [(text,)], text, [text], [text], "l")
     first = character[0]
@@ -148,7 +146,7 @@ def test_a_character_that_a_terminal_or_a_table_obeys_is_a_blank(character):
     assert first not in csv_cell(text)
 
 
-def test_a_text_of_ones_own_marks_up_nothing_and_turns_no_line():
+def test_own_text_has_no_markup_and_breaks_no_line():
     """A tag, a link and the control that turns the direction of what follows."""
     table = Table(
         ("part",), [("<script>x</script>\u202e",)], "<b>mine</b> [a](javascript:b)", ["\u2066up"]

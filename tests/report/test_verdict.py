@@ -1,4 +1,4 @@
-"""The verdict in words: ties, dates, prices that turn a pick."""
+"""The verdict in words: ties, dates, and prices that change a pick."""
 
 from __future__ import annotations
 

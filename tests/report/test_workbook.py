@@ -1,6 +1,4 @@
-"""The workbook lives: recalculated it gives what the engine gives, before and after its inputs
-change.
-"""
+"""A recalculated workbook gives the values of the engine, before and after its inputs change."""
 
 from __future__ import annotations
 
@@ -67,13 +65,13 @@ MOVED = {  # ten inputs and more, in the units of their files
 
 
 @cache
-def of(name):
+def traced_result(name):
     return result(name) if name in HEADLINE else evaluate(name, catalogue=CATALOGUE, trace=True)
 
 
 @cache
 def book(*names):
-    base, results = compare_results([of(name) for name in names])
+    base, results = compare_results([traced_result(name) for name in names])
     return workbook_of(results, CATALOGUE, base, f"tco export {' '.join(names)}")
 
 
@@ -82,19 +80,19 @@ def moved_for(*names):
     return {
         path: value
         for path, value in MOVED.items()
-        if any(path in of(name).inputs for name in names)
+        if any(path in traced_result(name).inputs for name in names)
     }
 
 
-def engine(*names):
-    """Return what the engine makes of the moved inputs, with the structure held."""
+def engine_metrics(*names):
+    """Return the engine's metrics for the moved inputs, with the structure held."""
     moved_results = []
     for name in names:
         settings = {
             path: f"{value} {unit}".strip() for path, (value, unit) in moved_for(name).items()
         }
         moved_results.append(
-            evaluate(name, settings, structure=of(name).structure, catalogue=CATALOGUE)
+            evaluate(name, settings, structure=traced_result(name).structure, catalogue=CATALOGUE)
         )
     return compare_results(moved_results)[1]
 
@@ -136,7 +134,7 @@ def recalculated(content, by):
 
 
 @pytest.mark.parametrize("names", [SERVING, (TRAINING,)], ids=["serving", "training"])
-def test_it_calculates_what_the_engine_gives(names):
+def test_workbook_calculates_the_values_of_the_engine(names):
     content = book(*names)
     for (sheet, address), value in calculated(content, by_python).items():
         assert value == pytest.approx(cells_of(content, sheet)[address][1], rel=1e-9, abs=1e-300), (
@@ -148,10 +146,10 @@ def test_it_calculates_what_the_engine_gives(names):
     after = recalculated(
         changed(content, {path: value for path, (value, _) in moved_inputs.items()}), by_python
     )
-    results = engine(*names)
+    results = engine_metrics(*names)
     refuse_difference(after, results)
     # a book that stands still would show no difference
-    for scenario_result, before in zip(results, map(of, names), strict=True):
+    for scenario_result, before in zip(results, map(traced_result, names), strict=True):
         assert scenario_result.metrics["tco_usd_per_chip_hour"] != pytest.approx(
             before.metrics["tco_usd_per_chip_hour"], rel=1e-3
         )
@@ -166,7 +164,9 @@ def test_the_formulas_package_calculates_the_cost():
     """The cost alone: that package takes its time over each formula."""
     metric = "tco_usd_per_chip_hour"
     cost_result = replace(
-        of("gb200-nvl72"), nodes={metric: of("gb200-nvl72").nodes[metric]}, bill=None
+        traced_result("gb200-nvl72"),
+        nodes={metric: traced_result("gb200-nvl72").nodes[metric]},
+        bill=None,
     )
     content = changed(
         workbook_of([cost_result], CATALOGUE, cost_result.scenario, ""),
@@ -184,7 +184,7 @@ def test_the_formulas_package_calculates_the_cost():
 
 @pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
-def test_libreoffice_calculates_what_the_engine_gives(tmp_path):
+def test_libreoffice_calculates_the_values_of_the_engine(tmp_path):
     kinds = (SERVING, (TRAINING,))
     untouched = [changed(book(*names), {}) for names in kinds]
     moved_books = [
@@ -196,15 +196,16 @@ def test_libreoffice_calculates_what_the_engine_gives(tmp_path):
         for content in libreoffice([*untouched, *moved_books], tmp_path)
     ]
     for names, before, after in zip(kinds, books[:2], books[2:], strict=True):
-        refuse_difference(before, compare_results([of(name) for name in names])[1])
-        refuse_difference(after, engine(*names))
+        refuse_difference(before, compare_results([traced_result(name) for name in names])[1])
+        refuse_difference(after, engine_metrics(*names))
 
 
 def test_one_call_is_one_cell():
-    """Every call and every gathering of the trace is one cell: of the bill its prices and powers,
-    of the other sheets all.
+    """Every call and every gathering of the trace is one cell.
+
+    Of the bill these are prices and powers, of the other sheets all.
     """
-    scenario_result = of("trn3-nl72x2")
+    scenario_result = traced_result("trn3-nl72x2")
     content = book(scenario_result.scenario)
     computed_ids = {
         node.id for node in nodes_below(*scenario_result.nodes.values()) if not node.is_leaf
@@ -242,7 +243,7 @@ def test_every_formula_has_its_value_and_stays_within_the_limits():
 
 
 def test_the_same_inputs_give_the_same_bytes():
-    base, results = compare_results([of(name) for name in SERVING])
+    base, results = compare_results([traced_result(name) for name in SERVING])
     assert workbook_of(results, CATALOGUE, base, f"tco export {' '.join(SERVING)}") == book(
         *SERVING
     )
@@ -253,7 +254,9 @@ def test_an_input_has_its_name_its_range_and_its_source():
     inputs, names = table(content, "Inputs", "input"), defined_names(content)
     for name in SERVING:
         for node in [
-            node for node in nodes_below(*of(name).nodes.values()) if node.given is not None
+            node
+            for node in nodes_below(*traced_result(name).nodes.values())
+            if node.given is not None
         ]:
             row = inputs[node.id]
             assert row["in base units"] == pytest.approx(node.value, rel=1e-12, abs=1e-300)
@@ -275,7 +278,9 @@ def test_scenarios_that_read_other_values_of_an_input_have_a_cell_each():
     names = {name for name in defined_names(content) if name.startswith("cluster_chips")}
     assert names == {"cluster_chips", "cluster_chips_2"}
     metrics = recalculated(content, by_python)
-    refuse_difference(metrics, compare_results([of("gb200-nvl72"), of(TRAINING)])[1])
+    refuse_difference(
+        metrics, compare_results([traced_result("gb200-nvl72"), traced_result(TRAINING)])[1]
+    )
 
 
 def test_the_structure_is_locked_and_inputs_are_not():
@@ -288,13 +293,16 @@ def test_the_structure_is_locked_and_inputs_are_not():
     ]
     assert len(locked) == 1
     decided = table(content, "Structure", "decided")
-    assert decided["plan/decode/chips"]["trn3-nl72x2"] == of("trn3-nl72x2").plan.decode.chips
+    assert (
+        decided["plan/decode/chips"]["trn3-nl72x2"]
+        == traced_result("trn3-nl72x2").plan.decode.chips
+    )
     assert any(
         "needs the program" in str(value) for _, value in cells(content, "Structure").values()
     )
 
 
-def test_it_says_what_made_it():
+def test_workbook_states_its_data_and_command():
     read_me = {value for _, value in cells(book(*SERVING), "Read me").values()}
     assert {f"hash {CATALOGUE.hash()}", f"tco export {' '.join(SERVING)}"} <= read_me
 
@@ -331,7 +339,7 @@ def test_a_name_is_no_address_and_no_other_name():
 
 
 def test_text_is_never_a_formula():
-    titled = replace(of("gb200-nvl72"), title="=1+1", notes=["=2+2"])
+    titled = replace(traced_result("gb200-nvl72"), title="=1+1", notes=["=2+2"])
     content = workbook_of([titled], CATALOGUE, "gb200-nvl72", "=3+3")
     cell_formulas = {
         formula

@@ -1,6 +1,4 @@
-"""Every figure shows the data it was given: as many marks, at places that are the scale of the
-values, and words that lie apart.
-"""
+"""Every figure shows its data: as many marks, at places on the scale, with words apart."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ def frontiers():
 
 
 @cache
-def moved():
+def tornado_sensitivity():
     ends = ("20 token/s", "80 token/s")
     names = ("trn3-nl32x2", "gb200-nvl72")
     return lines_of(names, "workload.interactivity", "usd_per_million_output_tokens", ends, steps=4)
@@ -111,8 +109,9 @@ def of_bill(width, system="trn3-nl72x2"):
 
 @cache
 def field():
-    """Return a field of three scenarios: one is best on the left, one on the right, one nowhere; in
-    a corner none has an answer.
+    """Return a map of three scenarios: one is best on the left, one on the right, one nowhere.
+
+    In a corner none has an answer.
     """
     x, y = np.geomspace(1, 100, 9), np.linspace(0, 4, 5)
     left, right = (
@@ -146,7 +145,7 @@ FIGURES = {
         frontiers(), width=width, ranges=[{"p10": 0.4, "p90": 30.0}] * 4
     ),
     "map": lambda width: map_figure(field(), width),
-    "line": lambda width: lines_figure(moved(), width),
+    "line": lambda width: lines_figure(tornado_sensitivity(), width),
     "cost": lambda width: cost_figure(results(), width),
     "roofline": lambda width: roofline_figure(results()[0], width),
     "roofline of training": lambda width: roofline_figure(training(), width),
@@ -182,9 +181,7 @@ def affine(positions, values, tolerance=HUNDREDTH):
 
 
 def axes_of(svg):
-    """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x,
-    then y.
-    """
+    """Return the scales of both axes by their printed numbers, in powers of ten: x, then y."""
     axis_scales = []
     lines = [mark for mark in marks(svg, GRID) if len(mark.corners) == 2]
     for side, anchor in ((0, "middle"), (1, "end")):
@@ -491,10 +488,10 @@ def test_fabrics_show_injection_all_to_all_and_hops_of_every_scope():
         ],
     )
     hops = [
-        one.middle[0]
+        mark.middle[0]
         for word in ("on average", "at most")
-        for one in tipped(svg)
-        if word in one.tip
+        for mark in tipped(svg)
+        if word in mark.tip
     ]
     assert affine(
         hops,
@@ -655,7 +652,7 @@ def test_a_long_name_is_shortened_in_the_legend_of_a_map():
 
 def test_points_of_a_line_lie_at_the_scale_of_their_values():
     dots = [mark for mark in tipped(svg_of("line")) if mark.tag == "use"]
-    points = moved().points
+    points = tornado_sensitivity().points
     assert len(dots) == len(points) == 10  # four values and today's, of two systems
     pixels = np.array([mark.middle for mark in dots])
     coordinates = np.array([(point.value, point.metric) for point in points])
@@ -665,6 +662,6 @@ def test_points_of_a_line_lie_at_the_scale_of_their_values():
         assert shifts == pytest.approx(base + slope * values, abs=0.5)
 
 
-def test_one_figure_to_the_byte(file_regression):
+def test_map_is_drawn_to_the_byte_as_kept(file_regression):
     # of data that no catalogue moves
     file_regression.check(svg_of("map", NARROW), extension=".svg", basename="map")

@@ -1,4 +1,4 @@
-"""The kit: ticks that are round, words that fit, colours that all can tell apart."""
+"""Parts of figures: round ticks, words that fit, colours that everybody can tell apart."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WORDS = st.text("ilWMaeq0123456789,.@-", min_size=1, max_size=14)
     st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60),
     st.floats(20, 300),
 )
-def test_what_is_fitted_fits(text, room):
+def test_fitted_words_are_within_their_width(text, room):
     short = shortened(text, room)
     assert text_width(short) <= room
     assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
@@ -143,8 +143,9 @@ def test_everybody_can_tell_the_series_apart(palette, sight):
 
 
 def contrast(first_colour, second_colour):
-    """The contrast of two colours, from 1 to 21, as the guidelines for accessible content define
-    it.
+    """Return the contrast of two colours, from 1 to 21.
+
+    The guidelines for accessible content define it.
     """
 
     def luminance(colour):
@@ -172,7 +173,7 @@ def test_marks_and_words_stand_out_from_their_ground(dark):
         assert contrast(style.GROUNDS[ink][dark], paper) >= 4.5
 
 
-def test_the_extremes_of_contrast():
+def test_contrast_of_black_and_white_is_21_and_of_equal_colours_1():
     assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
     assert contrast("#777777", "#777777") == 1
 
