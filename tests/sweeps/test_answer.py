@@ -1,4 +1,4 @@
-"""What a study's answer states is held against its cases: it reads as today's, or is named."""
+"""The answer of a study is checked against its cases: figures that differ are named."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def inline(value):
     )
 
 
-def test_what_is_no_longer_so_is_named_and_exits_1(tmp_path):
+def test_figure_that_no_longer_holds_is_named_and_exits_1(tmp_path):
     cheap, dear = (
         tco.evaluate("gb200-nvl72", {"site.electricity_price": price}).metrics[HOUR]
         for price in PRICES
@@ -114,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_a_figure_that_cannot_be_held_is_refused(message, tmp_path):
+def test_figure_that_cannot_be_checked_is_refused(message, tmp_path):
     with pytest.raises(DataError, match=rf"study: expect\[0\].*{message}"):
         tco.sweep(study({"says": "1.5", "metric": HOUR, "at": CASE} | BAD[message]), tmp_path / "o")
 

@@ -25,12 +25,12 @@ PRICE = "site.electricity_price"
 def axis(tmp_path):
     """The values of an axis as a sweep goes through them, and their unit."""
 
-    def values(found, path=PRICE):
+    def values(stated_values, path=PRICE):
         axis_sweep = sweep(
             {
                 "scenarios": ["gb200-nvl72"],
                 "report": ["energy_usd_per_chip_hour"],
-                "grid": {path: found},
+                "grid": {path: stated_values},
             },
             tmp_path / f"{len(os.listdir(tmp_path))}",
         )
@@ -67,7 +67,7 @@ def test_per_cent_are_a_unit(axis):
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("stated_values", "message"),
     [
         ({"from": "0.2 USD/kWh", "to": "0.03 USD/kWh", "steps": 4}, "reversed"),
         ({"from": "0.2 USD/kWh", "to": "0.2 USD/kWh", "steps": 4}, "the same"),
@@ -89,9 +89,9 @@ def test_per_cent_are_a_unit(axis):
         ([True], "number"),
     ],
 )
-def test_bad_values_say_what_was_expected(axis, found, message):
+def test_bad_values_say_what_was_expected(axis, stated_values, message):
     with pytest.raises(DataError, match=message) as error:
-        axis(found)
+        axis(stated_values)
     assert str(error.value).startswith(f"study: [grid] {PRICE}")
 
 

@@ -1,6 +1,4 @@
-"""A sweep and an uncertainty on a real Dask scheduler with worker processes of its own, one of
-which is killed.
-"""
+"""Sweeps and uncertainty run on a real Dask scheduler with worker processes, one of them killed."""
 
 from __future__ import annotations
 
@@ -129,7 +127,7 @@ def test_draws_on_data_of_ones_own_are_the_same(processes, own_data):
     assert cluster_run.stdout == cli(*words).stdout
 
 
-def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkeypatch):
+def test_cluster_behind_tls_is_reached_by_the_configuration_of_dask(tmp_path, monkeypatch):
     """Who has no certificate is told what is missing, and is let in by none."""
     key, certificate = tmp_path / "me.key", tmp_path / "me.pem"
     openssl_command = [
@@ -239,9 +237,7 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("missing", "extra"), [("distributed", "cluster"), ("pyarrow", "sweep")])
-def test_what_is_not_installed_is_named_before_anything_is_written(
-    tmp_path, monkeypatch, missing, extra
-):
+def test_missing_package_is_named_before_anything_is_written(tmp_path, monkeypatch, missing, extra):
     monkeypatch.setitem(sys.modules, missing, None)
     done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--workers", "2")
     assert done.exit_code == 2

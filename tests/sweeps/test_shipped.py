@@ -16,13 +16,13 @@ SHIPPED = {
 NAMES = sorted(SHIPPED)
 
 
-def test_there_are_some():
+def test_studies_are_shipped():
     assert len(NAMES) >= 10
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
-def test_the_answer_of_a_shipped_study_is_todays(name, tmp_path):
+def test_answer_of_a_shipped_study_is_the_one_computed_today(name, tmp_path):
     study = read_toml(SHIPPED[name])
     for word in ("title", "question", "answer"):
         assert len(study[word]) > 20

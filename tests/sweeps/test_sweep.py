@@ -1,6 +1,4 @@
-"""Studies over many cases, held against the chain asked case by case, and folders that survive
-whatever ends a run.
-"""
+"""Cases of a sweep equal single evaluations, and its folder survives any interruption."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ def frame_of(study, folder, **options):
 
 
 # ---------------------------------------------------------------- what cases come to
-def test_a_case_is_what_the_scenario_comes_to_alone(tmp_path):
+def test_case_equals_the_scenario_evaluated_by_itself(tmp_path):
     study = {
         "scenarios": ["trn3-nl72x2", "gb200-nvl72"],
         "report": [COST, RATE, "perf_per_tco_vs_baseline"],
@@ -251,7 +249,7 @@ def cut(monkeypatch):
     monkeypatch.setattr(job, "ROWS", 7)
 
 
-def test_pieces_change_nothing(tmp_path, monkeypatch):
+def test_partition_size_changes_no_value(tmp_path, monkeypatch):
     study = SMALL | {
         "grid": {"terms.rate": [0.05, 0.09]},
         "draw": {"samples": 50, "method": "latin-hypercube"},
@@ -353,9 +351,11 @@ def test_a_folder_of_something_else_is_refused(folder_kind, tmp_path, own_data, 
     assert bytes_of(folder) == before
 
 
-def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(tmp_path):
-    """Another numpy, or other instructions: a note where the figures agree, and no partition where
-    they do not.
+def test_sweep_of_another_arithmetic_is_continued_if_its_figures_agree(tmp_path):
+    """A sweep begun by another numpy continues with a note if its figures agree.
+
+    Otherwise it is refused and writes no partition. Other instructions of the processor count
+    as another arithmetic.
     """
     path, folder = toml(tmp_path, SMALL), tmp_path / "o"
     tco.sweep(path, folder)
@@ -408,10 +408,8 @@ LARGE = SMALL | {
 }
 
 
-def started(path, folder):
-    """A sweep as a process of its own, once it has written a partition beyond those that are
-    there.
-    """
+def start_sweep(path, folder):
+    """Start a sweep in a new process and return it once it has written a new partition."""
     before = len(list(folder.glob("part-*"))) if folder.exists() else 0
     words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(folder)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -426,16 +424,16 @@ def started(path, folder):
 
 
 @pytest.mark.thorough
-def test_what_is_interrupted_or_killed_loses_no_partition(tmp_path):
+def test_interrupted_or_killed_sweep_loses_no_partition(tmp_path):
     path, folder = toml(tmp_path, LARGE), tmp_path / "cut"
-    process = started(path, folder)
+    process = start_sweep(path, folder)
     process.send_signal(signal.SIGINT)
     _, error_output = process.communicate(timeout=60)
     assert process.returncode == 130, error_output
     assert error_output.startswith("stopped")
     assert "Traceback" not in error_output
     assert not list(folder.glob("_unfinished*"))
-    process = started(path, folder)
+    process = start_sweep(path, folder)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     part_files = sorted(folder.glob("part-*"))
@@ -446,7 +444,7 @@ def test_what_is_interrupted_or_killed_loses_no_partition(tmp_path):
     assert bytes_of(folder) == bytes_of(tmp_path / "whole")
 
 
-def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
+def test_full_disk_keeps_finished_partitions(cut, tmp_path, monkeypatch):
     path, folder, sync, done = toml(tmp_path, SMALL), tmp_path / "o", os.fsync, []
 
     def full(handle):
@@ -600,13 +598,13 @@ def test_bad_options_say_what_was_expected(tmp_path):
     assert cli("sweep", "no-such-study", "-o", tmp_path / "o").exit_code == 3
 
 
-def test_own_values_are_kept_back(tmp_path):
+def test_sweep_withholds_own_values(tmp_path):
     done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--redact")
     assert done.exit_code == 2
     assert not (tmp_path / "o").exists()
 
 
-def test_what_it_comes_to_is_printed(tmp_path):
+def test_summary_of_a_sweep_is_printed(tmp_path):
     path = toml(tmp_path, SMALL)
     sweep_document = json.loads(cli("sweep", path, "-o", tmp_path / "o", "--format", "json").stdout)
     assert (
@@ -629,7 +627,7 @@ def test_what_it_comes_to_is_printed(tmp_path):
     assert "lowest" in cli("sweep", wide, "-o", tmp_path / "w").stdout
 
 
-def test_progress_tells_how_far_it_is(cut, tmp_path):
+def test_progress_states_finished_cases(cut, tmp_path):
     progress_reports = []
     tco.sweep(SMALL, tmp_path / "o", tell=progress_reports.append)
     assert [progress.cases_made for progress in progress_reports] == [0, 7, 14, 21, 28, 35, 36]
