@@ -1,5 +1,6 @@
-"""The configs of published models, cut to the keys that give their shape, each with its weights as
-its makers or Hugging Face's page count them.
+"""Configs of published models, cut to the keys of their shape, with their published weights.
+
+The weights are those that the makers or Hugging Face's page count.
 """
 
 from __future__ import annotations

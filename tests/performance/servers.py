@@ -1,5 +1,6 @@
-"""What serves a workload, for the tests: a system's chip on its links, the model and the request,
-without a search.
+"""Servers of a workload for tests: a system's chip and links, the model and the request.
+
+There is no search.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ PLAIN = {
 
 
 def inputs_of(name: str, **settings: str) -> ResolvedScenario:
-    """Return the inputs of a scenario or system; a setting's dots are written as double
-    underscores, its hyphens as they are.
+    """Return the inputs of a scenario or system.
+
+    A setting's dots are written as double underscores, its hyphens as they are.
     """
     return resolve_scenario(
         CATALOGUE, load_scenario(CATALOGUE, name), by_path(PLAIN | settings), {}
@@ -80,27 +82,29 @@ def inputs_of(name: str, **settings: str) -> ResolvedScenario:
 
 
 def serving_of(inputs: ResolvedScenario) -> Server:
-    """Return what serves a scenario."""
+    """Return the server of a scenario's resolved inputs."""
     values = inputs.values()
     return Server(*server_of(inputs, values), request_of(values))
 
 
 def bare(pass_result: PassResult) -> list[Operator]:
-    """Return the operators of a pass by their times and counts, without the products that these are
-    sums of.
+    """Return the operators of a pass by their times and counts.
+
+    They come without the products that they are sums of.
     """
     return [operator._replace(products=None) for operator in pass_result.operators]
 
 
 @cache
 def server(name: str, **settings: str) -> Server:
-    """Return what serves a scenario or system."""
+    """Return the server of a scenario or system by its name."""
     return serving_of(inputs_of(name, **settings))
 
 
 def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
-    """Return what serves a scenario with attributes of its chip and parameters of practice
-    multiplied, each by its path or its chip's name.
+    """Return the server of a scenario with attributes and parameters multiplied.
+
+    An attribute of the chip is given by its name, another value by its path.
     """
     inputs = inputs_of(name, **settings)
     values, chip = inputs.values(), inputs.system.chip

@@ -1,6 +1,4 @@
-"""Every shipped model against counts made elsewhere: tensor by tensor, and as its makers publish
-them.
-"""
+"""Every shipped model agrees with counts made elsewhere: tensor by tensor, and as published."""
 
 import csv
 import json
@@ -43,7 +41,7 @@ def test_weights_are_counted_exactly(row):
 
 
 @each_row
-def test_total_as_published(row):
+def test_total_weights_are_those_published(row):
     model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
     # named after a target, such as 1,024 billion, and no count is published
     if not row["published_total"]:
@@ -57,7 +55,7 @@ def test_total_as_published(row):
 
 
 @each_row
-def test_active_as_published(row):
+def test_active_weights_are_those_published(row):
     model, counts = load_model(CATALOGUE, row["model"]), row["active_counts"]
     if not row["published_active"]:
         experts = any(block.feed_forward.experts for block in model.blocks)
@@ -74,7 +72,7 @@ def test_active_as_published(row):
 
 
 @each_row
-def test_names_its_source(row):
+def test_every_published_count_names_its_source(row):
     model = load_model(CATALOGUE, row["model"])
     assert model.source == row["source"]
     assert model.source in CATALOGUE.sources
@@ -88,11 +86,11 @@ def test_names_its_source(row):
         ("qwen2.5-72b", 327680 // 2),
     ],  # published bytes a token in BF16
 )
-def test_cache_per_token_as_published(name, numbers):
+def test_cache_per_token_is_the_published_one(name, numbers):
     assert load_model(CATALOGUE, name).cached == numbers
 
 
-def test_kinds_of_layers():
+def test_layers_are_of_the_published_kinds():
     nano = load_model(CATALOGUE, "nemotron-3-nano-30b-a3b")
     kinds = {block.layers: bool(block.mixer) - bool(block.attention.heads) for block in nano.blocks}
     assert sum(block.layers for block in nano.blocks) == nano.layers == 52
@@ -125,7 +123,7 @@ def test_indexer_costs_a_key_a_token():
     assert sparse.cached - plain.cached == 61 * 128
 
 
-def test_a_file_of_ones_own_reads_as_the_shipped_one(tmp_path):
+def test_own_file_reads_as_the_shipped_one(tmp_path):
     shipped = CATALOGUE.models["gpt-oss-20b"]
     config_path = tmp_path / "mine" / "config.json"
     config_path.parent.mkdir()
@@ -161,7 +159,7 @@ def test_parametric_width_follows_the_target(tmp_path):
     )
 
 
-def test_a_model_of_a_given_size_takes_another_one():
+def test_model_can_be_scaled_to_a_given_size():
     stated_model, resized_model = (
         load_model(CATALOGUE, "sparse-3t"),
         load_model(CATALOGUE, "sparse-3t", lambda: 2e12),

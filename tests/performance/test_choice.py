@@ -1,6 +1,4 @@
-"""The choice among plans: the best that fits and is in time, and how far the next one lies
-behind.
-"""
+"""The choice among plans takes the best that fits in time, and states its lead over the next."""
 
 from __future__ import annotations
 
@@ -15,9 +13,10 @@ from tests.cli import document
 from tests.performance.servers import DecodePlan
 
 
-def test_the_runner_up_lies_behind_by_its_own_score():
-    """Of 12, 10 and 6 that are feasible the best leads by a fifth, whatever else does not fit or is
-    too slow.
+def test_margin_is_that_to_the_best_other_feasible_plan():
+    """The best of 12, 10 and 6 leads by a fifth.
+
+    Plans that do not fit or are too slow do not count.
     """
     score = np.array([[6.0, 50.0], [12.0, 10.0], [40.0, 0.1]])
     fits = np.array([[True, False], [True, True], [True, True]])
@@ -57,9 +56,10 @@ def test_the_best_proportion_is_the_best_of_all_splits():
 
 
 @pytest.mark.parametrize("chips", [8, 64, 72, 144])
-def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
-    """Against every split, counted out one by one; a fleet makes what very many chips do, and never
-    less than one domain.
+def test_whole_engines_on_one_domain_are_the_best_that_fit(chips):
+    """The choice equals the best of every split, counted out one by one.
+
+    A fleet makes what very many chips do, and never less than one domain.
     """
 
     def choice(rates):
@@ -111,7 +111,7 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
     ] == pytest.approx(fleet, rel=1e-3)
 
 
-def test_one_engine_too_many_for_a_domain_leaves_none_alone():
+def test_engine_larger_than_a_domain_gives_no_whole_engines():
     pool_choice = PlanChoice(
         None, 0, 0, None, best=np.array([5.0]), axes=PrefillPlan(np.array([[8.0]]), 8.0)
     )
@@ -119,7 +119,7 @@ def test_one_engine_too_many_for_a_domain_leaves_none_alone():
     assert whole_engines(pool_choice, pool_choice, 16, 1.0, 1.0, 4.0).decode_engines == 1
 
 
-def test_perf_says_what_one_domain_makes_of_whole_engines():
+def test_perf_prints_the_rate_of_whole_engines_on_one_domain():
     perf_answer = document("perf", "trn3-nl32x2")
     domain_engines = perf_answer["alone"]
     used = (

@@ -1,6 +1,4 @@
-"""The clock a power-limited chip sustains: it follows what is reached, and a faster chip is never
-slower.
-"""
+"""A power-limited chip sustains a clock that follows its load; a faster chip is never slower."""
 
 from __future__ import annotations
 
@@ -24,8 +22,9 @@ from tests.scenario_helpers import result
     st.floats(1, 4),
 )
 def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, bytes_moved, power, more):
-    """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is
-    done in less time than its energy takes.
+    """Neither a higher peak nor more watts makes work slower, nor quicker than its energy allows.
+
+    A peak makes the time at the boost clock shorter.
     """
     rest = {
         "flops": flops,
@@ -60,7 +59,7 @@ FACTORS = (1.1, 1.5, 2.0, 4.0)
 
 
 def answers(name, path, factors):
-    """What an answer says of time or rate, better being more, as an input grows."""
+    """Return the speed of training or the rate of serving as an input grows; more is better."""
     base = result(name)
     base_value = base.inputs[path]
     metrics = [

@@ -1,6 +1,4 @@
-"""Attention over a compressed cache, as DeepSeek V4 has it: what a sequence caches, what a query
-reads, and the weights it passes.
-"""
+"""Attention over a compressed cache, as in DeepSeek V4: cached entries, reads and weights."""
 
 from __future__ import annotations
 
@@ -94,8 +92,9 @@ def test_longer_prompts_cost_a_compressed_cache_little():
 
 
 def test_the_best_plan_reaches_the_published_runs_on_gb300():
-    """Output tokens a second and GPU at some speeds, 8,192 tokens in and 1,024 out, four-bit
-    experts (InferenceX, May 2026).
+    """The best plan makes nine tenths of the published output tokens per second per GPU.
+
+    The runs have 8,192 tokens in and 1,024 out, with four-bit experts (InferenceX, May 2026).
     """
     for speed, published in ((17.58, 10214 / 9), (25.91, 6812 / 9), (36.78, 1920 / 9)):
         settings = {

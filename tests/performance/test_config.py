@@ -81,14 +81,14 @@ def test_an_unknown_kind_of_layer_is_named(tmp_path):
     )
 
 
-def test_more_active_experts_than_there_are(tmp_path):
+def test_more_active_experts_than_experts_are_refused(tmp_path):
     config = json.loads(CATALOGUE.models["mixtral-8x7b"].read_text(encoding="utf-8"))
     assert "num_experts_per_tok is 9, expected a whole number from 1 to 8" in refusal(
         tmp_path, {**config, "num_experts_per_tok": 9}
     )
 
 
-def test_a_target_below_the_other_weights(tmp_path):
+def test_target_size_below_the_other_weights_is_refused(tmp_path):
     config = json.loads(CATALOGUE.models["moe-3t"].read_text(encoding="utf-8"))
     assert "total_parameters is 1000, expected more than the" in refusal(
         tmp_path, {**config, "total_parameters": 1000}
@@ -96,7 +96,7 @@ def test_a_target_below_the_other_weights(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "[" * 100_000, '{"model_type": 3}'])
-def test_no_object_no_model(tmp_path, content):
+def test_config_that_is_no_object_is_refused(tmp_path, content):
     refusal(tmp_path, content)
 
 
@@ -106,7 +106,7 @@ def test_an_unknown_model_names_the_nearest():
 
 
 def reading(path):
-    """What a config reads as: its size, or why not."""
+    """Return the size of a config's model, or the message of its refusal."""
     try:
         return str(load_model(CATALOGUE, str(path)).parameters)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What operators count against what the model does: every token's work, and every weight once."""
+"""Operators count the work of every token and read every weight once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def counted(pass_result, name):
 
 
 def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():
-    """Every token passes all weights and sees half of the others; only the last one needs the
-    output head.
+    """Every token passes all weights and attends to half of the others.
+
+    The last token alone needs the output head.
     """
     model_server = server(
         "gb200-nvl72",
@@ -93,9 +94,7 @@ def prompt_on(name, chips):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_prompt_takes_the_work_of_its_tokens_in_every_architecture(name):
-    """As for a dense model above; what is counted by operators is what the architecture's closed
-    form counts.
-    """
+    """Operators count the work of the architecture's closed form, as for a dense model above."""
     model = server(
         "gb200-nvl72",
         workload__model=name,
@@ -110,8 +109,9 @@ def test_a_prompt_takes_the_work_of_its_tokens_in_every_architecture(name):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("chips", [2.0, 8.0])
 def test_chips_that_split_a_layer_do_its_work_together(name, chips):
-    """Heads, states, experts and inner widths are divided: all chips together count what one chip
-    counts. Routers and latents are repeated.
+    """All chips together count what one chip counts where heads, states and experts are divided.
+
+    Inner widths are divided too. Routers and latents are repeated.
     """
     single_chip, together = prompt_on(name, 1.0), prompt_on(name, chips)
     for part in SPLIT:

@@ -1,6 +1,4 @@
-"""Deployments: what plans that the program chose reach, in which class, and what is left to plans
-that somebody states.
-"""
+"""Rates that deployments reach with chosen plans, by class, and none of it for stated plans."""
 
 from __future__ import annotations
 
@@ -26,9 +24,10 @@ NEWER = (
 
 
 @cache
-def answered(system, *settings):
-    """What a system makes, each setting written as `path=text` below `workload` unless it names its
-    group.
+def evaluate_with(system, *settings):
+    """Return the result of a system with settings written as `path=text`.
+
+    A path stands below `workload` unless it names its group.
     """
     pairs = (text.partition("=")[::2] for text in settings)
     paths = {
@@ -39,7 +38,7 @@ def answered(system, *settings):
 
 
 def rate(system, *settings):
-    return answered(system, *settings).metrics[RATE] or 0.0
+    return evaluate_with(system, *settings).metrics[RATE] or 0.0
 
 
 # ---------------------------------------------------------------- a factor on the rate of plans
@@ -50,7 +49,10 @@ def rate(system, *settings):
 )
 def test_a_fleet_reaches_its_share_of_the_rate_at_the_speed_of_the_plan(system, family, chip):
     public = ("software=public", "interactivity=30 token/s")
-    plain, deployed = answered(system, *public, "as_deployed=0"), answered(system, *public)
+    plain, deployed = (
+        evaluate_with(system, *public, "as_deployed=0"),
+        evaluate_with(system, *public),
+    )
     share = np.prod(
         [
             CATALOGUE.practice(owner, "deployment_efficiency").value
@@ -83,7 +85,9 @@ def test_an_engine_counts_for_all_but_a_fleet(operator):
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi355x-8", "tpuv7-cube64"])
 def test_the_quickest_speed_of_a_plan_stays_what_it_is(system):
     impossible = ("interactivity=5000 token/s", "ttft=0 s")
-    reasons = [answered(system, *impossible, f"as_deployed={flag}").serving.reason for flag in "01"]
+    reasons = [
+        evaluate_with(system, *impossible, f"as_deployed={flag}").serving.reason for flag in "01"
+    ]
     assert "5000 are asked for" in reasons[0]
     assert reasons[0] == reasons[1]
 
@@ -106,9 +110,10 @@ def test_a_stated_plan_or_load_has_no_deployment_efficiency(stated):
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
-    """By itself, in its structure and saved: requests in flight that were chosen with it are part
-    of it.
+def test_chosen_plan_gives_the_same_answer_again(operator, tmp_path):
+    """A chosen plan answers the same when stated, held in its structure, or saved.
+
+    The requests in flight that were chosen with it are part of it.
     """
     settings = {"workload.operated_by": operator}
     evaluation = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
@@ -180,7 +185,7 @@ ATTRIBUTES = ("hbm_bandwidth", "hbm_capacity", "peak_fp8")
 )
 def test_more_of_an_attribute_never_answers_worse(system, chip, speed, attribute):
     workload_settings = (f"interactivity={speed} token/s", "ttft=0 s")
-    value = answered(system, *workload_settings).inputs[f"parts.{chip}.{attribute}"]
+    value = evaluate_with(system, *workload_settings).inputs[f"parts.{chip}.{attribute}"]
     before, after = (
         rate(system, *workload_settings),
         rate(
@@ -195,12 +200,13 @@ def test_more_of_an_attribute_never_answers_worse(system, chip, speed, attribute
 # ---------------------------------------------------------------- speculative decoding
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_plans_draft_only_where_deployments_of_family_and_engine_do(system):
-    """At a quick speed drafts pay: families and engines whose deployments run them take them,
-    others do not, fixed axes or not.
+    """Speculative decoding pays at a quick speed, if deployments of the family and engine run it.
+
+    Others take none, whether axes are fixed or not.
     """
     quick = ("interactivity=60 token/s", "ttft=0 s")
     drafts = {
-        name: answered(system, *quick, *more)
+        name: evaluate_with(system, *quick, *more)
         for name, more in {"own": (), "vllm": ("engine=vllm",)}.items()
     }
     runs_them = system.startswith(("a100", "b", "g", "h", "mi", "trn2", "trn3", "vr"))
@@ -215,7 +221,7 @@ def test_plans_draft_only_where_deployments_of_family_and_engine_do(system):
 # ---------------------------------------------------------------- classes of operators
 def test_a_server_holds_whole_engines_and_pools_are_of_published_sizes():
     server, split_pools = (
-        answered("gb200-nvl72", f"operated_by={name}").plan for name in ("server", "apart")
+        evaluate_with("gb200-nvl72", f"operated_by={name}").plan for name in ("server", "apart")
     )
     assert server.decode.chips <= 8
     assert server.readers is None
@@ -248,7 +254,7 @@ def test_quicker_products_never_slow_pools_of_published_sizes():
         *("operated_by=apart", "as_deployed=0", "draft_tokens=0"),
     )
     rates = [
-        answered(
+        evaluate_with(
             "b200-hgx8", *long_prompts, f"performance.best.fp4_inner_latency={latency} ns"
         ).metrics[RATE]
         for latency in (1.79, 1.3, 0.85)
@@ -271,8 +277,10 @@ def test_a_benchmark_is_the_better_of_a_server_and_of_pools():
 @pytest.mark.parametrize("system", ["gb200-nvl72", "mi355x-8", "trn3-nl72x2"])
 @pytest.mark.parametrize("speed", [20, pytest.param(50, marks=pytest.mark.thorough)])
 def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
-    """But for the sharpness with which pools meet: a closed loop fills what it leaves idle with
-    requests in flight, a tenth at most.
+    """Pools of published sizes make at most a tenth more than pools of free sizes.
+
+    The excess is the sharpness with which pools meet: a closed loop fills what it leaves idle
+    with requests in flight.
     """
     workload_settings = (
         *(f"{path.removeprefix('workload.')}={text}" for path, text in ALIKE.items()),
@@ -288,8 +296,9 @@ def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
 
 @pytest.mark.parametrize("operator", ["server", "apart"])
 def test_no_load_near_the_chosen_one_makes_more_and_keeps_the_promises(operator):
-    """Requests in flight within a sixth of those that were solved, one plan: at a hundredth the
-    search may stop short.
+    """No load within a sixth of the chosen requests in flight makes more and keeps the promises.
+
+    The plan is the same; the search may stop short by a hundredth.
     """
     settings = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
     evaluation = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
@@ -309,13 +318,13 @@ def test_no_load_near_the_chosen_one_makes_more_and_keeps_the_promises(operator)
         assert not keeps or nearby_metrics[RATE] <= evaluation.metrics[RATE] * 1.01
 
 
-def test_pools_without_a_plan_say_so():
-    evaluation = answered("gb200-nvl72", "operated_by=apart", "interactivity=5000 token/s")
+def test_pools_without_a_plan_have_a_reason():
+    evaluation = evaluate_with("gb200-nvl72", "operated_by=apart", "interactivity=5000 token/s")
     assert evaluation.plan is None
     assert "5000 are asked for" in evaluation.serving.reason
 
 
-def test_an_operator_that_is_none_is_refused_with_those_there_are():
+def test_unknown_operator_is_refused_with_the_known_ones():
     done = command("perf", "gb200-nvl72", "--set", "workload.operated_by=nobody")
     assert done.exit_code == 3
     assert all(name in done.stderr for name in OPERATORS)
@@ -364,7 +373,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
     decode, prefill, system, run = PUBLISHED[name]
-    evaluation = answered(
+    evaluation = evaluate_with(
         system, "model=deepseek-v3", *(f"{key}={text}" for key, text in run.items())
     )
     share = float(evaluation.serving.prefill_share)
@@ -380,10 +389,8 @@ def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
 
 # ---------------------------------------------------------------- many draws
 @pytest.mark.parametrize("operator", ["server", pytest.param("apart", marks=pytest.mark.thorough)])
-def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
-    """The plan, and the requests in flight on the grid of the search, are chosen again in every
-    draw.
-    """
+def test_each_draw_of_a_class_equals_its_own_evaluation(operator):
+    """Plan and requests in flight are chosen again in every draw, on the grid of the search."""
     settings = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
     gaps = np.array([1.7, 1.9, 2.1, 2.3])
     drawn = tco.evaluate_draws(

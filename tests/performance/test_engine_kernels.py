@@ -1,6 +1,4 @@
-"""Kernels as engines run them: bends against numpy's interpolation, releases, chips and kernels
-that no table has, and what a refit finds.
-"""
+"""Corrections for kernels as engines run them: bends, releases, unknown chips and refits."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ TRITON = "SGLang/sglang_fused_moe_triton@0.5.14"
 LAYER = {"tokens": 64, "topk": 8, "experts": 256, "ranks": 8, "hidden": 7168, "width": 2048}
 
 
-def asked(chip, library=None):
+def kernel_answer(chip, library=None):
     line = ["kernel", chip, "--op", "experts", "--precision", "fp8_block"]
     line += [word for name, side in LAYER.items() for word in (f"--{name}", str(side))]
     return document(*line, *(("--library", library) if library else ()))
@@ -61,14 +59,14 @@ def test_a_bend_is_a_line_between_its_places(x, slopes):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_met(name):
+def test_correction_at_a_tabulated_size_is_the_row_of_the_table(name):
     validation = today.scored(ROOT / f"data/measured/{name}.csv.gz")
     kind = name.removeprefix("engine_")
     assert validation.card["scored"] > 0.95 * validation.card["n"]
     assert validation.card["median_ape"] < BARS.get(kind, OTHERS)
 
 
-def test_a_row_can_be_asked_again():
+def test_measured_row_can_be_predicted_by_the_command():
     for name in TABLES:
         rows = today.scored(ROOT / f"data/measured/{name}.csv.gz").rows
         for row in rows[rows.skipped == ""].iloc[:: len(rows) // 3].itertuples():
@@ -77,11 +75,11 @@ def test_a_row_can_be_asked_again():
 
 
 def test_an_engine_takes_its_own_time():
-    bare, triton = asked("h100-sxm"), asked("h100-sxm", TRITON)
+    bare, triton = kernel_answer("h100-sxm"), kernel_answer("h100-sxm", TRITON)
     assert triton["time_us"] == pytest.approx(bare["time_us"] * triton["engine_factor"], rel=1e-12)
     assert bare["engine_factor"] is None
     # portable kernels on Blackwell
-    assert asked("b200-sxm", TRITON)["engine_factor"] > 1.1 * triton["engine_factor"]
+    assert kernel_answer("b200-sxm", TRITON)["engine_factor"] > 1.1 * triton["engine_factor"]
 
 
 def test_a_release_that_no_table_has_takes_the_one_before():
@@ -120,7 +118,7 @@ def test_a_chip_without_a_table_takes_what_the_others_share():
     assert "no table of it" in command_result.stdout
 
 
-def test_what_no_table_has_is_physics():
+def test_kernel_without_a_table_takes_the_time_of_physics():
     assert correction(CATALOGUE, "experts", "nobody/nothing", "fp8_block", "h100-sxm") is None
     with pytest.raises(DataError, match="sglang_fused_moe_triton"):
         asked_correction(
@@ -165,9 +163,7 @@ def test_the_rows_of_the_catalogue_are_those_of_a_refit(name):
     ],
 )
 def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
-    """GB200's rows by what the other chips share are nearer to what was measured than physics
-    alone.
-    """
+    """Shared corrections of the other chips bring GB200's rows nearer than physics does."""
     table = today.table_of(ROOT / f"data/measured/{name}.csv.gz")
     is_unseen = table.accelerator == "GB200 NVL72"
     common = {
@@ -200,8 +196,8 @@ def test_every_operation_bends_at_rising_places():
     assert list(TIMES) == sorted(TIMES)
 
 
-def test_a_file_of_one_s_own_may_know_one_chip_alone(own_data):
-    """What it says holds on that chip; on others, of which it says nothing, physics does."""
+def test_own_correction_holds_on_its_chip_alone(own_data):
+    """A correction for one chip is used there and refused on others."""
     cells = [
         "gemm",
         "mine/best@1",

@@ -1,6 +1,4 @@
-"""The plans of a serving engine: which there are, how they lie on racks, what they hold in memory,
-and what each axis costs.
-"""
+"""Plans of a serving engine: their number, layout on racks, memory and cost of each axis."""
 
 from __future__ import annotations
 
@@ -135,8 +133,9 @@ def test_stages_are_parts_of_a_world_powers_of_two_in_it_or_worlds_up_to_the_wid
 
 
 def test_plans_of_two_racks_counted_by_hand():
-    """Chips 1, 2, ... 144 of which a tensor-parallel group is a divisor; beyond one rack, the racks
-    joined by experts or by halves of groups.
+    """Plans take 1, 2, ... 144 chips that a tensor-parallel group divides.
+
+    Beyond one rack the racks are joined by experts or by halves of groups.
     """
     flat = {
         (chips, tensor)
@@ -277,26 +276,30 @@ def test_a_plan_is_described_by_factors_of_its_chips(system):
 
 
 # ---------------------------------------------------------------- memory
-def held(plan: DecodePlan, model_server=None) -> float:
+def memory_of_chip(plan: DecodePlan, model_server=None) -> float:
     return float((model_server or server(TWO_RACKS)).decode(plan).memory)
 
 
-def kept(plan: DecodePlan, model_server=None) -> float:
-    """Return the weights a chip keeps: what is left of the memory as sequences, which all take the
-    same, go to none.
+def weights_of_chip(plan: DecodePlan, model_server=None) -> float:
+    """Return the weights that a chip holds.
+
+    They are the memory without its sequences, which all take the same.
     """
-    return 2 * held(plan._replace(sequences=1.0), model_server) - held(
+    return 2 * memory_of_chip(plan._replace(sequences=1.0), model_server) - memory_of_chip(
         plan._replace(sequences=2.0), model_server
     )
 
 
 def test_experts_of_each_cut_by_hand():
-    """256 experts over 144 chips are two each, as are halves of four over 72; a set in each rack is
-    four. The rest is alike.
+    """256 experts over 144 chips are two each, in halves of four over 72 too; sets are four each.
+
+    A set is the experts of one rack. The other weights are alike.
     """
     model = server(TWO_RACKS).model
     expert = 3 * 7168 * 2048
-    flat, halves, sets = (kept(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 1.0)) for cut in range(3))
+    flat, halves, sets = (
+        weights_of_chip(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 1.0)) for cut in range(3)
+    )
     # one byte a number
     assert flat == pytest.approx(
         58 * 2 * expert + (model.parameters - 58 * 256 * expert) / 4, rel=1e-3
@@ -306,18 +309,22 @@ def test_experts_of_each_cut_by_hand():
 
 
 def test_the_longer_of_two_stages_holds_31_of_61_layers():
-    """Its part of the weights, and as large a part of the caches of the sequences of both
-    stages.
+    """A stage holds its part of the weights, and as large a part of all sequences' caches.
+
+    The sequences are those of both stages.
     """
     model_server = server("h100-hgx8")
     single_stage, two = (
         DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0),
         DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0),
     )
-    assert kept(two, model_server) == pytest.approx(
-        kept(single_stage, model_server) * 31 / 61, rel=1e-12
+    assert weights_of_chip(two, model_server) == pytest.approx(
+        weights_of_chip(single_stage, model_server) * 31 / 61, rel=1e-12
     )
-    caches = [held(plan, model_server) - kept(plan, model_server) for plan in (single_stage, two)]
+    caches = [
+        memory_of_chip(plan, model_server) - weights_of_chip(plan, model_server)
+        for plan in (single_stage, two)
+    ]
     # TensorRT-LLM gives caches nine tenths of what the weights leave free
     assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)
     assert caches[1] == pytest.approx(caches[0] * 2 * 31 / 61, rel=1e-9)
@@ -329,10 +336,13 @@ def test_ranks_that_split_sequences_share_their_caches(ranks):
         DecodePlan(72.0, 1.0, 1.0, 1.0, 0.0, 6.0),
         DecodePlan(72.0, 1.0, float(ranks), 1.0, 0.0, 6.0),
     )
-    unsplit_cache, split_cache = held(unsplit_plan) - kept(unsplit_plan), held(split) - kept(split)
+    unsplit_cache, split_cache = (
+        memory_of_chip(unsplit_plan) - weights_of_chip(unsplit_plan),
+        memory_of_chip(split) - weights_of_chip(split),
+    )
     assert unsplit_cache == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
     assert split_cache == pytest.approx(unsplit_cache / ranks, rel=1e-9)
-    assert held(split) < held(unsplit_plan)
+    assert memory_of_chip(split) < memory_of_chip(unsplit_plan)
     model = server(TWO_RACKS).model
     numbers = cached_numbers(model, 1, ranks)[0], cached_numbers(model, 1)[0]
     assert numbers[0] * ranks == pytest.approx(numbers[1], rel=1e-12)
@@ -379,8 +389,9 @@ def test_ranks_that_split_a_prompt_compute_their_part_of_it():
     [("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))],
 )
 def test_a_second_stage_adds_one_transfer_and_waits_for_the_longer(phase, plan):
-    """Of 61 layers the longer stage has 31: the pass takes 62/61 of its work, and a transfer
-    between servers.
+    """The pass of two stages takes 62/61 of the work of one, and a transfer between servers.
+
+    The longer stage has 31 of 61 layers.
     """
     model_server = server("h100-hgx8", workload__precision="bf16")
     single_stage, two = (
@@ -471,9 +482,7 @@ def test_experts_in_each_rack_exchange_there():
 
 @pytest.mark.parametrize("cut", range(3), ids=CUTS)
 def test_every_cut_computes_the_same_work(cut):
-    """Each chip's share of the products with the experts: tokens of the engine, once, over its
-    chips.
-    """
+    """Each chip computes its share of the experts' products: the engine's tokens over its chips."""
     model_server = server(TWO_RACKS)
     context = 2.0 if cut == CONTEXT else 1.0
     prompt = model_server.prefill(PrefillPlan(144.0, 4.0, context, 1.0, float(cut)))
@@ -533,8 +542,9 @@ def lies(plan, phase: str = "decode") -> dict[str, tuple[int, int, float | None]
 
 
 def test_axes_of_two_racks_by_hand():
-    """Hops as `tco fabric` prints them: 2.4366 in a rack, 2.9161 in the world, one to the chips of
-    a tray, none along a paired cable.
+    """Hops are those of `tco fabric`: 2.4366 in a rack and 2.9161 in the whole domain.
+
+    The chips of a tray are one hop apart, and paired chips none.
     """
     rack, world = (scope["hops_mean"] for scope in document("fabric", TWO_RACKS)["scopes"])
     rack, world = pytest.approx(rack, rel=1e-9), pytest.approx(world, rel=1e-9)
@@ -608,14 +618,15 @@ WAITS = (
 GROWN_UP = [word for wait_setting in WAITS for word in ("--set", wait_setting)]
 
 
-def exchange_us(found, name: str) -> float:
-    """Return the time of one exchange of a decode step of DeepSeek-V3, which has 58 layers of
-    experts.
+def exchange_us(perf_document, name: str) -> float:
+    """Return the time in us of one exchange of a decode step of DeepSeek-V3.
+
+    The model has 58 layers of experts.
     """
     return float(
         next(
             operator["time_us"]
-            for operator in found["operators"]
+            for operator in perf_document["operators"]
             if (operator["phase"], operator["name"]) == ("decode", name)
         )
         / 58

@@ -1,4 +1,4 @@
-"""What a search computes for many plans at once is what each of them gives alone."""
+"""Each of many plans computed at once gives the values that it gives by itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def server(request, catalogue):
     return *server_of(inputs, values), request_of(values)
 
 
-def some(axes):
+def every_fifth_plan(axes):
     """Every fifth plan of a search, with its row."""
     return [
         (row, PrefillPlan(*(float(axis[row, 0]) for axis in axes)))
@@ -69,11 +69,11 @@ def same(batched_pass, single_pass, plan_index):
         )
 
 
-def test_decode_of_many_plans(server):
+def test_decode_of_many_plans_equals_that_of_each(server):
     machine, model, request = server
     axes = decode_axes(machine, model, request)
     batched_pass = decode_pass(machine, model, decode_plan_from_axes(axes, SIZES), request)
-    for row, plan in some(axes):
+    for row, plan in every_fifth_plan(axes):
         for column, size in enumerate(SIZES[0]):
             same(
                 batched_pass,
@@ -82,20 +82,20 @@ def test_decode_of_many_plans(server):
             )
 
 
-def test_prefill_of_many_plans(server):
+def test_prefill_of_many_plans_equals_that_of_each(server):
     machine, model, request = server
     axes = plan_axes(model, machine.links, request.prompt)
     batched_pass = evaluate_prefill(machine, model, axes, request)
-    for row, plan in some(axes):
+    for row, plan in every_fifth_plan(axes):
         same(batched_pass, evaluate_prefill(machine, model, plan, request), (row, 0))
 
 
-def test_decode_of_plans_with_batches_of_their_own(server):
+def test_decode_of_plans_with_own_batches_equals_that_of_each(server):
     machine, model, request = server
     axes = decode_axes(machine, model, request)
     sizes = 1.0 + np.arange(len(axes.chips), dtype=float)[:, None]
     batched_pass = decode_pass(machine, model, decode_plan_from_axes(axes, sizes), request)
-    for row, plan in some(axes):
+    for row, plan in every_fifth_plan(axes):
         same(
             batched_pass,
             decode_pass(machine, model, decode_plan_from_axes(plan, float(sizes[row, 0])), request),

@@ -1,5 +1,6 @@
-"""Layers of experts and latent attention: what bounds them, and how popularity and drafts spread,
-against independent arithmetic.
+"""Layers of experts and latent attention agree with independent arithmetic.
+
+It is about bounds, and the spread of popularity and drafts.
 """
 
 from __future__ import annotations
@@ -161,8 +162,10 @@ def test_stated_groups_are_the_deployment():
     [(4.0, 8.0, 256.0, (0.01, 2.0)), (64.0, 8.0, 256.0, (1.0, 51.2)), (1.0, 4.0, 2.0, (1.0, 1.01))],
 )
 def test_a_power_law_scatters_as_its_moments_say(tokens, topk, experts, ends):
-    """From one token to four fifths of all for an expert, or below two where there are fewer
-    choices than experts.
+    """The scatter of a power law follows from its moments between its ends.
+
+    An expert has between one token and four fifths of all, or below two where choices are fewer
+    than experts.
     """
     mass, mean, square = (
         integrate.quad(lambda x, power=power: x ** (power - 1.2), *ends)[0] for power in (0, 1, 2)

@@ -1,5 +1,6 @@
-"""The config of a published model reads as the weights its makers count, family by family; what is
-no decoder is refused with the reason.
+"""Configs of published models read as the weights their makers count, family by family.
+
+A model that is no decoder is refused with the reason.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def test_active_weights_are_those_published(name):
     assert abs(model.active_parameters + lookup - published) <= digit
 
 
-def test_every_family_is_held_against_a_publication():
+def test_every_family_has_a_published_count():
     configs = [json.loads(path.read_text(encoding="utf-8")) for path in CATALOGUE.models.values()]
     shipped = {content["model_type"] for content in configs}
     shipped |= {
@@ -71,7 +72,7 @@ def test_every_family_is_held_against_a_publication():
 
 
 def reading(name, key):
-    """What a config without a key reads as: its size, or why not."""
+    """Return the size of a config's model without a key, or the message of its refusal."""
     try:
         return str(read(name, {key: None}).parameters)
     except DataError as error:
@@ -97,7 +98,7 @@ def test_a_missing_key_has_a_default_or_is_named(name):
         ("zamba2", "share one set of weights"),
     ],
 )
-def test_what_is_not_read_says_why(kind, reason):
+def test_unreadable_model_is_refused_with_the_reason(kind, reason):
     with pytest.raises(
         DataError, match=f"config.json: model_type '{kind}' is not read: .*{reason}"
     ):
@@ -139,15 +140,17 @@ def test_what_is_not_read_says_why(kind, reason):
         ),
     ],
 )
-def test_what_no_reader_knows_is_refused(name, change, message):
+def test_unknown_family_is_refused(name, change, message):
     with pytest.raises(DataError) as caught:
         read(name, change)
     assert message in str(caught.value)
 
 
 def test_windows_stand_where_the_family_puts_them():
-    """Gemma 3: five of six layers, a remainder of them at the end; Command R7B: three of four; what
-    sees all tokens grows the cache.
+    """Gemma 3 has windows in five of six layers, Command R7B in three of four.
+
+    A remainder of Gemma's layers at the end has windows too. Layers that see all tokens grow
+    the cache.
     """
     for name, windows, all_tokens in (("gemma-3-27b", 52, 10), ("command-r7b", 24, 8)):
         layers = {
@@ -157,8 +160,9 @@ def test_windows_stand_where_the_family_puts_them():
 
 
 def test_a_recurrent_model_caches_no_tokens():
-    """Codestral Mamba: 64 layers keep 8192 x 128 numbers and 3 x 10240 inputs of the convolution,
-    whatever the length.
+    """Codestral Mamba keeps 8192 x 128 numbers and 3 x 10240 inputs in each of 64 layers.
+
+    The inputs are those of the convolution; the length does not matter.
     """
     model = read("mamba-codestral-7b")
     assert (model.cached, model.fixed_numbers_per_sequence) == (0, 64 * (8192 * 128 + 3 * 10240))

@@ -13,8 +13,10 @@ def work(name, context, training=True):
 
 
 def test_deepseek_v3_trains_at_250_gflop_a_token():
-    """Published (arxiv.org/abs/2505.09343): 250 GFLOP a token at 4,096; and 6 x 37e9 + 3 x 2 x
-    2,048 x 128 x 320 x 61 = 252.7.
+    """Training takes the published 250 GFLOP per token at 4,096 tokens.
+
+    Source: arxiv.org/abs/2505.09343. The closed form is 6 x 37e9 + 3 x 2 x 2,048 x 128 x 320 x
+    61 = 252.7e9.
     """
     assert work("deepseek-v3", 4096) == pytest.approx(250e9, rel=5e-3)
     model = load_model(CATALOGUE, "deepseek-v3")
@@ -23,8 +25,9 @@ def test_deepseek_v3_trains_at_250_gflop_a_token():
 
 
 def test_megatron_counts_the_same_products():
-    """72 l h^2 (1 + V / (12 l h)) for the weights (arxiv.org/abs/2104.04473), here with the causal
-    half of its attention.
+    """Megatron counts 72 l h^2 (1 + V / (12 l h)) for the weights, plus half of the attention.
+
+    Source: arxiv.org/abs/2104.04473. The half is the causal one.
     """
     layers, hidden, vocabulary, context = 96, 12288, 50257, 2048
     closed = (
@@ -62,10 +65,8 @@ def test_chunk_keys_is_the_mean_over_a_sequence(context):
         "nemotron-3-nano-30b-a3b",
     ],
 )
-def test_reaching_less_costs_less(name):
-    """From 64k to 128k tokens the work of a token grows by less than that of full attention
-    would.
-    """
+def test_work_of_windowed_attention_grows_less_than_that_of_full_attention(name):
+    """Work per token grows by less than under full attention from 64k to 128k tokens."""
     model = load_model(CATALOGUE, name)
     full = sum(layers * a.heads * (a.qk_dim + a.v_dim) for a, layers in model.attentions.items())
     grown = flops_per_token(model, 131072, training=False) - flops_per_token(

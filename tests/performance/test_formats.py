@@ -1,6 +1,4 @@
-"""Number formats: what each chip computes them as, what they cost in bytes and unpacking, and what
-each operand's format changes.
-"""
+"""Number formats: the peak they compute at, their bytes, unpacking, and effect on each operand."""
 
 from __future__ import annotations
 
@@ -84,7 +82,7 @@ def values_of(**settings: str):
 @pytest.mark.parametrize(
     ("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str
 )
-def test_what_a_chip_computes_a_format_as(chip, name):
+def test_format_is_computed_at_the_peak_of_its_chip(chip, name):
     chip_format = computed_on(values_of(), chip, name, "workload.precision")
     assert (chip_format.computed_as, chip_format.unpacked) == COMPUTED[chip][name]
     assert chip_format.stored == name
@@ -102,10 +100,8 @@ def test_every_chip_computes_every_format_somehow():
         )
 
 
-def test_a_peak_or_a_unit_of_ones_own_is_used():
-    """Nothing is decided by a chip's name: a chip that gets a peak, or units that take a block
-    format, computes it.
-    """
+def test_own_peak_or_unit_of_a_format_is_used():
+    """A chip that gets a peak or units for a block format computes it, whatever its name."""
     chip_format = computed_on(
         values_of(**{"parts__a100-sxm-80gb__peak_fp8": "600 TFLOP/s"}),
         "a100-sxm-80gb",
@@ -177,8 +173,9 @@ def test_weights_in_four_bits_beside_activations_in_eight():
 
 @pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "experts"])
 def test_weights_are_read_as_they_are_stored(name):
-    """What twice the tokens leave unchanged are the weights: bytes of T tokens twice, less those of
-    2 T.
+    """Bytes that stay the same at twice the tokens are those of the stored weights.
+
+    They are the bytes of T tokens twice, less those of 2 T.
     """
 
     def weights(precision: str) -> float:
@@ -215,9 +212,7 @@ UNPACKED = [("h100-hgx8", "nvfp4"), ("a100-hgx8", "fp8"), (TRN3, "nvfp4"), ("gb2
 
 @pytest.mark.parametrize(("system", "name"), UNPACKED)
 def test_unpacking_never_makes_anything_quicker(system, name):
-    """Against units that take the format as it is, and against numbers that need ten times the
-    operations.
-    """
+    """Unpacking is no quicker than native units, and no slower than ten times its operations."""
     model_server = server(system, workload__precision=name)
 
     def unpacked(change) -> Machine:
@@ -374,7 +369,7 @@ def test_caches_and_tokens_on_the_wire_keep_eight_bits():
         ),
     ],
 )
-def test_a_note_says_what_is_not_computed_as_it_is_stored(system, settings, words):
+def test_note_names_formats_that_are_unpacked(system, settings, words):
     (note,) = model_format_notes(
         server(system, **{f"workload__{name}": text for name, text in settings.items()}).machine
     )
@@ -382,7 +377,7 @@ def test_a_note_says_what_is_not_computed_as_it_is_stored(system, settings, word
 
 
 @pytest.mark.parametrize("name", ["mxfp4", "w4a8", "mxfp8", "fp8", "bf16"])
-def test_no_note_on_what_a_chip_computes(name):
+def test_computed_formats_have_no_note(name):
     assert model_format_notes(server(TRN3, workload__precision=name).machine) == []
 
 
@@ -445,8 +440,9 @@ def test_few_rows_cost_as_much_as_the_least(tokens, least, inner, outer):
 
 
 def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
-    """The shared expert at tensor 4: 7,168 x 1,024 and 512 x 7,168 fill; 32 rows of the 64 that
-    pass while weights load are half.
+    """Products of the shared expert fill the arrays; 32 rows cost as much as 64.
+
+    At tensor 4 they are 7,168 x 1,024 and 512 x 7,168. 64 rows pass while weights load.
     """
     matrix_operand = server(TRN3, workload__precision="mxfp8").machine.operands[1]
     least = float(matrix_operand.array[3])

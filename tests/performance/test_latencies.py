@@ -1,6 +1,4 @@
-"""What moves a small message: ends in memory, steps that add up, what lies on the way, and the
-design of the network beyond.
-"""
+"""Latency of small messages: memory ends, adding steps, devices on the way, and the network."""
 
 from __future__ import annotations
 
@@ -20,9 +18,10 @@ FITTED = DATA / "calibration" / "collectives.csv"
 SMALL = 8192.0
 
 
-def test_ends_stand_beside_the_launch():
-    """At H100's clock a start is the fitted launch and two trips of half a microsecond, that of
-    one-shot kernels a share of the launch.
+def test_start_of_a_collective_is_the_launch_and_two_trips_to_memory():
+    """At H100's clock a start is the fitted launch and two trips of half a microsecond.
+
+    The start of one-shot kernels is a share of the launch.
     """
     rows = csv.DictReader(FITTED.read_text().splitlines())
     fitted = {
@@ -40,8 +39,9 @@ def test_ends_stand_beside_the_launch():
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation):
-    """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the
-    algorithm.
+    """Trainium pays two trips if its ends are set into memory, whatever the algorithm.
+
+    Its collectives start and end in on-chip memory.
     """
     trip = 2 * CATALOGUE.practice("trainium", "endpoint_latency").value
     near = timings(links_of("trn3-nl72x2"), operation, 144, SMALL)
@@ -56,7 +56,7 @@ def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation
         assert float(far[name].time - timing.time) == pytest.approx(trip, rel=1e-9)
 
 
-def test_an_expert_exchange_from_memory_to_memory_too():
+def test_expert_exchange_from_memory_to_memory_takes_a_trip_at_either_end():
     near, far = (
         dispatched(
             links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory=share),
@@ -129,8 +129,10 @@ def test_steps_of_a_torus_that_add_up():
 
 
 def test_every_device_on_the_way_to_the_other_rack_counts():
-    """Plane switch, chip, tray switch and paired chip lie between the farthest chips of NL72x2, the
-    switch of the step itself among them.
+    """Four devices lie between the farthest chips of NL72x2: two switches and two chips.
+
+    They are plane switch, chip, tray switch and paired chip; the switch of the step itself is
+    among them.
     """
     met = links_of("trn3-nl72x2")
     hop, near = float(met.latencies.hop), float(met.latencies.near_step)
@@ -168,9 +170,10 @@ def test_narrow_ports_hold_a_packet_longer():
 
 
 @pytest.mark.parametrize("name", ["trn2-nl32x2-3d", "tpuv7-cube64"])
-def test_a_torus_answers_small_messages_straight(name):
-    """Rings over three dimensions take many steps, exchanges straight to the place few; large
-    messages go by rings.
+def test_torus_sends_small_messages_directly_and_large_ones_by_rings(name):
+    """Small messages on a torus go straight to the place, large ones by rings.
+
+    Rings over three dimensions take many steps.
     """
     met = links_of(name)
     small, large = (
@@ -264,7 +267,7 @@ def test_parts_of_a_time_sum_to_it(system):
     assert {name: collective_answer[name] for name in best} == best
 
 
-def test_sizes_go_up():
+def test_larger_messages_never_take_less_time():
     done = tco("collective", "gb200-nvl72", "--to", "1KiB")
     assert done.exit_code == 3
     assert "--to" in done.stderr

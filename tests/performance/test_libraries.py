@@ -1,5 +1,6 @@
-"""Libraries of collectives: what each offers is data, what it does not offer is never chosen, and
-rows are asked as anyone asks.
+"""Libraries of collectives are data: what a library lacks is never chosen.
+
+Published rows are asked as anyone asks.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
         for system in SYSTEMS
         for op in (*OPERATIONS, *EXCHANGES)
         for algorithm in algorithms_for(
-            whole(links_of(system, "best")), op, TOKENS if op in EXCHANGES else 1e6
+            whole_row(links_of(system, "best")), op, TOKENS if op in EXCHANGES else 1e6
         )
     }
     library = read_library(CATALOGUE, name)
@@ -75,7 +76,7 @@ def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_a_library_keeps_to_the_schema_of_ones_own(name):
+def test_shipped_library_keeps_to_the_schema_of_own_ones(name):
     path = DATA / "libraries" / f"{name}.toml"
     expect(LibrarySchema, path, tomllib.loads(path.read_text()))
 
@@ -94,7 +95,7 @@ def test_a_library_keeps_to_the_schema_of_ones_own(name):
         ("[formats]", '[formats]\nsource = "me"', "formats.source: "),
     ],
 )
-def test_a_bad_library_of_ones_own_names_the_key(own_data, old, new, message):
+def test_bad_own_library_is_refused_with_the_key(own_data, old, new, message):
     text = (DATA / "libraries" / "deepep.toml").read_text()
     assert old in text
     path = own_data.write("libraries/deepep.toml", text.replace(old, new, 1))
@@ -109,7 +110,7 @@ def test_a_bad_library_of_ones_own_names_the_key(own_data, old, new, message):
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
-def whole(met: Links):
+def whole_row(met: Links):
     return reach(met, rank_group(met, met.world))
 
 
@@ -123,9 +124,9 @@ def test_every_family_has_a_library_for_every_operation(family):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("library", [None, "nccl", "tensorrt-llm", "neuron", "xla", "best"])
-def test_what_is_not_offered_is_never_chosen(system, library):
+def test_algorithm_that_the_library_lacks_is_never_chosen(system, library):
     met = links_of(system, library)
-    rank_reach = whole(met)
+    rank_reach = whole_row(met)
     for operation, size in itertools.product(OPERATIONS, SIZES):
         algorithm_times = {
             name: float(timing.time)
@@ -197,7 +198,7 @@ def test_a_tree_passes_a_board_as_a_chain():
     )
 
 
-def test_ranks_apart_meet_over_the_network():
+def test_ranks_in_different_domains_communicate_over_the_network():
     met = links_of("h100-hgx8")
     near, far = (reach(met, group) for group in (rank_group(met, 2), group_across_domains(2, 1)))
     assert float(far.rate) == float(met.network)
@@ -288,13 +289,13 @@ def test_cores_that_copy_bind_where_few():
         (("--set", "cluster.network=token-ring"), "rdma"),
     ],
 )
-def test_what_cannot_be_asked_is_said(words, message):
+def test_impossible_collective_is_refused(words, message):
     done = tco("collective", "h100-hgx8", *words)
     assert done.exit_code == 3
     assert message in done.stderr
 
 
-def test_a_library_of_ones_own(tmp_path):
+def test_own_library_is_used(tmp_path):
     (tmp_path / "libraries").mkdir()
     (tmp_path / "libraries" / "mine.toml").write_text(
         'name = "mine"\nsource = "tco-model"\nextends = "nccl"\n[offers]\nall-gather = ["direct"]\n'
@@ -347,9 +348,10 @@ def test_a_row_of_each_kind_can_be_asked_again(measured):
         ] == pytest.approx(predictions.predicted[row], rel=1e-9), predictions.command[row]
 
 
-def test_the_family_chooses_what_nccl_measures(measured):
-    """`tco collective` on rows inside one domain, by the library of the family: within a tenth at
-    the median, a quarter at the tail.
+def test_times_by_the_library_of_the_family_are_near_those_of_nccl(measured):
+    """Predicted times are within a tenth of NCCL's at the median and a quarter at the tail.
+
+    The rows are inside one domain; the library is the family's.
     """
     table, _ = measured
     on = {

@@ -1,5 +1,4 @@
-"""Where gathering weights, exchanging activations and computing take equally long: published limits
-of parallel training, by roots.
+"""Published limits of parallel training, by roots of gather, exchange and compute times.
 
 A block of two matrices over chips that share out the batch (FSDP ways) and each matrix (tensor
 parallelism). Rings are taken as long, so that a gather moves the whole buffer, and weights travel
@@ -78,8 +77,9 @@ def test_best_fsdp_ways():
 
 @pytest.mark.parametrize("chips", [512, 4096])
 def test_least_batch_per_chip_of_fsdp_with_tensor_parallelism(chips):
-    """Below it no mix of ways computes for as long as it communicates: B / N = 2 a^2 / F, a being
-    FLOPs per byte of a link.
+    """Below B / N = 2 a^2 / F no mix of ways computes for as long as it communicates.
+
+    a is FLOPs per byte of a link.
     """
     published_inputs, published = expected("ROO013")
     width, peak = published_inputs["F"], published_inputs["a"] * AXIS

@@ -15,9 +15,7 @@ from tests.performance.servers import PrefillPlan, decode_plan_from_axes, plan_a
 
 @pytest.mark.parametrize("name", ["gb200-nvl72", "trn3-nl32x2"])
 def test_plans_of_one_split_run_batches_of_their_own(name):
-    """Plans that split attention alike but span more chips hold other batches of the requests in
-    flight.
-    """
+    """Plans that split attention alike over more chips hold other batches of requests in flight."""
     model_server = server(name, workload__concurrency="512")
     machine, model, request = model_server.machine, model_server.model, model_server.request
     axes = plan_axes(model, machine.links, 0)
@@ -39,8 +37,9 @@ def test_plans_of_one_split_run_batches_of_their_own(name):
 
 @pytest.mark.parametrize("concurrency", [64, 512])
 def test_engines_hold_the_requests_in_flight_in_whole_sequences(concurrency):
-    """An attention group runs a whole number of sequences, and all groups of a world together no
-    more than a sequence each too many.
+    """An attention group runs a whole number of sequences.
+
+    All groups of a domain together have no more than a sequence each too many.
     """
     evaluation = tco.evaluate("gb200-nvl72", {"workload.concurrency": str(concurrency)})
     plan = evaluation.plan.decode
@@ -48,9 +47,11 @@ def test_engines_hold_the_requests_in_flight_in_whole_sequences(concurrency):
     assert concurrency <= plan.sequences * groups < concurrency + groups
 
 
-def test_of_plans_under_load_the_best_in_time_is_taken():
-    """Each plan asked alone: of those that fit, are quick enough and answer soon enough, the one
-    with the most tokens a chip.
+def test_best_plan_under_load_that_is_in_time_is_chosen():
+    """The chosen plan makes the most tokens per chip of those that fit and are in time.
+
+    Each plan is evaluated by itself; it is in time if it is quick enough and answers soon
+    enough.
     """
     model_server = server(
         "gb200-nvl72",
@@ -97,9 +98,10 @@ def test_of_plans_under_load_the_best_in_time_is_taken():
     assert chosen.metrics["output_tokens_per_s_per_chip"] == pytest.approx(rates[best], rel=1e-9)
 
 
-def test_the_widest_layer_says_how_far_attention_splits():
-    """A model whose first layers have half the heads splits as far as the others do: chips beyond
-    the narrower heads repeat them.
+def test_attention_splits_as_far_as_its_widest_layer():
+    """A model whose first layers have half the heads splits as far as the other layers do.
+
+    Chips beyond the narrower heads repeat them.
     """
     model_server = server("gb200-nvl72")
     first, *rest = model_server.model.blocks
@@ -124,8 +126,9 @@ ONE = {"chips": 1, "tp": 1, "pp": 1, "ep": 1}
 
 @pytest.mark.parametrize(("engine", "moves"), [("sglang", True), ("trtllm", False)])
 def test_requests_of_equal_lengths_keep_step_where_prompts_are_read_first(engine, moves):
-    """All start together: of what the other prompts take, a request meets less between its tokens
-    and more before the first of them.
+    """Requests that start together wait less between tokens and more before the first one.
+
+    They wait for the other prompts.
     """
     workload_settings = EIGHT | {
         "workload.engine": engine,

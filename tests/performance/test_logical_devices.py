@@ -19,8 +19,10 @@ def cost(cores, speed):
 
 @pytest.mark.parametrize("speed", [20, 35, 50])
 def test_devices_of_few_cores_never_cost_more_than_a_whole_chip(speed):
-    """As SemiAnalysis has it of LNC=1 and 2: the cores of a larger device fan in, and kernels that
-    span them leave some of the chip idle.
+    """Logical devices of one or two cores cost no more than the whole chip as one device.
+
+    SemiAnalysis states this of LNC=1 and 2: the cores of a larger device fan in, and kernels
+    that span them leave some of the chip idle.
     """
     assert max(cost("1", speed), cost("2", speed)) <= cost("8", speed)
 

@@ -1,5 +1,4 @@
-"""One layer: what a chip takes for an operator does not depend on who asks, an engine that reads
-prompts or a training job.
+"""The time of an operator of one layer is the same in serving and in training.
 
 Recomputing all layers runs their forward part once more, so an operator's forward time is what its
 line of a step then grows by.

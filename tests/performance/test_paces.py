@@ -1,5 +1,6 @@
-"""Collectives asked for many sizes on one group: as if each size was asked alone, and what is known
-once is not found again.
+"""Collectives of many sizes on one group take the times of each size by itself.
+
+What is known once is not computed again.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def test_one_group_takes_any_number_of_sizes(catalogue, size_count):
 
 @settings(max_examples=40)
 @given(arrays(np.int8, (3, 5, 4), elements=st.integers(0, 8)), st.integers(0, 1000))
-def test_what_is_left_out_is_never_the_quickest(table, amount):
+def test_algorithm_left_out_is_never_the_quickest(table, amount):
     paces = Paces(*table.astype(float))
     undominated = undominated_algorithms(paces)
     assert 0 < len(undominated) <= 5
@@ -78,7 +79,7 @@ def test_what_is_left_out_is_never_the_quickest(table, amount):
     )
 
 
-def test_links_of_equal_numbers_are_known_already(catalogue):
+def test_times_on_links_of_equal_numbers_are_reused(catalogue):
     known_links, same = (known_of(links_of("gb200-nvl72"), 1e-6) for _ in range(2))
     assert known_links is same
     assert known_of(links_of("gb200-nvl72"), 2e-6) is not known_links

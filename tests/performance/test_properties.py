@@ -1,6 +1,4 @@
-"""What holds of any collective and any pass: nothing beats its lower bounds, and more hardware is
-never slower.
-"""
+"""No collective or pass beats its lower bounds, and more hardware is never slower."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ SLACK = 1 - 1e-9
 
 
 class Wires(NamedTuple):
-    """What a system's links carry at their full rate, before anything practice takes away."""
+    """Full rates of a system's links, before anything that practice takes away."""
 
     name: str
     domain: int
@@ -76,12 +74,15 @@ class Wires(NamedTuple):
 
 
 @cache
-def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
-    """What a system's chips meet; the switches of H100 servers, which can, add up here."""
-    inputs = system_of(name, **given_)
+def fabric_named(name: str, **setting_texts: str) -> tuple[Links, Wires]:
+    """Return the links and wires of a system's chips.
+
+    The switches of H100 servers, which can, add up here.
+    """
+    inputs = system_of(name, **setting_texts)
     values = inputs.values()
     links, scopes = (
-        links_of(name, **given_)._replace(reduces=name == FABRICS["star that adds up"]),
+        links_of(name, **setting_texts)._replace(reduces=name == FABRICS["star that adds up"]),
         fabric_of(inputs),
     )
     inner = next(scope for scope in scopes if scope.chips == links.domain)
@@ -107,9 +108,10 @@ def groups(world: int) -> st.SearchStrategy[int]:
 
 
 @st.composite
-def placed(draw, wires: Wires) -> RankGroup:
-    """A group wherever its ranks stand: consecutive, or some in each of several domains, of one
-    world or of so many that they fill worlds.
+def draw_group(draw, wires: Wires) -> RankGroup:
+    """Draw a group of ranks: consecutive, or some in each of several domains.
+
+    The domains are of one world, or so many that they fill worlds.
     """
     if draw(st.booleans()):
         return rank_group(fabric_named(wires.name)[0], draw(groups(wires.world)))
@@ -138,8 +140,8 @@ def scaled(record: Any, fields: dict[str, float]) -> Any:
     )
 
 
-def times(found: dict[str, AlgorithmTiming]) -> dict[str, float]:
-    return {name: float(timing.time) for name, timing in found.items()}
+def algorithm_times(timings_by_algorithm: dict[str, AlgorithmTiming]) -> dict[str, float]:
+    return {name: float(timing.time) for name, timing in timings_by_algorithm.items()}
 
 
 # ---------------------------------------------------------------- collectives: more hardware
@@ -157,7 +159,8 @@ def test_more_bandwidth_is_never_slower(fabric):
     )
     def never_slower(operation, ranks, size, raised):
         before, after = (
-            times(timings(met, operation, ranks, size)) for met in (links, scaled(links, raised))
+            algorithm_times(timings(met, operation, ranks, size))
+            for met in (links, scaled(links, raised))
         )
         assert before.keys() == after.keys()
         assert all(after[name] <= time for name, time in before.items())
@@ -178,7 +181,9 @@ def test_lower_latencies_are_never_slower(fabric):
     )
     def never_slower(operation, ranks, size, lowered):
         quick = links._replace(latencies=scaled(links.latencies, lowered))
-        before, after = (times(timings(met, operation, ranks, size)) for met in (links, quick))
+        before, after = (
+            algorithm_times(timings(met, operation, ranks, size)) for met in (links, quick)
+        )
         assert all(after[name] <= time for name, time in before.items())
 
     never_slower()
@@ -192,7 +197,8 @@ def test_a_larger_buffer_is_never_quicker(fabric):
     @given(operations, groups(wires.world), sizes, factors)
     def never_quicker(operation, ranks, size, factor):
         small, large = (
-            times(timings(links, operation, ranks, buffer)) for buffer in (size, size * factor)
+            algorithm_times(timings(links, operation, ranks, buffer))
+            for buffer in (size, size * factor)
         )
         assert all(large[name] >= time for name, time in small.items())
 
@@ -216,7 +222,7 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
         for ranks in (2, 4, wires.domain, wires.world, 4 * wires.world):
             for size in (1e3, 1e6, 1e9):
                 slow, quick = (
-                    times(timings(met, operation, ranks, size)) for met in (links, faster)
+                    algorithm_times(timings(met, operation, ranks, size)) for met in (links, faster)
                 )
                 assert all(quick[algorithm] <= time for algorithm, time in slow.items())
     if attribute == "scale_out_bandwidth":
@@ -226,8 +232,9 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
 @on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
-    """What latency takes stays. Chunks are as many as is best, so that theirs grows by the root of
-    two.
+    """Half of every rate doubles the time on the wire and leaves the latency.
+
+    Chunks are as many as is best, so that their time grows by the root of two.
     """
     links, wires = fabric_named(FABRICS[fabric])
     slow = scaled(links, dict.fromkeys(RATES, 0.5))
@@ -254,20 +261,23 @@ def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
 
 
 # ---------------------------------------------------------------- collectives: lower bounds
-def leaving(wires: Wires, ranks: float) -> float:
-    """Return the full rate of a chip's lanes to other domains: those of the world, and its network
-    ports where a group needs them.
+def rate_between_domains(wires: Wires, ranks: float) -> float:
+    """Return the full rate of a chip's lanes to other domains.
+
+    They are those of the world, and its network ports where a group needs them.
     """
     return wires.crossing * (wires.world > wires.domain) + wires.network * (ranks > wires.world)
 
 
 def least_wire(wires: Wires, operation: str, group: RankGroup, size: float, adds_up: bool) -> float:
-    """Return the time no algorithm can beat: what a chip hands over at its full injection, and what
-    a domain takes in over its border.
+    """Return the time that no algorithm can beat.
+
+    It is bound by what a chip hands over at its full injection, and by what a domain takes in
+    over its border.
 
     A sum over N chips moves 2 (N-1)/N of the buffer through each chip's links, a gather or an
-    exchange (N-1)/N; a switch that adds up spares the chips all but once. A domain of Y takes in
-    the whole sum, the other domains' parts of a gather, or of an exchange.
+    exchange (N-1)/N; a switch that adds up spares the chips all but once. A domain of Y takes
+    in the whole sum, the other domains' parts of a gather, or of an exchange.
     """
     ranks, domains, ranks_per_domain = (float(number) for number in group[:3])
     share, elsewhere = (ranks - 1) / ranks, (ranks - ranks_per_domain) / ranks
@@ -285,7 +295,7 @@ def least_wire(wires: Wires, operation: str, group: RankGroup, size: float, adds
             "send-recv": 1.0,
             "all-to-all": elsewhere,
         }.get(operation, elsewhere / ranks_per_domain)
-        bound = max(bound, part * size / leaving(wires, ranks))
+        bound = max(bound, part * size / rate_between_domains(wires, ranks))
     if operation == "all-to-all" and ranks in wires.bisections and ranks % 2 == 0:
         # half of the chips send half of what they have across the middle
         bound = max(bound, size * ranks / 4 / wires.bisections[int(ranks)])
@@ -307,13 +317,14 @@ def test_no_algorithm_beats_the_wires(fabric, operation):
 
     for ranks in {wires.domain, wires.world, 4 * wires.world}:
         bounded(rank_group(links, ranks), 1e9)
-    settings(max_examples=50)(given(placed(wires), sizes)(bounded))()
+    settings(max_examples=50)(given(draw_group(wires), sizes)(bounded))()
 
 
 @on_every_fabric
 def test_no_exchange_of_tokens_beats_the_wires(fabric):
-    """A token goes at least once to every other chip, and over the border once to every other
-    domain, that one of its experts is on.
+    """A token goes once to every other chip, and once over the border to every other domain.
+
+    They are the chips and domains that hold one of its experts.
     """
     links, wires = fabric_named(FABRICS[fabric])
 
@@ -340,7 +351,9 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
         )
         if domains > 1:
             other_domains = (domains - 1) * (1 - (1 - 1 / domains) ** active)
-            assert time >= tokens * token * other_domains / leaving(wires, ranks) * SLACK
+            assert (
+                time >= tokens * token * other_domains / rate_between_domains(wires, ranks) * SLACK
+            )
         assert time >= float(links.latencies.expert_kernel)
         more = scaled(links, dict.fromkeys(RATES, 2.0))
         assert time / 2 * SLACK <= float(dispatched(more, ranks, tokens, active, token)) <= time
@@ -354,8 +367,9 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
 @on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_algorithm_beats_its_steps(fabric, operation):
-    """Where each chip talks to one other at a time it takes log2 N steps to reach them all; all at
-    once, one. Switches that add up take a trip.
+    """Pairwise exchange takes log2 N steps to reach all chips, and exchange with all takes one.
+
+    Switches that add up take a trip.
     """
     links, wires = fabric_named(FABRICS[fabric])
     t = links.latencies
@@ -461,9 +475,7 @@ def of(system: str) -> Server:
 
 
 def with_factors(system: str, factors: dict[str, float]) -> Server:
-    """What serves with attributes of the chip and parameters of its practice multiplied; those a
-    family does not have stay out.
-    """
+    """Return the server with attributes and practice multiplied; unknown attributes stay out."""
     machine = of(system).machine
     owners = {
         **dict.fromkeys((*FAMILY, *FIXED), machine.family),
@@ -502,8 +514,9 @@ def plans(system: str) -> tuple[Any, DecodePlan]:
 
 @on_every_server
 def test_no_operator_beats_its_engines(system):
-    """Of every plan: at least its work at the rate of its engine, its bytes at the bandwidth, and
-    what runs beside.
+    """An operator takes at least its work at the engine's rate and its bytes at the bandwidth.
+
+    This holds for every plan, with what runs beside.
     """
     model_server, (prefill, decode) = of(system), plans(system)
     for pass_result in (model_server.decode(decode), model_server.prefill(prefill)):
@@ -522,7 +535,9 @@ def test_no_operator_beats_its_engines(system):
 
 @on_every_server
 def test_many_plans_at_once_take_what_each_takes(system):
-    """Plans that split nothing stand beside some that split sequences, stages and experts over
+    """Plans computed together take what each takes by itself.
+
+    Plans that split nothing stand beside some that split sequences, stages and experts over
     racks.
     """
     model_server, (prefill, decode) = of(system), plans(system)
@@ -550,9 +565,7 @@ def test_many_plans_at_once_take_what_each_takes(system):
 
 @on_every_server
 def test_more_chip_never_slows_a_plan(system):
-    """Every plan, every operator: rates of all engines up, whichever, or what one waits for
-    down.
-    """
+    """Higher rates or shorter waits never slow a plan or one of its operators."""
     model_server, (prefill, decode) = of(system), plans(system)
     before = model_server.decode(decode), model_server.prefill(prefill)
 
@@ -603,8 +616,10 @@ def test_more_links_never_slow_a_plan(system):
 
 @on_every_server
 def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
-    """With what takes its time inside a kernel whatever the rates; what waits for the longest stage
-    does by its share of all the rest.
+    """Half of every rate doubles the time of computing and moving.
+
+    So does twice the fixed time inside kernels. The wait for the longest stage is its share of
+    all the rest.
     """
     model_server, (prefill, decode) = of(system), plans(system)
     slow = with_factors(system, dict.fromkeys((*COMPUTE, *MEMORY), 0.5) | dict.fromkeys(FIXED, 2.0))
@@ -651,9 +666,7 @@ def test_more_sequences_take_longer_and_are_more_at_work(system):
 
 
 def test_every_rate_of_a_machine_is_raised_here():
-    """What a chip has gained since is named here: built from the values that are raised above, or
-    no rate.
-    """
+    """Every new attribute of a machine is named here: built from raised values, or no rate."""
     built = {"operands", "core", "kernels", "bandwidth", "row_bandwidth", "exponentials", "values"}
     waits = {
         "launch",

@@ -1,6 +1,4 @@
-"""What a workload may ask beyond plain serving: what each input does, and that zero does
-nothing.
-"""
+"""Each optional input of a workload has its effect, and zero has none."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def test_zero_changes_nothing(key):
     [{"cache_hit": "0.5"}, {"draft_tokens": "3"}, {"kv_offload": "0.3"}, {"concurrency": "4096"}],
     ids=lambda request_settings: next(iter(request_settings)),
 )
-def test_the_trace_is_the_number(settings):
+def test_traced_metrics_equal_the_numbers(settings):
     evaluation = fixed(**settings)
     assert set(settings) == {
         path.partition(".")[2] for path in evaluation.inputs if path.partition(".")[2] in settings
@@ -140,8 +138,9 @@ def test_more_in_flight_is_more_throughput_and_less_speed():
 
 
 def test_requests_in_flight_by_the_law_of_little():
-    """Requests in flight are their rate times the time each stays, unless prompts alone fill the
-    engine.
+    """Requests in flight are their rate times the time each stays (Little's law).
+
+    The exception is an engine that prompts alone fill.
     """
     evaluation = served(concurrency="64", interactivity="1 token/s")
     metrics, plan = evaluation.metrics, evaluation.plan.decode
@@ -165,14 +164,14 @@ def test_requests_beyond_memory_wait_before_the_engine():
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("workload_settings", "words"),
     [
         ({"ttft": "10 s", "interactivity": "1 token/s"}, "first token within 10 s"),
         ({"interactivity": "200 token/s"}, "get at most"),
     ],
 )
-def test_too_many_in_flight(asked, words):
-    assert any(words in note for note in served(concurrency="100000", **asked).notes)
+def test_too_many_requests_in_flight_get_a_note(workload_settings, words):
+    assert any(words in note for note in served(concurrency="100000", **workload_settings).notes)
 
 
 @pytest.mark.parametrize("system", ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"])
@@ -193,11 +192,11 @@ def test_every_headline_rack_decodes_the_large_model(system):
         ),
     ],
 )
-def test_what_nothing_can_serve_is_refused(settings, message):
+def test_workload_that_nothing_can_serve_is_refused(settings, message):
     with pytest.raises(DataError, match=message):
         served(**settings)
 
 
-def test_ways_to_divide_that_are_given_say_how_many_chips_an_engine_has():
+def test_stated_axes_give_the_number_of_chips_of_an_engine():
     plan_document = document("perf", "gb200-nvl72", "--plan", "tp=2,dp=4")["plan"]
     assert (plan_document["tp"], plan_document["dp"], plan_document["decode"]["chips"]) == (2, 4, 8)

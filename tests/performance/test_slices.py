@@ -1,5 +1,6 @@
-"""Groups smaller than their torus, or across two stars: what they get, against graphs, the whole,
-and the order of fabrics.
+"""Groups on part of a torus or across two stars agree with their graphs and with the whole.
+
+Faster fabrics are never slower.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SIZES = [1e3, 1e5, 1e7, 1e9]
 
 
 def links(name: str) -> tuple[Links, int]:
-    """What a system's chips meet, and how many they are."""
+    """Return the links of a system's chips and their number."""
     return links_of(name), int(system_of(name).system.chips)
 
 
@@ -69,8 +70,10 @@ def parts(draw, most: int = 24) -> TorusSlice:
 @settings(max_examples=40, deadline=None)
 @given(parts())
 def test_any_slice_against_its_graph(part):
-    """Hops by breadth-first search, lanes of a chip by counting, the all-to-all rate by a program
-    with a flow for every source.
+    """Hops, lanes and the all-to-all rate of a slice are those of its graph.
+
+    Hops are by breadth-first search, lanes of a chip by counting, the rate by a program with a
+    flow for every source.
     """
     graph, chips = graph_of(part), part.chips
     mean, worst = graph.hops()
@@ -85,9 +88,7 @@ def test_any_slice_against_its_graph(part):
 @settings(max_examples=20, deadline=None)
 @given(parts())
 def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
-    """Bucket rings over all dimensions at once cannot beat what flows into the worst-placed
-    chip.
-    """
+    """Bucket rings over all dimensions cannot beat the flow into the worst-placed chip."""
     graph = graph_of(part)
     assert part.injection == min(
         flow_between_halves(graph, lambda node, chip=chip: node != chip) for chip in graph.chips
@@ -109,8 +110,10 @@ def test_a_slice_that_is_the_whole_torus_changes_nothing(name):
 
 @pytest.mark.parametrize("name", TORI)
 def test_a_slice_is_never_slower_than_the_whole(name):
-    """Same bytes a rank: what it sends when all talk to all, its part when all gather or reduce.
-    Every group that tiles the torus.
+    """A group that tiles the torus is never slower than all chips at the same bytes per rank.
+
+    The bytes are what a rank sends when all talk to all, and its part when all gather or
+    reduce.
     """
     torus_links, chips = links(name)
     for ranks, rank_bytes in itertools.product(

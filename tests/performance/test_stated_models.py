@@ -1,6 +1,4 @@
-"""Models from stated figures: those of known models give the known counts, and what does not fit is
-named.
-"""
+"""Stated figures of known models give the known counts; figures that do not fit are named."""
 
 import pytest
 

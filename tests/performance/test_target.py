@@ -1,5 +1,6 @@
-"""The operating point is solved: users get the speed asked for, or the memory is full, and small
-moves of inputs move the answer a little.
+"""The operating point gives users the target speed or fills the memory, without cliffs.
+
+Small changes of inputs change the answer a little.
 """
 
 from __future__ import annotations
@@ -27,38 +28,43 @@ RATE = "output_tokens_per_s_per_chip"
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [30, 47.3])
-def test_users_get_the_speed_asked_for(system, speed):
-    """Or a little more where the next batch is a step of tiles: a larger one then misses the speed,
-    or makes less.
+def test_users_get_the_target_speed(system, speed):
+    """Users get the target speed, or more where the next batch is a step of tiles.
+
+    A larger batch then misses the speed, or makes less.
     """
-    gives_the_speed(
+    assert_speed(
         system, evaluate(system, {"workload.interactivity": f"{speed} token/s"}), speed, 1e-3
     )
 
 
-def gives_the_speed(system, found, speed, over):
-    """Hold an answer to the speed asked for, so far over it at most but where the next batch is a
-    step of tiles.
+def assert_speed(system, evaluation, speed, over):
+    """Assert that an answer has the target speed, within a share `over` it.
+
+    More is allowed where the next batch is a step of tiles.
     """
-    assert speed <= found.metrics["tokens_per_s_per_user"]
-    if found.metrics["tokens_per_s_per_user"] > speed * (1 + over):
-        decode = found.plan.decode
+    assert speed <= evaluation.metrics["tokens_per_s_per_user"]
+    if evaluation.metrics["tokens_per_s_per_user"] > speed * (1 + over):
+        decode = evaluation.plan.decode
         larger = evaluate(
             system,
-            plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003)),
+            plan=evaluation.plan._replace(
+                decode=decode._replace(sequences=decode.sequences * 1.003)
+            ),
         ).metrics
-        assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < found.metrics[RATE]
+        assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < evaluation.metrics[RATE]
 
 
 @pytest.mark.parametrize(
     "system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"]
 )
-def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(system):
-    """The speed is the one asked for to a few hundred-thousandths, or a step; what the search took
-    of arrays is what numbers give.
+def test_target_is_met_exactly_and_the_stated_plan_gives_the_same_metrics(system):
+    """The speed is the target to a few hundred-thousandths, or at a step.
+
+    The search computes on arrays what the stated plan computes on numbers.
     """
     evaluation = evaluate(system)
-    gives_the_speed(system, evaluation, 50, 3e-5)
+    assert_speed(system, evaluation, 50, 3e-5)
     stated_plan_result = evaluate(system, plan=evaluation.plan)
     for metric, value in evaluation.metrics.items():
         assert value is None or stated_plan_result.metrics[metric] == pytest.approx(
@@ -68,10 +74,8 @@ def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(syst
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [25, 60])
-def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
-    """Every plan of the search at every batch of a fine grid: none that is as quick makes more than
-    the solved one.
-    """
+def test_no_batch_of_a_group_makes_more_at_the_target_speed(system, speed):
+    """No plan at any batch of a fine grid that is as quick makes more than the solved one."""
     speed_setting = {"workload.interactivity": f"{speed} token/s"}
     evaluation = evaluate(system, speed_setting)
     inputs = inputs_of(system, speed_setting)
@@ -94,9 +98,10 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
 @pytest.mark.parametrize("speed", [1e-3, 30, 50])
-def test_no_plan_of_some_size_makes_more(system, speed):
-    """Searches of the plans of one size each: none makes more than all plans together, whether
-    memory binds, the speed or a step.
+def test_no_plan_of_one_size_makes_more(system, speed):
+    """The best plan of one size never makes more than the best of all plans.
+
+    This holds whether memory binds, the speed or a step.
     """
     settings = ALIKE | {"workload.interactivity": f"{speed} token/s"}
     evaluation = evaluate(system, settings)
@@ -123,7 +128,7 @@ def test_a_faster_speed_never_makes_more(deployed):
     ("path", "value", "unit"),
     [("performance.nvidia.launch_time", 2.0, "us"), ("parts.gb200-gpu.hbm_bandwidth", 8.0, "TB/s")],
 )
-def test_no_input_falls_off_a_cliff(path, value, unit):
+def test_small_changes_of_an_input_change_the_answer_little(path, value, unit):
     rates = [
         evaluate("gb200-nvl72", {path: f"{value * share:.6g} {unit}"}).metrics[RATE]
         for share in (1, 1.001, 1.002, 1.003)
@@ -132,7 +137,7 @@ def test_no_input_falls_off_a_cliff(path, value, unit):
         assert abs(rate_after / rate_before - 1) < 0.01
 
 
-def test_a_batch_is_asked_for_again():
+def test_batch_of_an_answer_can_be_stated_again():
     evaluation = evaluate("gb200-nvl72", ALIKE)
     plan = evaluation.report.plan
     again = evaluate(

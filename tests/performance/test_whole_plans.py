@@ -1,5 +1,6 @@
-"""No plan fixed by hand beats the answer: the axes of both pools, pipelines, and the drafts of a
-step, at speeds from slow to quick.
+"""No plan fixed by hand beats the answer, at speeds from slow to quick.
+
+The axes are those of both pools, pipelines, and the drafts of a step.
 """
 
 import random
@@ -17,8 +18,9 @@ RATE = "output_tokens_per_s_per_chip"
 
 
 def plans_by_hand(count, seed):
-    """Return so many systems with a speed, axes of a plan and of a pool that reads prompts, and a
-    depth of drafts, at random.
+    """Draw a number of systems with a speed, axes of a plan and a depth of drafts.
+
+    The axes may include a pool that reads prompts.
     """
     dice = random.Random(seed)
     for _ in range(count):
@@ -40,8 +42,8 @@ def plans_by_hand(count, seed):
         )
 
 
-def beaten(count, seed, settings=None):
-    """Return how many plans by hand gave an answer, and those that made more than the best plan."""
+def plans_that_beat_the_best(count, seed, settings=None):
+    """Return the number of plans by hand that answered, and those that beat the best plan."""
     answers, answered_count, least = {}, 0, []
     for system, speed, axes, drafts in plans_by_hand(count, seed):
         speed_settings = ALIKE | {"workload.interactivity": f"{speed} token/s"} | (settings or {})
@@ -65,7 +67,7 @@ def beaten(count, seed, settings=None):
             hand_rate = by_hand.metrics[RATE]
         except DataError:  # no plan has these axes, or none is quick enough
             continue
-        if by_hand.plan is None or not offered(by_hand):
+        if by_hand.plan is None or not is_offered(by_hand):
             continue
         answered_count += 1
         if hand_rate is not None and hand_rate > (answers[system, speed] or 0.0) * (1 + 1e-4):
@@ -73,9 +75,8 @@ def beaten(count, seed, settings=None):
     return answered_count, least
 
 
-def offered(result):
-    """Say whether the engine offers a plan: its attention, and drafts that deployments on the
-    family run.
+def is_offered(result):
+    """Tell whether the engine offers a plan: its attention and its speculative decoding.
 
     TensorRT-LLM splits the attention of a sequence over one chip or over all of a worker.
     """
@@ -107,14 +108,16 @@ FREE = {"workload.ttft": "0 s"}  # no first token is promised
     ],
 )
 def test_no_plan_fixed_by_hand_beats_the_answer(count, settings):
-    answered_count, least = beaten(count, count, settings)
+    answered_count, least = plans_that_beat_the_best(count, count, settings)
     assert answered_count > count / 4
     assert not least
 
 
-def test_every_depth_of_drafts_is_best_somewhere():
-    """At a slow speed large batches fill the matrix units, and drafts cost what they would save; at
-    a quick one few sequences leave them idle.
+def test_best_depth_of_drafts_grows_with_the_speed():
+    """The best depth of drafts grows with the speed.
+
+    At a slow speed large batches fill the matrix units, and drafts cost what they would save;
+    at a quick one few sequences leave them idle.
     """
     speed_settings = [{"workload.interactivity": f"{speed} token/s"} for speed in (1, 50, 100, 200)]
     depths = [
@@ -129,7 +132,8 @@ def test_every_depth_of_drafts_is_best_somewhere():
 def test_a_depth_beyond_the_head_is_refused_and_names_the_most():
     with pytest.raises(
         DataError,
-        match=r"workload.draft_tokens is 9, a head drafts at most 3 tokens a step \(workload.draft_limit\)",
+        match=r"workload.draft_tokens is 9, a head drafts at most 3 tokens a step "
+        r"\(workload.draft_limit\)",
     ):
         evaluate("gb200-nvl72", {"workload.draft_tokens": "9"}, catalogue=CATALOGUE)
     deeper = evaluate(
@@ -141,8 +145,9 @@ def test_a_depth_beyond_the_head_is_refused_and_names_the_most():
 
 
 def test_a_promised_first_token_is_kept_or_refused_with_the_least():
-    """The reading of a prompt and the step after it both count; what is left is at least one
-    prompt's own time.
+    """A promised time to the first token is kept, or refused with the least possible one.
+
+    It covers the reading of the prompt and the step after it; the least is a prompt's own time.
     """
     free = evaluate("trn3-nl72x2", {"workload.ttft": "0 s"}, catalogue=CATALOGUE).metrics
     for limit in (2.0, 0.8, 0.3):

@@ -1,6 +1,4 @@
-"""The work of every operator, kept: what a layer computes, moves, starts and holds in memory,
-whatever the chips' practice is.
-"""
+"""Operators compute, move, start and hold the kept amounts, whatever the chips' practice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Fleets: an engine that begins under way is in its steady state, more engines are never worse, and
-quantiles know how sure they are.
+"""Fleets: an engine started under way is in its steady state, and more engines are never worse.
+
+Quantiles state their error.
 """
 
 from copy import copy
@@ -47,7 +48,7 @@ def search():
     )
 
 
-def test_an_engine_that_decodes_begins_as_it_goes_on(search):
+def test_decoding_engine_starts_in_its_steady_state(search):
     pool = max(search.decoders, key=lambda decoder: decoder.plan.sequences * decoder.chips)
     rate, traffic = pool.rate * 0.6, search.traffic
     before, requests = traffic._replace(values=traffic.values | {"requests_per_s": rate}).requests(

@@ -54,9 +54,10 @@ def test_tokens_stand_still_while_an_engine_reads_prompts_alone():
     assert unmixed.last[0] - mixed.last[0] == pytest.approx(10 * STEP)
 
 
-def idle_and_cached(cached, queue):
-    """Return the engine chosen for 160 tokens of two, one of which was sent a part and has a
-    queue.
+def engine_chosen_by_affinity(cached, queue):
+    """Return the engine chosen for 160 tokens, of two engines.
+
+    One of them was sent a part of the prompt and has a queue.
     """
     rules = AffinityRules(0.8, LIMIT * PEAK)
     router = AffinityRouter(np.random.default_rng(0), rules, 2, 1e9)
@@ -71,9 +72,9 @@ def idle_and_cached(cached, queue):
     ("cached", "queue", "chosen"),
     [(144.0, 10_000.0, 1), (144.0, 300_000.0, 0), (80.0, 1_000.0, 0)],
 )
-def test_llmd_router_chooses_as_its_port_to_dynamo_is_tested_to(cached, queue, chosen):
+def test_llmd_router_chooses_as_the_tests_of_its_dynamo_port_say(cached, queue, chosen):
     """Nine tenths cached stick despite a queue, not beyond 18 s of it, and half does not stick."""
-    assert idle_and_cached(cached, queue) == chosen
+    assert engine_chosen_by_affinity(cached, queue) == chosen
 
 
 def test_ties_between_idle_engines_are_broken_by_lot():

@@ -1,4 +1,4 @@
-"""Own traffic under redaction: what is read in a making follows from no own value."""
+"""Traffic read under redaction follows from no own value."""
 
 from __future__ import annotations
 

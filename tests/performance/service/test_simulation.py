@@ -41,8 +41,9 @@ def poisson(rate, count=COUNT, seed=0):
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
 def test_prompts_wait_as_pollaczek_and_khinchine_say(load):
-    """M/G/1: prompts of a geometric number of full passes, one after another; W = rate E[S^2] / (2
-    (1 - load)).
+    """Waits of an M/G/1 queue are W = rate E[S^2] / (2 (1 - load)) (Pollaczek, Khinchine).
+
+    Prompts of a geometric number of full passes are read one after another.
     """
     passes = np.random.default_rng(1).geometric(0.25, COUNT)
     service = passes * STEP
@@ -54,8 +55,9 @@ def test_prompts_wait_as_pollaczek_and_khinchine_say(load):
 
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.7), (4, 0.8), (16, 0.9)])
 def test_answers_wait_as_erlang_says(servers, load):
-    """M/M/c: as many sequences at a time as there are servers, answers of a geometric number of
-    steps, many in each.
+    """Waits of an M/M/c queue are those of Erlang: as many sequences at a time as servers.
+
+    Answers have a geometric number of steps, many in each.
     """
     mean = 400
     answer = np.random.default_rng(2).geometric(1 / mean, COUNT).astype(float)
@@ -70,9 +72,10 @@ def test_answers_wait_as_erlang_says(servers, load):
     assert (served.first - STEP).mean() == pytest.approx(wait, rel=0.12)
 
 
-def test_slots_that_come_back_evenly_are_found_as_often_as_there_is_room():
-    """Least recently used of equal slots, each as likely next: the share found is that which has
-    room.
+def test_share_of_equal_slots_found_is_the_share_with_room():
+    """The share of slots found in the cache is the share that has room.
+
+    Slots are equal and each is as likely next; the least recently used one goes.
     """
     draws = np.random.default_rng(3)
     slot, tokens = draws.integers(0, 40, COUNT), np.full(COUNT, 100.0)
@@ -113,7 +116,7 @@ def test_every_request_is_answered_in_order_of_its_tokens():
 
 
 @pytest.mark.parametrize("name", ["h200-hgx8", "gb200-nvl72"])
-def test_tables_say_what_the_step_model_says(name):
+def test_tables_agree_with_the_step_model(name):
     """At a batch and a context between those that the tables were made of."""
     model_server = server(name)
     plan = decode_plan_from_axes(PrefillPlan(8.0, 8.0), 1.0)
@@ -133,7 +136,9 @@ def test_tables_say_what_the_step_model_says(name):
 
 
 def test_no_iteration_lies_beyond_the_tables():
-    """Ranks that split prompts read a budget each, the most that any engine has; groups decode no
+    """No iteration exceeds the sizes of the tables.
+
+    Ranks that split prompts read a budget each, the most that any engine has; groups decode no
     more sequences than the step model is asked at.
     """
     model_server = server("gb200-nvl72")

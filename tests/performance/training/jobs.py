@@ -28,9 +28,10 @@ A100 = "train-gpt3-175b-a100x64"
 MEGATRON = TrainingPlan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")
 
 
-def asked(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine, Passes]:
-    """Return a scenario's job, machine and formats; a setting's dots are written as double
-    underscores.
+def job_of_scenario(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine, Passes]:
+    """Return a scenario's job, machine and formats.
+
+    A setting's dots are written as double underscores.
     """
     inputs = inputs_of(name, by_path(settings))
     return job_on(inputs, inputs.values())
@@ -38,7 +39,7 @@ def asked(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine, Pass
 
 def job(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine]:
     """Return a scenario's job and machine."""
-    return asked(name, **settings)[:2]
+    return job_of_scenario(name, **settings)[:2]
 
 
 def small(model: str, chips: int, batch: int, **settings: str) -> tuple[TrainingJob, Machine]:

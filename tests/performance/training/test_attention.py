@@ -1,6 +1,4 @@
-"""Attention in training by the generation of its kernel: published rates of both passes, dates,
-chips and refusals.
-"""
+"""Attention in training by the generation of its kernel: published rates, dates and chips."""
 
 from __future__ import annotations
 
@@ -50,8 +48,9 @@ PUBLISHED = [  # TFLOP/s of one pass with a causal mask and heads of 128, by tok
 
 
 def core_of(chip: str, kernel: str, tokens: int, **settings: str):
-    """The attention core of one sequence through a model whose heads have 128 numbers, on one
-    chip.
+    """Return the attention core of one sequence through a model with heads of 128 numbers.
+
+    The model runs on one chip.
     """
     size = {
         "workload": "training",
@@ -99,8 +98,9 @@ def test_scores_that_are_kept_are_not_computed_anew():
 
 
 def test_a_window_keeps_a_kernel_from_its_rate():
-    """cudnn-frontend's table of gpt-oss on GB200: 187 TFLOP/s backward in windows of 128, where
-    whole sequences of 8k reach over 1,000.
+    """A window of 128 leaves a kernel 187 TFLOP/s backward, and a whole sequence over 1,000.
+
+    Source: cudnn-frontend's table of gpt-oss on GB200; whole sequences have 8k tokens.
     """
     model = {"workload": "training", "workload__model": "gpt-oss-120b"}
     size = {
@@ -177,7 +177,8 @@ def test_an_unknown_kernel_is_refused_with_the_list():
 def test_a_kernel_of_another_chip_is_refused_with_those_of_this_one():
     with pytest.raises(
         DataError,
-        match=r"flash-attention-3, which is not written for a100-sxm-80gb; expected one of .*flash-attention-2",
+        match=r"flash-attention-3, which is not written for a100-sxm-80gb; "
+        r"expected one of .*flash-attention-2",
     ):
         attention_of(CATALOGUE, {ATTENTION: "flash-attention-3"}, "nvidia", "a100-sxm-80gb")
 

@@ -10,8 +10,10 @@ from tests.performance.training.jobs import whole_plan
 
 
 def test_axes_of_a_plan_by_hand():
-    """GPT-3 on 64 A100 in servers of eight: tensor 4 and data 2 in a server, eight stages over
-    eight servers, 384 micro-batches of 2.
+    """Axes of GPT-3 on 64 A100 in servers of eight are those counted by hand.
+
+    Tensor 4 and data 2 lie in a server, eight stages over eight servers; there are 384
+    micro-batches of 2.
     """
     plan = whole_plan((4, 1, 8, 2, 1, 0, 2, 1), "1f1b")._replace(
         recompute="selective", zero=1, sequence_parallel=1

@@ -1,6 +1,4 @@
-"""Plans that the program chooses for long runs fall short of the best one; what somebody states is
-taken as it is.
-"""
+"""Chosen plans of long runs are slower than the best plan; stated plans are taken as stated."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def llama(chips: int, plan=None, **more: str):
     return evaluate("h100-hgx8", settings, plan, catalogue=CATALOGUE)
 
 
-def test_llama_on_its_own_cluster_reaches_about_the_published_utilisation():
+def test_llama_on_its_cluster_reaches_about_the_published_utilisation():
     """38 to 43 % on 8,192 and 16,384 H100 (arXiv 2407.21783, table 4)."""
     assert 0.37 <= llama(16384).metrics["mfu"] <= 0.45
 

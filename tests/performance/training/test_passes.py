@@ -1,6 +1,4 @@
-"""Formats of the passes, and what the collectives of a step take from each other and from
-compute.
-"""
+"""Formats of the passes, and what collectives of a step take from each other and from compute."""
 
 from __future__ import annotations
 
@@ -11,9 +9,9 @@ from tests.catalogue import CATALOGUE
 from tests.performance.training.jobs import (
     A100,
     MEGATRON,
-    asked,
     evaluate_plan,
     job,
+    job_of_scenario,
     search_training_plans,
 )
 
@@ -22,7 +20,7 @@ TRN3, GB200 = "llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb
 
 def formats_of(name, **settings):
     """The formats that products run in, forward and backward."""
-    return tuple(operand.form.stored for operand in asked(name, **settings)[2])
+    return tuple(operand.form.stored for operand in job_of_scenario(name, **settings)[2])
 
 
 def seconds(name, plan, **settings):
@@ -131,8 +129,9 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
 
 
 def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
-    """Eight chips share what goes over the hidden state where sequences are split; each has its
-    part of what goes over inner widths.
+    """Eight chips share traffic over the hidden state if sequences are split, else each repeats it.
+
+    Traffic over inner widths is always shared.
     """
     training_job, machine = job(workload__global_batch="64")
     operators_by_plan = (
@@ -172,8 +171,9 @@ def test_dropout_reads_and_writes_its_masks():
 
 
 def test_the_ring_of_split_sequences_runs_once_forward_and_twice_backward():
-    """Keys and values go around before the products, and again with their gradients behind them
-    (Ring Attention).
+    """Keys and values circulate before the products, and again with gradients behind them.
+
+    Source: Ring Attention.
     """
     work = evaluate_plan(*job(A100), MEGATRON._replace(tensor=4, context=2))[3]
     (ring,) = [item for item in work.operators if item.name == "context-parallel ring"]

@@ -68,11 +68,8 @@ def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts)
 @pytest.mark.parametrize(
     ("system", "chips", "used"),
     [
-        (
-            "gb200-nvl72",
-            16384,
-            16128,
-        ),  # 227 domains are prime, 226 and 225 have factors that no axis takes; 224 = 7 x 32 divide
+        # 227 domains are prime, 226 and 225 have factors that no axis takes; 224 = 7 x 32 divide
+        ("gb200-nvl72", 16384, 16128),
         ("gb200-nvl72", 16128, 16128),
         ("gb200-nvl72", 19584, 18432),  # 272 = 16 x 17
         ("trn3-nl32x2", 16384, 16384),
@@ -86,8 +83,10 @@ def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
 
 
 def test_a_job_may_take_fewer_chips_that_make_more_replicas():
-    """20,736 chips over a batch of 2,304 sequences make replicas of 144 chips at least, 18,432 such
-    of 64: both are searched, and some stand idle.
+    """A search of 20,736 chips tries 18,432 too, and some chips stand idle.
+
+    A batch of 2,304 sequences makes replicas of 144 chips at least on all chips, and of 64 on
+    fewer.
     """
     training_job, machine = job(
         "gb200-nvl72",
@@ -131,7 +130,7 @@ def test_chips_that_stand_idle_are_said():
     assert any(note.startswith("16,128 of 16,384 chips work") for note in result.notes)
 
 
-def test_the_large_space_is_large():
+def test_large_space_has_over_600000_plans():
     training_job, machine = job()
     assert sum(block.plans for block in space(training_job, machine.links.domain)) >= 600_000
 

@@ -1,6 +1,4 @@
-"""What holds of any training plan: no step beats its critical path or its engines, and a faster
-machine is never slower.
-"""
+"""No training step beats its critical path or its engines, and a faster machine is never slower."""
 
 from __future__ import annotations
 
@@ -62,7 +60,7 @@ factors = st.floats(1, 16)
 
 
 @cache
-def made(name: str) -> tuple[TrainingJob, Machine, list[TrainingPlan]]:
+def job_and_plans(name: str) -> tuple[TrainingJob, Machine, list[TrainingPlan]]:
     """A job, its machine, and plans from all over its space."""
     training_job, machine = JOBS[name]()
     blocks = space(training_job, machine.links.domain)
@@ -86,8 +84,9 @@ def scaled(record: Any, names: set[str], factor: float) -> Any:
 
 
 def faster(machine: Machine, factor: float, *fields: str) -> Machine:
-    """Return a machine with some of its rates multiplied: those of products in all passes, of the
-    chip, of memory, of links.
+    """Return a machine with some of its rates multiplied: products, chip, memory, links.
+
+    Rates of products are multiplied in all passes.
     """
     names = set(fields)
     product_operands = {
@@ -124,14 +123,14 @@ def operators_of(work: Work) -> list[Operator]:
     return [*work.operators, *work.head, *work.across]
 
 
-def seconds(found: TrainingJob, machine: Machine, plan: TrainingPlan) -> float:
-    return float(evaluate_plan(found, machine, plan)[0].time)
+def seconds(training_job: TrainingJob, machine: Machine, plan: TrainingPlan) -> float:
+    return float(evaluate_plan(training_job, machine, plan)[0].time)
 
 
 @on_every_job
 def test_more_hardware_never_slows_a_plan(name):
     """Whichever rate rises or latency falls, on the same plan."""
-    training_job, machine, plans = made(name)
+    training_job, machine, plans = job_and_plans(name)
 
     @settings(max_examples=40)
     @given(
@@ -154,12 +153,14 @@ def test_more_hardware_never_slows_a_plan(name):
     "path", ["peak_bf16", "hbm_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth"]
 )
 def test_a_better_chip_never_slows_a_plan(path):
-    """From the catalogue's figures on: a higher peak runs at a lower clock under the same power
-    limit, and is the quicker nonetheless.
+    """A higher figure of the chip in the catalogue never slows a plan.
+
+    A higher peak runs at a lower clock under the same power limit, and is the quicker
+    nonetheless.
     """
     unit = "FLOP/s" if path.startswith("peak") else "byte/s"
     full = f"parts.a100-sxm-80gb.{path}"
-    training_job, machine, plans = made("dense, over servers")
+    training_job, machine, plans = job_and_plans("dense, over servers")
     before = training_job.values[full]
     for factor in (1.01, 1.5, 4):
         better = job(
@@ -172,9 +173,7 @@ def test_a_better_chip_never_slows_a_plan(path):
 
 
 def twice_the_latency(machine: Machine) -> Machine:
-    """Return a machine whose kernels take twice as long to start and to sum the parts of a split
-    product.
-    """
+    """Return a machine whose kernels take twice as long to start and to sum split products."""
     product_operands = {
         name: tuple(scaled(operand, {"stage", "latency"}, 2) for operand in getattr(machine, name))
         for name in ("operands", "gradients")
@@ -184,7 +183,7 @@ def twice_the_latency(machine: Machine) -> Machine:
 
 @on_every_job
 def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
-    training_job, machine, plans = made(name)
+    training_job, machine, plans = job_and_plans(name)
     slow = twice_the_latency(faster(machine, 0.5, *CORES, *MEMORY, *PRODUCTS))
     dark = faster(machine, 0.5, *LINKS)
 
@@ -214,7 +213,7 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
 @on_every_job
 def test_no_item_beats_its_engines(name):
     """Work at the peak of its format, bytes at the memory's bandwidth, whichever takes longer."""
-    training_job, machine, plans = made(name)
+    training_job, machine, plans = job_and_plans(name)
 
     @settings(max_examples=25)
     @given(st.sampled_from(plans))
@@ -246,17 +245,16 @@ def test_no_item_beats_its_engines(name):
 
 @on_every_job
 def test_no_pipeline_beats_its_critical_path(name):
-    """A micro-batch passes every stage forward and backward, one after the other; gradients of
-    weights alone may wait.
+    """A micro-batch passes every stage forward and backward, and a stage computes all of them.
 
-    And a stage computes all micro-batches.
+    Stages follow one after the other; gradients of weights alone may wait.
     """
-    training_job, machine, plans = made(name)
+    training_job, machine, plans = job_and_plans(name)
 
     @settings(max_examples=60)
     @given(st.sampled_from([plan for plan in plans if plan.pipeline > 1]))
     def bounded(plan):
-        made_of, pipe, micro, _ = evaluate_plan(training_job, machine, plan)
+        step_result, pipe, micro, _ = evaluate_plan(training_job, machine, plan)
         weights = float(
             schedule.stage_time(
                 micro.weights, slots(plan, training_job.model), training_job.model.layers
@@ -266,16 +264,16 @@ def test_no_pipeline_beats_its_critical_path(name):
         assert float(pipe.time) >= float(pipe.micro_batches) * float(pipe.longest) * SLACK
         assert float(pipe.time) >= path * SLACK
         assert (
-            float(made_of.time)
-            >= float(made_of.parts["pipeline"] + made_of.parts.get("gathers", 0.0)) * SLACK
+            float(step_result.time)
+            >= float(step_result.parts["pipeline"] + step_result.parts.get("gathers", 0.0)) * SLACK
         )
 
     bounded()
 
 
 def test_every_rate_of_the_links_and_of_products_is_raised_here():
-    """What they have gained since is named above, or is no rate."""
-    machine = made("dense")[1]
+    """Every new field of links and products is named above, or is no rate."""
+    machine = job_and_plans("dense")[1]
     still = {
         "domain",
         "world",

@@ -35,15 +35,16 @@ SMALL = [
 ]
 
 
-def once_a_shape(function):
-    """Keep what a function gives for a shape: plans are many, the shapes their micro-batches have
-    few.
+def cached_by_shape(function):
+    """Keep a function's values by the shape of the micro-batch.
+
+    Plans are many, and shapes are few.
     """
     results_by_shape = {}
 
-    def call(found, machine, shape, *work):
+    def call(training_job, machine, shape, *work):
         if shape not in results_by_shape:
-            results_by_shape[shape] = function(found, machine, shape, *work)
+            results_by_shape[shape] = function(training_job, machine, shape, *work)
         return results_by_shape[shape]
 
     return call
@@ -60,7 +61,7 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
         (schedule, "work_of"),
         (step, "micro_batch"),
     ):
-        monkeypatch.setattr(room, name, once_a_shape(getattr(room, name)))
+        monkeypatch.setattr(room, name, cached_by_shape(getattr(room, name)))
     times, plans, leanest = [], 0, float("inf")
     for plan in every_plan(space(training_job, machine.links.domain)):
         step_result = evaluate_plan(training_job, machine, plan)[0]
@@ -89,8 +90,8 @@ def test_the_small_spaces_hold_plans_that_fit_and_plans_that_do_not():
 
 
 @pytest.fixture(scope="module")
-def whole():
-    """What the search of the whole space finds."""
+def full_search():
+    """Return the search of the whole space of plans."""
     return search_training_plans(*job())
 
 
@@ -98,8 +99,8 @@ SIZE = {"workload__global_batch": "64"}
 
 
 @pytest.fixture(scope="module")
-def usual():
-    """What the search finds on the chip as it is."""
+def baseline_search():
+    """Return the search on the unchanged chip."""
     return search_training_plans(*job(**SIZE))
 
 
@@ -114,29 +115,29 @@ FASTER = {
 
 
 @pytest.mark.parametrize("path", FASTER)
-def test_more_hardware_is_never_slower(path, usual):
+def test_more_hardware_is_never_slower(path, baseline_search):
     assert (
         search_training_plans(*job(**SIZE, **{path: FASTER[path]})).top[0].seconds
-        <= usual.top[0].seconds
+        <= baseline_search.top[0].seconds
     )
 
 
-def test_what_fits_is_counted_among_all(whole):
+def test_search_counts_feasible_and_all_plans(full_search):
     training_job, machine = job()
     assert (
-        whole.plans
+        full_search.plans
         == sum(block.plans for block in space(training_job, machine.links.domain))
         >= 600_000
     )
-    assert 10_000 <= whole.feasible < whole.plans
-    assert whole.margin is not None
-    assert whole.margin >= 0
-    assert whole.best != whole.runner_up
+    assert 10_000 <= full_search.feasible < full_search.plans
+    assert full_search.margin is not None
+    assert full_search.margin >= 0
+    assert full_search.best != full_search.runner_up
 
 
-def test_the_same_search_twice_finds_the_same(whole):
+def test_repeated_search_finds_the_same_plan(full_search):
     second_search = search_training_plans(*job())
-    assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (
+    assert (full_search.best, full_search.runner_up, full_search.margin, full_search.feasible) == (
         second_search.best,
         second_search.runner_up,
         second_search.margin,
@@ -144,9 +145,9 @@ def test_the_same_search_twice_finds_the_same(whole):
     )
 
 
-def test_what_is_kept_are_the_quickest_plans(whole):
+def test_search_keeps_the_quickest_plans(full_search):
     quickest_plans = search_training_plans(*job(), count=24).top
     assert [candidate.plan for candidate in search_training_plans(*job(), count=12).top] == [
         candidate.plan for candidate in quickest_plans[:12]
     ]
-    assert quickest_plans[0].plan == whole.best
+    assert quickest_plans[0].plan == full_search.best

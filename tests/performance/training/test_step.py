@@ -11,7 +11,14 @@ from tests.catalogue import CATALOGUE
 from tests.cli import document
 from tests.fabric_helpers import RankGroup, fastest_algorithm_time, reach
 from tests.performance.servers import flops_per_token
-from tests.performance.training.jobs import A100, MEGATRON, TrainingPlan, asked, evaluate_plan, job
+from tests.performance.training.jobs import (
+    A100,
+    MEGATRON,
+    TrainingPlan,
+    evaluate_plan,
+    job,
+    job_of_scenario,
+)
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
 # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with
@@ -22,13 +29,13 @@ PUBLISHED = (
         0,
         18.13,
         0.07,
-    ),  # elementwise kernels are those of engines: two passes of them over whole hidden states take longer than in 2022
+    ),  # two passes of elementwise kernels of engines over whole hidden states are slower than 2022
     ("selective", 1, 13.75, 0.05),
 )
 
 
 @pytest.mark.parametrize(("recompute", "parallel", "seconds", "tolerance"), PUBLISHED)
-def test_gpt3_on_64_a100_takes_what_was_published(recompute, parallel, seconds, tolerance):
+def test_step_of_gpt3_on_64_a100_takes_the_published_time(recompute, parallel, seconds, tolerance):
     training_job, machine = job(workload__global_batch="64")
     step_result = evaluate_plan(
         training_job, machine, MEGATRON._replace(recompute=recompute, sequence_parallel=parallel)
@@ -38,7 +45,7 @@ def test_gpt3_on_64_a100_takes_what_was_published(recompute, parallel, seconds, 
 
 
 @pytest.mark.parametrize("scenario", TRAINING)
-def test_the_trace_gives_every_metric_again(scenario):
+def test_traced_metrics_equal_the_numbers(scenario):
     result = evaluate(scenario, catalogue=CATALOGUE, trace=True)
     names = [
         name for name, value in result.metrics.items() if value is not None and name in result.nodes
@@ -70,7 +77,7 @@ def test_the_lines_of_a_step_sum_to_it(scenario):
 @pytest.mark.parametrize("schedule", ["1f1b", "zero-bubble", "dual-pipe"])
 def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     size = {"workload__model": model, "cluster__chips": "64", "workload__global_batch": "64"}
-    training_job, machine, formats = asked(
+    training_job, machine, formats = job_of_scenario(
         **size, workload__attention="fused", workload__dropout="no"
     )
     stages = next(p for p in (4, 8, 13) if training_job.model.layers % p == 0 or p == 4)
@@ -89,7 +96,7 @@ def lines_of(model: str, recompute: str = "none", **settings: str):
         "workload__global_batch": "8",
         "workload__attention": "fused",
     }
-    training_job, machine, formats = asked(**size | settings)
+    training_job, machine, formats = job_of_scenario(**size | settings)
     result = train(
         training_job, machine, formats, TrainingPlan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute)
     )
@@ -127,8 +134,9 @@ def test_the_lines_of_a_step_hold_its_work():
 
 
 def test_adapters_need_no_gradients_of_the_weights():
-    """Two of the three products of each weight are left (LoRA, arxiv.org/abs/2106.09685), and no
-    optimizer.
+    """Adapters leave two of the three products of each weight, and no optimizer.
+
+    Source: LoRA, arxiv.org/abs/2106.09685.
     """
     full_training, adapters = (
         lines_of("llama-3.1-8b", workload__trained=trained) for trained in ("all", "adapters")
@@ -146,9 +154,10 @@ def test_adapters_need_no_gradients_of_the_weights():
     ("attention", "longer"),
     [("fused", {"elementwise"}), ("unfused", {"attention core", "attention scores in memory"})],
 )
-def test_selective_recomputation_does_again_what_takes_much_room(attention, longer):
-    """Scores where attention keeps them in memory (Korthikanti 2022), else what norms and
-    activation functions give; never products with weights.
+def test_selective_recomputation_repeats_the_parts_of_large_memory(attention, longer):
+    """It repeats scores where attention keeps them, else norms and activation functions.
+
+    It never repeats products with weights (Korthikanti 2022).
     """
     plain_lines, again = (
         lines_of("llama-3.1-8b", level, workload__attention=attention)
@@ -160,7 +169,7 @@ def test_selective_recomputation_does_again_what_takes_much_room(attention, long
     assert recomputed_names - {"host launches"} == longer
 
 
-def test_many_draws_at_once_give_what_each_gives():
+def test_draws_computed_together_equal_single_draws():
     training_job, machine = job()
     draws = np.array([0.7, 0.8, 0.9])
     single_times = [
@@ -186,7 +195,7 @@ def test_tokens_and_cost_follow_from_the_step():
     )
 
 
-def test_no_plan_fits_says_what_is_short():
+def test_job_without_a_plan_names_what_is_short():
     result = evaluate(A100, {"parts.a100-sxm-80gb.hbm_capacity": "8 GB"}, catalogue=CATALOGUE)
     assert result.metrics["step_s"] is None
     (note,) = [note for note in result.notes if note.startswith("step_s:")]
@@ -209,8 +218,9 @@ def test_perf_differs_in_seconds_only(scenario):
 
 
 def test_gradients_of_hybrid_sharding_are_averaged_across_domains_at_the_end():
-    """Each chip of a server holds an eighth of them, and takes them to its pair in the other server
-    and back.
+    """Each chip of a server holds an eighth of the gradients and averages it with its pair.
+
+    The pair is in the other server; the gradients go there and back.
     """
     training_job, machine = job(
         workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16"

@@ -1,6 +1,4 @@
-"""The work of a training step against the closed form of its architecture, and where its stages and
-what they keep lie.
-"""
+"""Work, stages and memory of a training step agree with the closed form of the architecture."""
 
 from __future__ import annotations
 
@@ -15,11 +13,12 @@ from tests.performance.training.jobs import TrainingPlan, evaluate_plan, job
 DEEPSEEK = {"workload__model": "deepseek-v3", "cluster__chips": "8", "workload__global_batch": "8"}
 
 
-def products(found, machine, plan):
-    """Operations of all products and attention for a token, on all the chips that share its
-    layers.
+def products(training_job, machine, plan):
+    """Return the operations per token of all products and attention.
+
+    They are summed over all the chips that share its layers.
     """
-    work = evaluate_plan(found, machine, plan)[3]
+    work = evaluate_plan(training_job, machine, plan)[3]
     flops = sum(
         float(operator.layers) * float(part.flops)
         for operator in (*work.operators, *work.head)
@@ -29,9 +28,10 @@ def products(found, machine, plan):
     return flops * plan.tensor / float(work.tokens)
 
 
-def routed(model):
-    """Operations of routers for a token forward and backward: every chip of a tensor-parallel group
-    routes all of its tokens.
+def router_operations(model):
+    """Return the operations of routers per token, forward and backward.
+
+    Every chip of a tensor-parallel group routes all of its tokens.
     """
     return sum(
         6 * block.layers * model.hidden * block.feed_forward.experts for block in model.blocks
@@ -45,15 +45,16 @@ def test_a_step_takes_the_work_of_its_tokens(model, tensor):
         workload__model=model, cluster__chips="8", workload__global_batch="8"
     )
     closed = float(flops_per_token(training_job.model, float(training_job.sequence), training=True))
-    repeated = (tensor - 1) * routed(training_job.model)
+    repeated = (tensor - 1) * router_operations(training_job.model)
     assert products(
         training_job, machine, TrainingPlan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")
     ) == pytest.approx(closed + repeated, rel=5e-4)
 
 
 def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
-    """DeepSeek-V3 joins hidden state and embedding, 2 h x h, runs one layer more and the output
-    head again (arxiv.org/abs/2412.19437, 2.2).
+    """A predicted token takes a projection of 2 h x h, one layer more and the output head again.
+
+    DeepSeek-V3 joins hidden state and embedding so (arxiv.org/abs/2412.19437, 2.2).
     """
     training_job, machine = job(**DEEPSEEK)
     model = training_job.model
@@ -72,9 +73,10 @@ def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
     assert products(training_job, machine, plan) == pytest.approx(expected, rel=1e-9)
 
 
-def test_latents_are_kept_for_the_way_back():
-    """Beside what heads read, each token of each layer keeps its latents of queries and of keys and
-    values, two bytes a number.
+def test_latents_are_kept_for_the_backward_pass():
+    """Each token of each layer keeps its latents of queries, keys and values for the backward pass.
+
+    They take two bytes per number, beside what heads read.
     """
     training_job, machine = job(**DEEPSEEK)
     plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
@@ -98,9 +100,10 @@ def test_latents_are_kept_for_the_way_back():
     )
 
 
-def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between_them():
-    """Two data-parallel copies of four stages fill a server of eight: neighbours are one or two
-    chips apart, and in it either way.
+def test_stages_inside_one_server_transfer_at_its_links_at_any_distance():
+    """Stages inside one server transfer at its links, whether one or two chips apart.
+
+    Two data-parallel copies of four stages fill a server of eight.
     """
     training_job, machine = job(cluster__chips="8", workload__global_batch="64")
     adjacent_stages, separated_stages = (
@@ -122,9 +125,7 @@ def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between
 
 
 def test_a_stage_holds_its_share_of_the_layers():
-    """No fewer than all over the stages, in equal parts of a stage, and none to spare for another
-    part.
-    """
+    """Stages hold all layers in equal parts, with no part to spare."""
     training_job, _ = job(cluster__chips="64", workload__global_batch="64")
     layers = training_job.model.layers
     layer_counts = set()
@@ -147,8 +148,9 @@ def test_a_stage_holds_its_share_of_the_layers():
 
 
 def test_experts_keep_what_their_tokens_pass():
-    """Wider experts by 128 keep as much more of each token they take: two inputs and the product of
-    the activation, two bytes each.
+    """Experts keep two inputs and the activation's product for each token, two bytes a number.
+
+    Experts wider by 128 keep as much more.
     """
     training_job, machine = job(**DEEPSEEK)
     plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
