@@ -1,6 +1,4 @@
-"""What drives a metric: each input as if it alone were set, ends that miss the target, and shares
-of the variance.
-"""
+"""Sensitivity of a metric: single inputs, ends that miss the target, shares of the variance."""
 
 from __future__ import annotations
 
@@ -61,13 +59,14 @@ def tco_lines(*arguments):
     return command(*arguments).stdout.splitlines()
 
 
-asked = cache(sensitivity)
+cached_sensitivity = cache(sensitivity)
 evaluate = cache(partial(tco.evaluate, catalogue=CATALOGUE))
 
 
-def solved(name, path, values, metric):
-    """A metric for some values of one input: the plan's axes held, its batch solved for the target;
-    nan where no batch meets it.
+def metric_at_values(name, path, values, metric):
+    """Return a metric for some values of one input, with nan where no batch meets the target.
+
+    The plan's axes are held, its batch is solved for the target.
     """
     base = evaluate(name)
     draw_results = tco.evaluate_draws(
@@ -91,8 +90,8 @@ def solved(name, path, values, metric):
         pytest.param(A100, "train_usd_per_trillion_tokens", marks=pytest.mark.thorough),
     ],
 )
-def test_every_end_is_that_of_the_input_set_alone(name, metric):
-    swing_study, base = asked(name, metric), evaluate(name)
+def test_metric_at_an_end_is_that_of_the_input_set_by_itself(name, metric):
+    swing_study, base = cached_sensitivity(name, metric), evaluate(name)
     assert swing_study.centre == pytest.approx(base.metrics[metric], rel=1e-12)
     for swing in [
         *swing_study.swings[:8],
@@ -116,8 +115,9 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
 
 
 def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
-    """Held against the search itself, on the axes of the plan at the centre: it looks at batches of
-    a grid, so that it finds a little less.
+    """The batch of an end is within 3 % of a search on the axes of the plan at the centre.
+
+    The search takes batches from a grid, so that it finds a little less.
     """
     plan = {
         axis: str(size)
@@ -147,13 +147,11 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_compare_names_the_same_drivers_with_the_same_figures(name):
-    """One ranking: what stands below the table of `compare` is the head of this one, flips
-    and all.
-    """
+    """The drivers below the table of `compare` are the first of this ranking, flips included."""
     sure = dict(
         zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, {}), GB200).sure, strict=True)
     )[name]
-    swings = {swing.input_record.path: swing for swing in asked(name, RATIO).swings}
+    swings = {swing.input_record.path: swing for swing in cached_sensitivity(name, RATIO).swings}
     for driver in sure.drivers:
         assert swings[driver.path].swing == pytest.approx(driver.swing, rel=1e-9)
         assert swings[driver.path].flips_at == (
@@ -163,7 +161,7 @@ def test_compare_names_the_same_drivers_with_the_same_figures(name):
 
 
 def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
-    swing_study = asked(TRN3, TOKEN)
+    swing_study = cached_sensitivity(TRN3, TOKEN)
     swings = [np.inf if swing.swing is None else abs(swing.swing) for swing in swing_study.swings]
     assert swings == sorted(swings, reverse=True)
     inputs = tco.evaluate(TRN3, catalogue=CATALOGUE).inputs
@@ -182,7 +180,7 @@ def test_an_input_that_is_set_has_no_range():
 
 @pytest.mark.thorough
 def test_a_ratio_moves_both_sides_together():
-    swing_study = asked(TRN3, RATIO)
+    swing_study = cached_sensitivity(TRN3, RATIO)
     scenario_result, baseline_result = (
         tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200)
     )
@@ -193,7 +191,9 @@ def test_a_ratio_moves_both_sides_together():
     # common to both, it cancels but for energy, which follows use and is a larger share of one
     used = by_path["terms.utilisation"]
     baseline_costs, two = (
-        solved(name, used.input_record.path, [used.input_record.low, used.input_record.high], TOKEN)
+        metric_at_values(
+            name, used.input_record.path, [used.input_record.low, used.input_record.high], TOKEN
+        )
         for name in (GB200, TRN3)
     )
     # on a step a batch is found to 1e-5
@@ -206,10 +206,10 @@ def test_a_ratio_moves_both_sides_together():
     )
     assert abs(used.swing) < 0.05
     chip = by_path["parts.gb200-gpu.price"]
-    theirs = solved(GB200, chip.input_record.path, [chip.input_record.high], TOKEN)[0]
-    scenario_cost = solved(TRN3, "terms.rate", [scenario_result.inputs["terms.rate"].value], TOKEN)[
-        0
-    ]
+    theirs = metric_at_values(GB200, chip.input_record.path, [chip.input_record.high], TOKEN)[0]
+    scenario_cost = metric_at_values(
+        TRN3, "terms.rate", [scenario_result.inputs["terms.rate"].value], TOKEN
+    )[0]
     assert chip.at_high == pytest.approx(theirs / scenario_cost, rel=1e-6)
     assert chip.swing > 0
 
@@ -227,7 +227,9 @@ def test_an_end_at_which_the_plan_misses_the_target_is_marked():
             TRN3, high, structure=base.structure, catalogue=CATALOGUE
         ).meets[0]
     # a price per hour has no target to miss
-    assert all(swing.meets_low and swing.meets_high for swing in asked(TRN3, HOUR).swings)
+    assert all(
+        swing.meets_low and swing.meets_high for swing in cached_sensitivity(TRN3, HOUR).swings
+    )
     lines = tco_lines("sensitivity", TRN3, "--hold", "--set", "workload.interactivity=100 token/s")
     first_missed = short_name(next(iter(missed)))
     assert any(" !" in line for line in lines if line.lstrip("~").startswith(first_missed))
@@ -259,9 +261,10 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
     assert without
 
 
-def nested(name, metric, path, group_count=200, draws=60):
-    """By which share knowing one input narrows the standard deviation of a metric's logarithm:
-    draws of all in which it is nearly the same.
+def narrowing_by_nested_draws(name, metric, path, group_count=200, draws=60):
+    """Return the share by which knowing an input narrows the deviation of a metric's logarithm.
+
+    It is computed from draws of all inputs in groups in which that input is nearly the same.
     """
     (case,) = evaluate_each([name], None, {})
     drawn_function = case.drawn_function()
@@ -286,20 +289,20 @@ def nested(name, metric, path, group_count=200, draws=60):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (GB200, TOKEN, 1)])
-def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
-    swing_study = asked(name, metric)
+def test_narrowing_by_an_input_is_that_of_nested_draws(name, metric, count):
+    swing_study = cached_sensitivity(name, metric)
     for swing in sorted(swing_study.swings, key=lambda swing: -swing_study.narrows(swing))[:count]:
         share = swing_study.share(swing)
         # of 1 - sqrt(1 - R^2), whose share R^2 is fitted to so many draws
         error = np.sqrt(share * (1 - share) / DRAWS)
         assert swing_study.narrows(swing) == pytest.approx(
-            nested(name, metric, swing.input_record.path), abs=3 * error
+            narrowing_by_nested_draws(name, metric, swing.input_record.path), abs=3 * error
         ), swing.input_record.path
         assert swing_study.narrows(swing) > 0.1
 
 
 def test_what_is_worth_finding_out_is_guessed_and_narrows_most():
-    swing_study = asked(GB200, HOUR)
+    swing_study = cached_sensitivity(GB200, HOUR)
     assert len(swing_study.worth) == 3
     guessed = [
         swing for swing in swing_study.swings if swing.input_record.kind in ("estimate", "assumed")
@@ -308,8 +311,9 @@ def test_what_is_worth_finding_out_is_guessed_and_narrows_most():
 
 
 def test_the_share_of_an_input_is_that_of_closed_forms():
-    """Of log y = 2 a + b + c^2 of normal deviates the variances are 4, 1 and 2; one that moves
-    nothing has no share, and few draws say nothing.
+    """Shares of log y = 2 a + b + c^2 are those of the variances 4, 1 and 2.
+
+    An input that moves nothing has no share, and too few draws give none.
     """
     deviates = dict(zip("abcd", np.random.default_rng(3).standard_normal((4, 20_000)), strict=True))
     values = np.exp(2 * deviates["a"] + deviates["b"] + deviates["c"] ** 2)
@@ -322,7 +326,7 @@ def test_the_share_of_an_input_is_that_of_closed_forms():
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_shares_of_groups_come_to_one_and_are_those_of_their_inputs(group):
-    swing_study, name = asked(GB200, HOUR), GROUPS[group]
+    swing_study, name = cached_sensitivity(GB200, HOUR), GROUPS[group]
     groups = swing_study.groups(name)
     assert sum(groups.values()) == pytest.approx(1)
     assert list(groups.values()) == sorted(groups.values(), reverse=True)
@@ -453,9 +457,10 @@ def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
 
 
 @pytest.mark.thorough
-def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
-    """Of the strongest inputs that do not flip the order alone, every pair at all corners, each
-    asked of the chain as settings.
+def test_the_chain_flips_at_the_named_pairs_and_at_no_other():
+    """Every pair of the strongest inputs is set at all corners in the chain.
+
+    The inputs are those that do not flip the order by themselves.
     """
     swing_study = sensitivity(MI450X, RATIO, set=AHEAD)
     scenario_side, baseline_side = swing_study.sides
@@ -585,8 +590,9 @@ def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
     ],
 )
 def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, value, high, median):
-    """The value is the median of a price, the most likely of a share: of one at its low end the
-    median is that of Beta(1.048, 4.952).
+    """The value is the median of a price, and the most likely value of a share.
+
+    For a share at its low end the median is that of Beta(1.048, 4.952).
     """
     ranged_input = Input(path, value, "ratio", low, high)
     assert input_quantiles(ranged_input, np.array([0.05, 0.5, 0.95])) == pytest.approx(
@@ -610,7 +616,7 @@ def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, v
         ((GB200, HOUR), {"sobol": 64}, UsageError, "with the plan fixed"),
     ],
 )
-def test_a_question_that_has_no_answer(arguments, keywords, error, fragment):
+def test_impossible_sensitivity_is_refused(arguments, keywords, error, fragment):
     with pytest.raises(error, match=fragment):
         sensitivity(*arguments, **keywords)
 
@@ -640,8 +646,9 @@ def test_the_table_shows_bars_to_the_side_the_metric_goes():
 
 
 def test_the_failure_rate_that_chips_share_drives_a_ratio_as_one_input():
-    """Trainium3 and GB200 fail as often: the rate moves both at once, and so less than one chip's
-    alone would.
+    """The shared failure rate moves a ratio less than the rate of one chip would.
+
+    Trainium3 and GB200 fail as often, so the rate moves both at once.
     """
     outcome = document("sensitivity", "trn3-nl32x2", "--metric", RATIO)
     shared = next(row for row in outcome["inputs"] if row["path"] == "failures.chip_rate")

@@ -1,6 +1,4 @@
-"""What `compare` says of how sure it is: ranges and chances against the study's own, drivers and
-flips against the chain asked alone.
-"""
+"""Ranges, chances, drivers and flips of `compare` agree with the studies and with the chain."""
 
 from __future__ import annotations
 
@@ -42,8 +40,8 @@ def cases():
 
 
 @cache
-def found():
-    """Return how sure each of the headline is."""
+def headline_confidence():
+    """Return the confidence in each headline scenario."""
     return dict(zip(HEADLINE, confidence_of(cases(), GB200).sure, strict=True))
 
 
@@ -54,7 +52,7 @@ def test_ranges_are_those_of_the_study(name):
     for metric in ("tco_usd_per_chip_hour", COST, RATIO):
         study_range, ours = (
             draw_statistics(metric, study.metrics[metric]),
-            found()[name].range(metric),
+            headline_confidence()[name].range(metric),
         )
         # beside other speeds more plans are looked at, and of a hundred draws one or two find a
         # better one
@@ -66,14 +64,15 @@ def test_ranges_are_those_of_the_study(name):
             for study_value in [study_range[percentile]]
         }, metric
         assert ("reason" in ours) == (None in ours.values())
-    assert found()[name].probability_better_than_baseline == share(study.better)
-    assert found()[name].share_of_draws_that_meet_the_target == share(study.meets)
+    assert headline_confidence()[name].probability_better_than_baseline == share(study.better)
+    assert headline_confidence()[name].share_of_draws_that_meet_the_target == share(study.meets)
 
 
 @pytest.mark.thorough
 def test_ranges_of_tuned_runs_are_those_of_the_study():
-    """To seven digits, but for a P90 beside other speeds, for which more plans are looked at: it
-    may be cheaper by half a hundredth, never dearer.
+    """Ranges agree with the study to seven digits, except P90, which may be cheaper by 0.5 %.
+
+    More plans are tried for a P90 beside other speeds, so it is never dearer.
     """
     tuned = {"workload.as_deployed": "0"}
     sure = dict(
@@ -95,7 +94,7 @@ def test_ranges_of_tuned_runs_are_those_of_the_study():
 @pytest.mark.parametrize("name", [name for name in HEADLINE if name != GB200])
 def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
     cases_by_name = {case.name: case for case in cases()}
-    for driver in found()[name].drivers:
+    for driver in headline_confidence()[name].drivers:
         driver_range = (
             beliefs_of(cases_by_name[GB200].result) | beliefs_of(cases_by_name[name].result)
         )[driver.path]
@@ -132,8 +131,8 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
         if driver.flips_at is not None:
             assert there == pytest.approx(1, abs=0.06)
             assert driver_range.low <= driver.flips_at <= driver_range.high
-    assert len(found()[name].drivers) == 3
-    swings = [abs(driver.swing) for driver in found()[name].drivers]
+    assert len(headline_confidence()[name].drivers) == 3
+    swings = [abs(driver.swing) for driver in headline_confidence()[name].drivers]
     assert swings == sorted(swings, reverse=True)
 
 
@@ -147,8 +146,9 @@ def flip(input_range, law):
 
 
 def test_a_power_law_flips_where_it_is_one():
-    """Of a ratio x/8 on a range whose quantiles are powers, the flip is at 8: its logarithm is a
-    line between all places.
+    """A ratio x/8 flips at 8, as its logarithm is linear between all places.
+
+    The quantiles of the range are powers.
     """
     assert flip(LINE, lambda x: x / 8) == pytest.approx(8, rel=1e-12)
     assert flip(LINE, lambda x: 2 / x) == pytest.approx(2, rel=1e-12)
@@ -159,8 +159,9 @@ def test_a_power_law_flips_where_it_is_one():
 
 
 def test_an_order_that_turns_where_one_misses_its_target_turns_there():
-    """Beyond 8 the baseline misses, below 2 the scenario does: a win without end, a loss of zero,
-    and both lie between two places looked at.
+    """The order flips where a side misses its target: the baseline beyond 8, the other below 2.
+
+    A miss is a win without end or a loss of zero; both lie between two places that are tried.
     """
     assert flip(LINE, lambda x: np.where(x > 8, np.inf, 0.5)) == pytest.approx(8, rel=0.05)
     assert flip(LINE, lambda x: np.where(x < 2, 0.0, 1.5)) == pytest.approx(2, rel=0.05)
@@ -168,9 +169,10 @@ def test_an_order_that_turns_where_one_misses_its_target_turns_there():
     assert flip(LINE, lambda x: np.where(x < 2, 0.0, 0.5)) is None
 
 
-def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
-    """About a median at P5 and P95; a most likely value has another place, and they and the draws
-    meet at it.
+def test_three_values_of_an_input_lie_around_its_value():
+    """An input is tried around its value: P5 and P95 about a median, another place about a mode.
+
+    The draws meet the three values there.
     """
     assert three_point_deviates(LINE) == pytest.approx(PLACES)
     share = Range("any", 0.2, 0.3, 0.9, "", 0.0, 1.0, False, None, "any", PERT)
@@ -180,7 +182,7 @@ def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
     assert flip(share, lambda x: x / 0.5) == pytest.approx(0.5, rel=0.02)
 
 
-def test_the_table_says_how_sure_it_is_and_what_would_flip_it():
+def test_table_prints_confidence_and_flips():
     text = command("compare", "--full").stdout
     lines = {line.split("   ")[0]: line for line in text.splitlines()}
     assert lines["P10 to P90"].count(" to ") == 4  # the name has one
@@ -209,7 +211,7 @@ def test_the_document_has_the_keys_of_the_contract():
     assert "range" not in document("compare", "--no-range")["rows"][0]
 
 
-def test_what_cannot_be_drawn_says_why():
+def test_scenario_that_cannot_be_drawn_has_a_reason():
     done = command("compare", "h200-hgx8", "gb300-nvl72", "--set", "site.rack_kw_max=40 kW")
     assert done.exit_code == 0
     assert "gb300-nvl72: no range, it does not fit its site" in done.stderr
@@ -243,7 +245,7 @@ def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_
 
 
 @pytest.mark.thorough
-def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
+def test_cached_confidence_is_that_of_the_draws(tmp_path, monkeypatch):
     """From a cache of its own: made, kept, read again; a folder that is none keeps nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     evaluations = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})

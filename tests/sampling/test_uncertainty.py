@@ -1,6 +1,4 @@
-"""Ranges of every metric: what is drawn and how, what two scenarios share, and how far two seeds
-agree.
-"""
+"""Ranges of every metric: the draws of inputs, the draws that two scenarios share, and seeds."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ CASES = {evaluation.name: evaluation for evaluation in evaluate_each(HEADLINE, N
 MANY = 200_000
 
 
-def one(
+def range_of(
     low,
     value,
     high,
@@ -66,9 +64,7 @@ def one(
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_no_input_with_a_range_is_left_undrawn(name):
-    """Every input whose row has a low below its high is drawn, and moves in the draws; each lies
-    within the bounds of its attribute.
-    """
+    """Every input with a low below its high is drawn, moves, and stays within its bounds."""
     result = CASES[name].result
     ranges, dice = beliefs_of(result), Dice(CATALOGUE, 1, 0, 2000)
     for path, ranged_input in result.inputs.items():
@@ -84,14 +80,14 @@ def test_no_input_with_a_range_is_left_undrawn(name):
 @pytest.mark.parametrize(
     "input_range",
     [
-        one(0.5, 0.8, 0.95),
-        one(-1, 0, 3, belief=NORMAL),
-        one(0, 2, 3, belief=NORMAL),
-        one(1, 1, 4),
-        one(0.2, 1, 1),
-        one(0.2, 1, 1, belief=PERT),
-        one(2, 2, 6, belief=TRIANGULAR),
-        one(4, 16, 131, steps=True),
+        range_of(0.5, 0.8, 0.95),
+        range_of(-1, 0, 3, belief=NORMAL),
+        range_of(0, 2, 3, belief=NORMAL),
+        range_of(1, 1, 4),
+        range_of(0.2, 1, 1),
+        range_of(0.2, 1, 1, belief=PERT),
+        range_of(2, 2, 6, belief=TRIANGULAR),
+        range_of(4, 16, 131, steps=True),
     ],
     ids=str,
 )
@@ -106,7 +102,7 @@ def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_
 
 
 def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
-    drawn_values = one(1, 2, 3, steps=True).quantile(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
+    drawn_values = range_of(1, 2, 3, steps=True).quantile(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
     values, counts = np.unique(drawn_values, return_counts=True)
     assert values.tolist() == [1, 2, 3]
     assert counts / MANY == pytest.approx([0.185, 0.63, 0.185], abs=0.004)
@@ -126,9 +122,7 @@ def test_the_deviates_are_normal_and_of_one_path_alone():
 
 
 def test_splitmix_gives_the_numbers_of_its_authors():
-    """The first outputs of SplitMix64 from seed 1234567, as its reference implementation prints
-    them.
-    """
+    """First outputs of SplitMix64 from seed 1234567 are those of its reference program."""
     from tco.scenario.beliefs import GOLDEN, splitmix64
 
     steps = np.arange(1, 4, dtype=np.uint64) * GOLDEN + np.uint64(1234567)
@@ -152,8 +146,8 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
         part = Dice(CATALOGUE, 5, start, stop)
         for path in ("parts.ddr5-dimm.price", "terms.rate"):
             assert np.array_equal(
-                full_dice.correlated_deviates(one(1, 2, 3, path=path))[start:stop],
-                part.correlated_deviates(one(1, 2, 3, path=path)),
+                full_dice.correlated_deviates(range_of(1, 2, 3, path=path))[start:stop],
+                part.correlated_deviates(range_of(1, 2, 3, path=path)),
             )
 
 
@@ -174,10 +168,8 @@ def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monk
 
 
 @pytest.mark.thorough
-def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch):
-    """Blocks come back out of order and from copies that have travelled; the answer is that of one
-    after the other.
-    """
+def test_blocks_made_in_any_order_and_process_give_the_same_draws(monkeypatch):
+    """Blocks made out of order and in pickled copies give the answer of one after the other."""
     monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 64)
     serial_frame = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
 
@@ -223,7 +215,7 @@ def test_draws_are_the_same_to_the_byte_on_however_many_cores(hold, monkeypatch)
         assert metric_draws.tobytes() == core_samples[1].metrics[metric].tobytes(), metric
 
 
-def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(monkeypatch):
+def test_work_that_a_copy_fails_to_do_is_done_by_the_parent_which_raises_its_error(monkeypatch):
     home = os.getpid()
     monkeypatch.setattr("tco.compile.execute.CORES", 3)
     assert dict(
@@ -239,7 +231,7 @@ def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(mon
 
 @pytest.mark.parametrize("refused", ["fork", "memfd_create"])
 @pytest.mark.parametrize("granted", [0, 1])
-def test_where_the_system_refuses_copies_the_work_is_done_here(monkeypatch, refused, granted):
+def test_work_is_done_by_the_parent_if_the_system_refuses_copies(monkeypatch, refused, granted):
     usual, left = getattr(os, refused), [True] * granted
 
     def scarce(*arguments):
@@ -254,10 +246,11 @@ def test_where_the_system_refuses_copies_the_work_is_done_here(monkeypatch, refu
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone")
-def test_copies_end_with_what_they_are_a_copy_of(tmp_path):
-    """Whoever kills a long answer has his machine back."""
+def test_copies_end_with_their_parent_process(tmp_path):
+    """A killed parent leaves no copies running."""
     code = (
-        "import os, sys, time\nfrom tco.compile import execute\nexecute.CORES = 2\nhome = os.getpid()\n"
+        "import os, sys, time\nfrom tco.compile import execute\n"
+        "execute.CORES = 2\nhome = os.getpid()\n"
         "def made(one):\n    os.getpid() == home or print(os.getpid(), flush=True)\n    "
         "time.sleep(30)\n"
         "dict(execute.fork_map(made, [1, 2]))\n"
@@ -274,7 +267,7 @@ def test_copies_end_with_what_they_are_a_copy_of(tmp_path):
     pytest.fail("the copy goes on without its parent")
 
 
-def test_copies_end_where_nobody_takes_what_they_make(monkeypatch):
+def test_copies_end_if_nobody_reads_their_results(monkeypatch):
     monkeypatch.setattr("tco.compile.execute.CORES", 2)
     home = os.getpid()
 
@@ -297,7 +290,7 @@ def test_copies_end_where_nobody_takes_what_they_make(monkeypatch):
     ],
     ids=str,
 )
-def test_workers_are_so_many_or_those_of_a_scheduler(options, words):
+def test_workers_are_a_number_or_those_of_a_scheduler(options, words):
     done = command("uncertainty", GB200, "--samples", "10", *options)
     assert done.exit_code == 2
     assert words in done.stderr
@@ -316,7 +309,7 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
         path: loadings(CATALOGUE, path)["memory"]
         for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price")
     }
-    dimm, flash = (dice.correlated_deviates(one(1, 2, 3, path=path)) for path in loading)
+    dimm, flash = (dice.correlated_deviates(range_of(1, 2, 3, path=path)) for path in loading)
     assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(
         np.prod(list(loading.values())), abs=0.01
     )
@@ -324,9 +317,10 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
 
 
 @pytest.mark.thorough
-def test_what_both_share_cancels():
-    """On common draws a ratio spreads far less than with each side drawn by itself; what only
-    scales both leaves it where it is.
+def test_shared_inputs_cancel_in_a_ratio():
+    """A ratio on common draws spreads far less than with each side drawn by itself.
+
+    An input that scales both sides leaves it unchanged.
     """
     hour = "tco_usd_per_used_chip_hour"
     scenario_draws, base, separate_draws = (
@@ -344,9 +338,7 @@ def test_what_both_share_cancels():
 
 @pytest.mark.thorough
 def test_two_seeds_agree_within_their_errors():
-    """Over the percentiles of all metrics, the distance between two seeds in standard errors of
-    both is that of a normal deviate.
-    """
+    """Percentiles of two seeds differ by their standard errors as normal deviates do."""
     first_sample, second_sample = (
         tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2)
     )
@@ -382,8 +374,9 @@ def test_two_seeds_agree_within_their_errors():
 
 
 def test_percentiles_are_those_of_numbers_in_order():
-    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what
-    has no value lies beyond the worse end.
+    """Percentiles interpolate between ordered draws, and missing values lie beyond the worse end.
+
+    Of 0 to 100 each percentile is its own number.
     """
     full_statistics = draw_statistics(
         "tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float)
@@ -419,8 +412,9 @@ def test_the_errors_are_those_of_normal_draws():
 
 
 def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
-    """Three draws of ten miss: costs have no end above, rates none below, and a ratio is zero,
-    without end, or a tie that does not count.
+    """A draw that misses is a cost without end or a rate of nothing.
+
+    Three of ten draws miss. A ratio is then zero, without end, or a tie that does not count.
     """
     cost = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan])
     assert draw_statistics(COST, cost) == {
@@ -557,21 +551,22 @@ def test_a_setting_is_not_drawn():
     ],
     ids=str,
 )
-def test_what_is_refused(options, words):
+def test_bad_questions_are_refused(options, words):
     with pytest.raises(DataError, match=words):
         tco.uncertainty(GB200, **options)
 
 
 def test_inputs_of_two_causes_go_with_either_as_far_as_stated(monkeypatch):
-    """The places stay normal, and the correlation with each cause is the one stated, whatever other
-    causes there are.
+    """An input of two causes stays normal and has the stated correlation with each cause.
+
+    Other causes do not matter.
     """
     monkeypatch.setitem(
         CATALOGUE.cache, ("loadings", "site.staff"), {"building": 0.4, "wages": 0.7}
     )
     dice = Dice(CATALOGUE, 8, 0, MANY)
     staff, building = (
-        dice.correlated_deviates(one(1, 2, 3, path=f"site.{name}"))
+        dice.correlated_deviates(range_of(1, 2, 3, path=f"site.{name}"))
         for name in ("staff", "usd_per_mw")
     )
     assert [
@@ -590,12 +585,13 @@ def test_of_patterns_of_one_cause_the_first_holds():
 
 
 def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
-    """Lines of one building that rise together spread further than each by itself: by their closed
-    form where all are normal.
+    """Lines of one building that rise together spread further than independent ones.
+
+    The spread is the closed form of normal lines.
     """
     dice = Dice(CATALOGUE, 8, 0, MANY)
     lines = [
-        one(8, 10, 12, belief=NORMAL, path=f"site.{name}")
+        range_of(8, 10, 12, belief=NORMAL, path=f"site.{name}")
         for name in ("usd_per_mw", "backup_usd_per_mw")
     ]
     a, b = (loadings(CATALOGUE, line.path)["building"] for line in lines)
@@ -604,8 +600,9 @@ def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
 
 
 def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
-    """A pattern that matches no row is a slip; each stated range holds its value, between none and
-    all of the variance.
+    """Every pattern of a cause matches a row, and its range is a share of the variance.
+
+    Each stated range holds its value.
     """
     paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
     paths += [

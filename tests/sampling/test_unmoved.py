@@ -1,4 +1,4 @@
-"""No input is set in silence: it moves a metric, or a note says that it moves none, and why."""
+"""Every set input changes a metric, or a note says why it changes none."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ LONGER_REQUESTS = [(f"workload.{side}_tokens", 2.0) for side in ("input", "outpu
 WHY = re.compile(r"is set, but (moves no metric here: .+|nothing in this scenario rests on it)$")
 
 
-def unsaid(view, name, step, first=0):
-    """Return how many inputs were halved and doubled, and those that move nothing in silence."""
+def inputs_without_effect_and_note(view, name, step, first=0):
+    """Return the number of inputs halved and doubled, and those without effect and note."""
     (evaluation,) = evaluate_each([name], None, view, refuse=False, priced=False)
     base, silent = evaluation.result, []
     paths = sorted(path for path, scenario_input in base.inputs.items() if scenario_input.value)[
@@ -95,16 +95,18 @@ def changes_without_effect(evaluation, changes):
     ("view", "name", "step"),
     [({}, "trn3-nl72x2", 9), ({}, "gb200-nvl72", 7), ({"workload": "chat"}, "tpuv7-cube64", 9)],
 )
-def test_an_input_moves_a_metric_or_is_said_to_move_none(view, name, step):
-    change_count, silent = unsaid(view, name, step, first=2)
+def test_some_inputs_change_a_metric_or_have_a_note(view, name, step):
+    change_count, silent = inputs_without_effect_and_note(view, name, step, first=2)
     assert silent == []
     assert change_count >= 15
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("view", "name"), EVERY, ids=IDS)
-def test_every_input_moves_a_metric_or_is_said_to_move_none(view, name):
-    change_count, silent = unsaid(view, name, 5 if "training" in name else 1)
+def test_every_input_changes_a_metric_or_has_a_note(view, name):
+    change_count, silent = inputs_without_effect_and_note(
+        view, name, 5 if "training" in name else 1
+    )
     assert silent == []
     assert change_count >= 20
 
@@ -131,9 +133,10 @@ def test_every_input_moves_a_metric_or_is_said_to_move_none(view, name):
         ("terms.life", "5 year", None),  # what it is anyway
     ],
 )
-def test_the_note_says_why(path, value, why):
-    """In JSON and beside the table; an input that moves something, or is set to what it is, has
-    none.
+def test_note_on_an_input_without_effect_states_the_reason(path, value, why):
+    """The note stands in JSON and beside the table.
+
+    An input that moves something, or is set to its value, has none.
     """
     words = ("compare", "gb200-nvl72", "--no-range", "--set", f"{path}={value}")
     (row,) = document(*words)["rows"]
@@ -170,8 +173,9 @@ CHIPS = {
 
 @pytest.mark.parametrize("system", CHIPS)
 def test_a_bandwidth_that_is_set_cuts_the_lanes_below_it(system):
-    """What a chip sends at follows from its lanes, and what rests on the lanes rests on it: a tenth
-    of it is slower, whatever the lanes are.
+    """A tenth of a chip's bandwidth is slower, whatever its lanes are.
+
+    The bandwidth follows from the lanes unless it is set.
     """
     part = f"parts.{CHIPS[system]}"
     ask, token = partial(evaluate, system, catalogue=CATALOGUE), "usd_per_million_output_tokens"
