@@ -1,6 +1,4 @@
-"""Distributions of inputs, held against those of scipy: where their 5th and 95th percentile lie,
-where the value does, and all between.
-"""
+"""Distributions of inputs agree with scipy: P5, P95, the value and all between."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ def values_at(kind, low, value, high, deviates):
 
 
 def by_scipy(kind, share):
-    """The distribution with its mode at a share of the way from its P5 to its P95, and these
-    two.
-    """
+    """Return the distribution with its mode at a share of the way from P5 to P95, and both ends."""
     ends = lambda mode: SCIPY[kind](mode).ppf([0.05, 0.95])  # noqa: E731
     mode = optimize.brentq(
         lambda mode: (mode - ends(mode)[0]) / np.diff(ends(mode))[0] - share, 0, 1, xtol=1e-13
@@ -69,8 +65,9 @@ def by_scipy(kind, share):
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("kind", [PERT, TRIANGULAR])
 def test_quantiles_are_those_of_scipy_with_the_mode_at_the_value(kind, share):
-    """Held to a two-thousandth of the range over all but a draw in 100,000, lopsided or with the
-    value at one end.
+    """Quantiles agree to a two-thousandth of the range, except in a draw of 100,000.
+
+    The distribution may be lopsided or have its value at one end.
     """
     scipy_distribution, low, high = by_scipy(kind, share)
     value = 2 + 3 * share
@@ -122,9 +119,7 @@ def test_a_factor_that_may_be_nought_is_triangular():
 
 
 def test_every_attribute_names_a_distribution_that_its_bounds_allow():
-    """What lies between two bounds of shares is no log-normal, whatever costs money is; what is one
-    or nought is drawn as such.
-    """
+    """Money is log-normal, a share between two bounds is not, and a flag is drawn in steps."""
     for (group, name), input_attribute in input_attributes().items():
         assert input_attribute.belief in BELIEFS, (group, name)
         assert (input_attribute.belief == LOGNORMAL) >= ("USD" in input_attribute.unit), (
@@ -139,13 +134,11 @@ def test_every_attribute_names_a_distribution_that_its_bounds_allow():
 
 
 @pytest.mark.parametrize(
-    "asked", evaluate_each(HEADLINE, None, {}), ids=lambda evaluation: evaluation.name
+    "evaluation", evaluate_each(HEADLINE, None, {}), ids=lambda evaluation: evaluation.name
 )
-def test_ranges_of_the_headline_have_their_percentiles_and_their_value(asked):
-    """Within the bounds of its attribute every input that is drawn keeps P5, P95 and value where
-    its row has them.
-    """
-    ranges = beliefs_of(asked.result)
+def test_ranges_of_the_headline_have_their_percentiles_and_their_value(evaluation):
+    """Every drawn input has the P5, P95 and value of its row, within its attribute's bounds."""
+    ranges = beliefs_of(evaluation.result)
     # what nothing explains of a tuned run, and of training
     assert {input_range.shape for input_range in ranges.values()} >= {*BELIEFS} - {NORMAL}
     for path, input_range in ranges.items():
@@ -153,5 +146,5 @@ def test_ranges_of_the_headline_have_their_percentiles_and_their_value(asked):
             [input_range.low, input_range.value, input_range.high], rel=1e-9
         ), path
         assert input_range.shape == (
-            STEPS if input_range.steps else belief_of(asked.result.inputs[path]).belief
+            STEPS if input_range.steps else belief_of(evaluation.result.inputs[path]).belief
         )

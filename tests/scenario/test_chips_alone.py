@@ -1,6 +1,4 @@
-"""A chip asked for alone: its scale-up domain answers as the server it is sold in does, and nothing
-in dollars is made up.
-"""
+"""A single chip: its scale-up domain serves as in its server, and it has no cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Many draws of the inputs: each as if asked alone, with its own batch and, where it decides them,
-its own plan and structure.
+"""Each of many draws equals its own evaluation, with its batch, plan and structure.
+
+Plan and structure are chosen again where the draw decides them.
 """
 
 from __future__ import annotations
@@ -96,8 +97,9 @@ def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_where_the_search_for_a_batch_begins_does_not_matter(name):
-    """From the batch of the centre, from one or from far beyond memory: but for draws on a step of
-    tiles or waves it is the same batch.
+    """The search for a batch ends alike from the centre, from one, or from far beyond memory.
+
+    Draws on a step of tiles or waves may differ.
     """
     base, drawn = draws_of(name, 256)
     plan = base.structure.plan
@@ -140,8 +142,10 @@ def test_a_batch_that_is_solved_is_evaluated_as_any_other():
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name):
-    """A batch is solved where the search takes one from a grid, so only a plan far from the best at
-    the centre could be better.
+    """A plan chosen in a draw is no worse than the held plan and the plan of a search.
+
+    A batch is solved where the search takes one from a grid, so only a plan far from the best
+    at the centre could be better.
     """
     _, drawn = draws_of(name, 8)
     held_results, free = (
@@ -172,8 +176,10 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, monkeypatch):
-    """Against every plan in every draw: each draw of a hundredth of them that are weighed whole
-    stands for a hundred.
+    """Plans that are best in pilot draws suffice for all draws.
+
+    Each draw of the hundredth that is weighed whole stands for a hundred; every plan in every
+    draw is the reference.
     """
     _, drawn = draws_of(name, 800, share=1.0)
     full_results = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
@@ -188,9 +194,7 @@ def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, m
 
 
 def test_a_point_that_misses_its_target_has_draws_that_meet_it():
-    """No plan at the centre gives so many tokens a second; where launches and links are quick one
-    does.
-    """
+    """No plan meets the target at the centre; one does in draws of quick launches and links."""
     fast = ROOM | {"workload.interactivity": "80 token/s"}
     base, drawn = draws_of(TRN3, 24, share=1.0, more=fast)
     assert base.plan is None
@@ -312,7 +316,7 @@ def test_requests_in_flight_have_no_batch_to_solve():
         )
 
 
-def test_pieces_change_nothing():
+def test_number_of_draws_per_piece_changes_no_value():
     base, drawn = draws_of(GB200, CELLS + 10)
     full_results = tco.evaluate_draws(
         GB200, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
@@ -335,6 +339,6 @@ def test_pieces_change_nothing():
     ],
     ids=str,
 )
-def test_draws_that_are_refused(settings, words):
+def test_impossible_draws_are_refused(settings, words):
     with pytest.raises(DataError, match=words):
         tco.evaluate_draws(TRN3, settings, catalogue=CATALOGUE)

@@ -1,6 +1,4 @@
-"""Peaks, memory and intensities of a chip and of its scale-up domain, as `tco systems show` prints
-them.
-"""
+"""Peaks, memory and intensities of a chip and its domain, as `tco systems show` prints them."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ def figures(catalogue, name: str, settings=None, variant=None):
     return chip_figures(inputs, inputs.values())
 
 
-def test_of_a_trainium3_world(catalogue):
+def test_figures_of_a_trainium3_domain_are_those_by_hand(catalogue):
     """144 chips: 362 PFLOP/s of FP8, 20.7 TB and 706 TB/s, as published."""
     system_figures = figures(catalogue, "trn3-nl72x2")
     assert system_figures.domain["chips"] == 144
@@ -36,7 +34,7 @@ def test_of_a_trainium3_world(catalogue):
 @pytest.mark.parametrize(
     ("name", "published"), [("trn2-nl16", 225.9), ("h100-hgx8", 300), ("tpuv6e-256", 560)]
 )
-def test_published_intensities(catalogue, name, published):
+def test_intensities_are_the_published_ones(catalogue, name, published):
     assert figures(catalogue, name).chip["flop_per_byte_bf16"] == pytest.approx(published, rel=0.02)
 
 
@@ -66,7 +64,7 @@ def test_a_value_nobody_states_is_null_with_a_reason(own_data):
     )
 
 
-def test_a_variant_changes_them(catalogue):
+def test_variant_changes_the_figures(catalogue):
     plain, fast = (
         figures(catalogue, "trn2-nl16", variant={"hbm": option}).chip for option in ("2.9", "3.2")
     )

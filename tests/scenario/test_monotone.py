@@ -1,4 +1,4 @@
-"""What must go up goes up: properties of the cost over the whole range of an input."""
+"""Cost rises or falls steadily over the whole range of an input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pair(low, high):
 @pytest.mark.parametrize(
     ("path", "unit", "low", "high", "metric"), RISING, ids=[row[0] for row in RISING]
 )
-def test_rising(path, unit, low, high, metric):
+def test_cost_rises_with_the_input(path, unit, low, high, metric):
     @settings(max_examples=25)
     @given(pair(low, high))
     def rises(values):
@@ -55,7 +55,7 @@ def test_rising(path, unit, low, high, metric):
 @pytest.mark.parametrize(
     ("path", "unit", "low", "high", "metric"), FALLING, ids=[row[0] for row in FALLING]
 )
-def test_falling(path, unit, low, high, metric):
+def test_cost_falls_with_the_input(path, unit, low, high, metric):
     @settings(max_examples=25)
     @given(pair(low, high))
     def falls(values):

@@ -1,6 +1,4 @@
-"""Names of cells: one cell has one name, and a name stays with its cell when something else is
-added to the chain.
-"""
+"""A cell of the trace has one name, and keeps it when the chain gains another cell."""
 
 from __future__ import annotations
 
@@ -40,16 +38,17 @@ def cells(name, catalogue=CATALOGUE, **settings: str) -> dict[str, Node]:
     return nodes_by_id
 
 
-def computed(node: Node) -> tuple[str | None, str | None]:
-    """What a cell computes, its inputs apart; a leaf is the input it is."""
+def operation_of(node: Node) -> tuple[str | None, str | None]:
+    """Return the operation of a cell without its inputs; a leaf is its input."""
     return (
         node.formula.name if node.formula else node.operation
     ), node.path if node.is_leaf else None
 
 
-def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
-    """The cells that hold something else under their name than before; a sum may gain a term, and
-    who takes a new cell is a neighbour of it.
+def changed_cells(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
+    """Return the cells whose content under their name has changed.
+
+    A sum may gain a term, and a cell that takes a new cell is a neighbour of it.
     """
     new = after.keys() - before.keys()
     changed_names = []
@@ -57,7 +56,7 @@ def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
         there = after[name]
         takes = {inner.id for _, inner in there.inputs}
         same = [inner.id for _, inner in node.inputs] == [inner.id for _, inner in there.inputs]
-        if computed(node) != computed(there) or not (same or takes & new):
+        if operation_of(node) != operation_of(there) or not (same or takes & new):
             changed_names.append(name)
     return changed_names
 
@@ -79,7 +78,7 @@ def test_adding_a_cost_line_leaves_all_other_names(name, own_data):
     assert before.keys() <= after.keys()
     assert all("aaa-crate" in added_name for added_name in added)
     assert any(added_name.startswith("cost/servers/aaa-crate/") for added_name in added)
-    assert moved(before, after) == []
+    assert changed_cells(before, after) == []
 
 
 SERVING = [name for name in NAMES if not name.startswith(("train", "llama"))]
@@ -104,14 +103,12 @@ def test_adding_an_operator_to_a_pass_leaves_all_other_names(name, monkeypatch):
         if "another-product/" in added_name
     }
     assert parts == {"serving/decode/", "serving/prefill/", "serving/prompt-alone/"}
-    assert moved(before, after) == []
+    assert changed_cells(before, after) == []
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVING])
 def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
-    """Attention that keeps its scores in memory has passes over them that a fused kernel has
-    not.
-    """
+    """Attention that keeps its scores in memory has passes that a fused kernel has not."""
     before, after = (
         cells(name, workload__attention="fused"),
         cells(name, workload__attention="unfused"),
@@ -119,14 +116,12 @@ def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
     assert any("attention-scores-in-memory" in added_name for added_name in added)
-    assert moved(before, after) == []
+    assert changed_cells(before, after) == []
 
 
 @pytest.mark.parametrize("name", SERVING)
-def test_what_was_zero_keeps_its_names(name):
-    """An input that is zero by default is a cell from the start, so what it changes has its names
-    already.
-    """
+def test_input_of_zero_has_its_cells_already(name):
+    """An input that is zero by default is a cell from the start."""
     assert cells(name).keys() == cells(name, workload__kv_offload="0.3").keys()
 
 

@@ -1,5 +1,6 @@
-"""What can be: every metric of every study lies within its bounds, and no draw makes more tokens
-than its chips could compute or read.
+"""Every metric of every study lies within its physical bounds.
+
+No draw makes more tokens than its chips could compute or read.
 """
 
 from __future__ import annotations
@@ -57,9 +58,7 @@ def test_every_draw_and_every_percentile_is_possible(name, settings):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_tokens_lie_below_the_roofline_of_their_draw(name):
-    """Each token takes two operations for each parameter it passes through, on a chip that runs at
-    the highest of its peaks and no faster.
-    """
+    """A draw makes no more tokens than two operations per parameter allow at the highest peak."""
     drawn_metrics = tco.uncertainty(name, samples=200, seed=3).sample.metrics
     model = load_model(CATALOGUE, "deepseek-v3")
     tokens = (
@@ -71,7 +70,7 @@ def test_tokens_lie_below_the_roofline_of_their_draw(name):
     assert np.all(2 * model.active_parameters * tokens[has_tokens] < peak[has_tokens])
 
 
-def test_the_bounds_tell_what_can_be_from_what_cannot():
+def test_bounds_refuse_impossible_metrics():
     for metric in METRICS:
         assert is_possible(metric, 0.5)
         assert not is_possible(metric, -1e-9)

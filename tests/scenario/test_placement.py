@@ -13,7 +13,7 @@ from tests.scenario_helpers import HEADLINE, again, result, same
 LIQUID = "trn3-nl72x2"
 
 
-def at(site: str, name: str, catalogue, **settings: str):
+def evaluate_at(site: str, name: str, catalogue, **settings: str):
     """Evaluate a headline scenario at another site."""
     documents = {
         "site": site,
@@ -30,8 +30,8 @@ def at(site: str, name: str, catalogue, **settings: str):
     )
 
 
-def hourly(found, path: str) -> float:
-    return next(line.usd_per_chip_hour for line in found.lines if line.path == path)
+def hourly(scenario_result, path: str) -> float:
+    return next(line.usd_per_chip_hour for line in scenario_result.lines if line.path == path)
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -44,7 +44,7 @@ def test_every_headline_rack_fits_its_site(name):
 def test_a_rack_beyond_the_site_is_refused_with_the_arithmetic(catalogue):
     power = result(LIQUID).bill.power
     with pytest.raises(DataError) as caught:
-        at("us-air-hall", LIQUID, catalogue)
+        evaluate_at("us-air-hall", LIQUID, catalogue)
     text = str(caught.value)
     assert text.startswith(
         "us-air-hall: a rack position takes 50 kW (site.rack_kw_max), a rack of trn3-nl72x2 draws "
@@ -53,13 +53,13 @@ def test_a_rack_beyond_the_site_is_refused_with_the_arithmetic(catalogue):
 
 
 def test_the_air_cooled_rack_fits_the_air_cooled_hall(catalogue):
-    scenario_result = at("us-air-hall", "trn3-nl32x2", catalogue)
+    scenario_result = evaluate_at("us-air-hall", "trn3-nl32x2", catalogue)
     assert scenario_result.notes == result("trn3-nl32x2").notes
     assert not [line.path for line in scenario_result.lines if "sidecar" in line.path]
 
 
 def test_the_limit_may_be_raised(catalogue):
-    scenario_result = at("us-air-hall", LIQUID, catalogue, site__rack_kw_max="120 kW")
+    scenario_result = evaluate_at("us-air-hall", LIQUID, catalogue, site__rack_kw_max="120 kW")
     assert scenario_result.metrics["tco_usd_per_chip_hour"] > 0
 
 
@@ -76,8 +76,9 @@ def test_the_limit_is_no_setting_without_effect():
 
 
 def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
-    """450 USD a kW over the racks' power, with its upkeep and the draw of its fans; the hall for
-    air costs less, and holds less.
+    """A sidecar costs 450 USD per kW of the racks, with upkeep and the power of its fans.
+
+    The hall for air costs less, and holds less.
     """
     plain, sidecar_result = (
         result(LIQUID),
@@ -145,11 +146,11 @@ def test_the_sidecar_is_noted():
     assert note.endswith(" kW at 450 USD/kW, which draws 5% more and leaves 85% of the hall")
 
 
-def test_an_air_cooled_rack_asks_no_question():
+def test_air_cooled_rack_fits_any_site():
     assert same(again("trn3-nl32x2", site__cooling="air").metrics, result("trn3-nl32x2").metrics)
 
 
-def test_an_unknown_cooling():
+def test_unknown_cooling_is_refused():
     with pytest.raises(DataError, match="unknown cooling 'water'"):
         again(LIQUID, site__cooling="water")
 
@@ -172,9 +173,10 @@ def test_peak_pue_is_not_paid_for_as_energy():
         assert scenario_result.metrics[metric] == result(LIQUID).metrics[metric]
 
 
-def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
-    """A rent is that of the hall its site states: one that draws a fifth more at the worst hour
-    takes a fifth more of what is let.
+def test_rented_hall_is_paid_for_by_its_worst_hour():
+    """A site that draws a fifth more at its worst hour pays a fifth more rent.
+
+    The rent is that of the hall the site states.
     """
     rented = {"site": "us-colocation"}
     stated, hotter = (evaluate(LIQUID, rented | more) for more in ({}, {"site.pue_peak": "1.8"}))
@@ -190,7 +192,7 @@ def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
     assert rise == pytest.approx(rents[1] - rents[0], rel=1e-9)
 
 
-def test_from_the_command_line():
+def test_command_refuses_a_rack_beyond_the_site():
     done = tco("price", "mi450x-ualoe72", "--set", "site.rack_kw_max=200 kW")
     assert done.exit_code == 3
     assert "us-hyperscale: a rack position takes 200 kW" in done.stderr

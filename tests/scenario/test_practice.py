@@ -1,6 +1,4 @@
-"""Practice that can be swapped, formats as they are run, and priors that keep to the measured
-families.
-"""
+"""Software practice can be replaced; formats are those in use; priors lie near measured ones."""
 
 from __future__ import annotations
 
@@ -131,10 +129,8 @@ def test_software_reaches_further_the_further_it_is_said_to():
 @pytest.mark.parametrize(
     ("name", "best_is"), [("collective_wait", min), ("stream_efficiency", max)]
 )
-def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_is, reach):
-    """By hand, from the rows: the public value to the power of what is left of the way, times the
-    best to the power of the rest.
-    """
+def test_reached_value_lies_between_public_and_best_in_logarithms(name, best_is, reach):
+    """The reached value is public^(1 - reach) times best^reach, as computed from the rows."""
     settings = {
         "performance.owner.software_reach": str(reach),
         "performance.trainium.port_overhead": "0",
@@ -157,7 +153,7 @@ def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_i
     ]
 
 
-def test_what_nobody_calls_software_is_refused():
+def test_unknown_software_is_refused():
     done = tco("price", "trn3-nl72x2", "--set", "workload.software=banana")
     assert done.exit_code == 3
     assert all(level in done.stderr for level in ("drawn", "public", "best"))
@@ -227,12 +223,12 @@ def test_native_formats_are_the_chips_own(system, form):
     )
 
 
-def test_formats_that_are_none_are_refused():
+def test_unknown_formats_are_refused():
     with pytest.raises(DataError, match="native"):
         evaluate("gb200-nvl72", {"workload.formats": "nativ"})
 
 
-def test_a_chip_without_rows_says_whose_it_rests_on():
+def test_chip_without_runs_names_its_stand_in():
     chip_standing = evaluate("mi450x-ualoe72").standing
     assert "stand in" in chip_standing.text
     assert (chip_standing.validated_rows, chip_standing.short) == (
@@ -242,9 +238,10 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
     assert re.fullmatch(r"none; \d+ b200-sxm runs", evaluate("a100-hgx8").standing.short)
 
 
-def test_a_chip_with_few_rows_says_both_and_what_they_say():
-    """All rows of Trainium3 that are published are of software that holds it back: nothing is
-    fitted to them, and the model is too quick.
+def test_chip_with_few_runs_states_them_and_its_stand_in():
+    """Trainium3 has eight published runs, all on software that holds it back.
+
+    Nothing is fitted to them, and the model is too quick.
     """
     chip_standing = evaluate("trn3-nl72x2").standing
     assert chip_standing.anchors == ("trn2",)
@@ -255,7 +252,7 @@ def test_a_chip_with_few_rows_says_both_and_what_they_say():
     assert "33 runs of trn2 stand in" in chip_standing.text
 
 
-def test_a_chip_with_rows_says_how_far_off_they_are():
+def test_chip_with_runs_states_their_median_error():
     chip_standing = evaluate("gb200-nvl72").standing
     rows = csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines())
     (row,) = [row for row in rows if (row["kind"], row["part"]) == ("inference", "gb200-gpu")]
@@ -278,8 +275,9 @@ def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
 
 @pytest.mark.parametrize("system", ["h200-hgx8", "b200-hgx8"])
 def test_older_engines_are_slower_on_every_vendor(system):
-    """Nothing of these chips ages but their engine, so that a step takes 1 + g a months before it
-    has grown up, and later as long as ever.
+    """A step takes 1 + g per month of age of its engine, until the engine has matured.
+
+    Nothing else of these chips ages.
     """
     engine_settings = {
         "workload.concurrency": "32",
@@ -322,8 +320,9 @@ def test_attention_is_multiplied_in_sixteen_bits_unless_eight_are_asked_for():
 def test_a_release_without_tuned_kernels_is_slower_while_it_lasts(
     system, engine, precision, slower
 ):
-    """SGLang on MI300X from January to April 2026: every pass takes as much longer as its publisher
-    measured, so that any batch makes less.
+    """Every pass takes as much longer as its publisher measured, so any batch makes less.
+
+    The release is SGLang on MI300X from January to April 2026.
     """
     engine_settings = {
         "workload.engine": engine,
@@ -345,8 +344,9 @@ def test_a_release_without_tuned_kernels_is_slower_while_it_lasts(
 
 
 def test_a_port_counts_from_the_newest_kernels_of_its_family():
-    """MI300X of 2023 runs kernels of 2025: with software of December 2025 its gaps are those of a
-    young port, as MI355X's are.
+    """Software of December 2025 on MI300X has the gaps of a young port, as on MI355X.
+
+    MI300X of 2023 runs kernels of 2025.
     """
     port_settings = {
         "workload.software": "2025-12",

@@ -1,6 +1,4 @@
-"""Saved results: what is read again is what was evaluated, and whatever is no saved result is
-refused with what is wrong.
-"""
+"""Saved results are read as they were evaluated, and other files are refused with the reason."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ PARTS = (
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def results_folder(tmp_path_factory):
     """The file of each result."""
     folder = tmp_path_factory.mktemp("results")
     for name in NAMES:
@@ -62,12 +60,14 @@ def test_every_scenario_is_read_again(name, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_two_evaluations_are_the_same_bytes(kept, tmp_path):
+def test_two_evaluations_are_the_same_bytes(results_folder, tmp_path):
     tco.evaluate("gb200-nvl72", catalogue=CATALOGUE, trace=True).save(tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_bytes() == (kept / "gb200-nvl72.json").read_bytes()
+    assert (tmp_path / "again.json").read_bytes() == (
+        results_folder / "gb200-nvl72.json"
+    ).read_bytes()
 
 
-def test_what_was_asked_is_kept(tmp_path):
+def test_saved_result_keeps_its_settings(tmp_path):
     changed_settings = {"site.pue": "1.3", "workload": "reasoning"}
     evaluated_result = tco.evaluate(
         "trn3-nl72x2", changed_settings, catalogue=CATALOGUE, variant={"switch": "gen2"}
@@ -101,19 +101,19 @@ def test_a_scenario_without_a_plan_is_kept(tmp_path):
     )
 
 
-def test_a_pickled_result_can_be_saved(kept, tmp_path):
+def test_a_pickled_result_can_be_saved(results_folder, tmp_path):
     pickle.loads(pickle.dumps(tco.evaluate("gb200-nvl72", catalogue=CATALOGUE))).save(
         tmp_path / "a.json"
     )
     direct_document, pickled_document = (
         json.loads((folder / name).read_text())
-        for folder, name in ((kept, "gb200-nvl72.json"), (tmp_path, "a.json"))
+        for folder, name in ((results_folder, "gb200-nvl72.json"), (tmp_path, "a.json"))
     )
     assert direct_document | {"formulas": {}} == pickled_document
 
 
-def test_saved_results_stand_for_scenarios(kept):
-    files = [str(kept / f"{name}.json") for name in ("trn3-nl72x2", "gb200-nvl72")]
+def test_saved_results_stand_for_scenarios(results_folder):
+    files = [str(results_folder / f"{name}.json") for name in ("trn3-nl72x2", "gb200-nvl72")]
     live, read = tco.compare(["trn3-nl72x2", "gb200-nvl72"]), tco.compare(files)
     assert read.baseline == "gb200-nvl72"
     assert [result.metrics for result in read.results] == [
@@ -127,13 +127,13 @@ def test_saved_results_stand_for_scenarios(kept):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_saved_plan_is_accepted(name, kept):
+def test_a_saved_plan_is_accepted(name, results_folder):
     evaluated_result, loaded_result = (
         tco.evaluate(name, catalogue=CATALOGUE),
-        tco.load_result(kept / f"{name}.json"),
+        tco.load_result(results_folder / f"{name}.json"),
     )
     assert loaded_result.plan == evaluated_result.plan
-    tables = json.loads((kept / f"{name}.json").read_text())["plan"]
+    tables = json.loads((results_folder / f"{name}.json").read_text())["plan"]
     for plan in (loaded_result.plan, tables):
         assert same(
             tco.evaluate(name, plan=plan, catalogue=CATALOGUE).metrics, evaluated_result.metrics
@@ -147,8 +147,8 @@ def test_a_saved_plan_is_accepted(name, kept):
         assert dearer.plan == evaluated_result.plan  # it is taken, not searched
 
 
-def test_a_plan_of_another_kind_of_work_is_refused(kept):
-    plan = tco.load_result(kept / "train-gpt3-175b-a100x64.json").plan
+def test_a_plan_of_another_kind_of_work_is_refused(results_folder):
+    plan = tco.load_result(results_folder / "train-gpt3-175b-a100x64.json").plan
     with pytest.raises(DataError, match="a plan of training is given, the workload is serving"):
         tco.evaluate("gb200-nvl72", plan=plan, catalogue=CATALOGUE)
 
@@ -159,17 +159,17 @@ def test_comparing_leaves_results_as_they_are():
     assert evaluated_result.metrics["perf_per_tco_vs_baseline"] is None
 
 
-def test_a_saved_result_cannot_be_changed(kept):
+def test_a_saved_result_cannot_be_changed(results_folder):
     with pytest.raises(UsageError, match="cannot be changed"):
-        tco.compare([str(kept / "gb200-nvl72.json")], set={"site.pue": "1.3"})
+        tco.compare([str(results_folder / "gb200-nvl72.json")], set={"site.pue": "1.3"})
 
 
-def test_other_data_is_noted(kept, tmp_path):
-    document = json.loads((kept / "gb200-nvl72.json").read_text())
+def test_other_data_is_noted(results_folder, tmp_path):
+    document = json.loads((results_folder / "gb200-nvl72.json").read_text())
     (tmp_path / "old.json").write_text(json.dumps(document | {"data_hash": "0123456789abcdef"}))
     (result,) = tco.compare([str(tmp_path / "old.json")]).results
     assert any("on data 0123456789abcdef" in note for note in result.notes)
-    (result,) = tco.compare([str(kept / "gb200-nvl72.json")]).results
+    (result,) = tco.compare([str(results_folder / "gb200-nvl72.json")]).results
     assert not any("was saved by" in note for note in result.notes)
 
 
@@ -292,10 +292,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_saved_result_is_refused(name, kept, tmp_path):
+def test_document_that_is_no_saved_result_is_refused(name, results_folder, tmp_path):
     change, message = BAD[name]
     path = tmp_path / "bad.json"
-    path.write_text(json.dumps(change(json.loads((kept / "gb200-nvl72.json").read_text()))))
+    path.write_text(
+        json.dumps(change(json.loads((results_folder / "gb200-nvl72.json").read_text())))
+    )
     with pytest.raises(DataError, match=message) as error:
         tco.load_result(path)
     assert str(error.value).startswith(str(path))
@@ -318,7 +320,7 @@ def test_a_file_that_is_no_json_is_refused(content, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place",
+    "key",
     [
         "title",
         "documents",
@@ -332,18 +334,18 @@ def test_a_file_that_is_no_json_is_refused(content, message, tmp_path):
         "bill",
     ],
 )
-def test_no_file_with_a_wrong_part_gets_through(place, kept, tmp_path):
-    document = json.loads((kept / "gb200-nvl72.json").read_text())
+def test_document_with_a_part_of_the_wrong_type_is_refused(key, results_folder, tmp_path):
+    document = json.loads((results_folder / "gb200-nvl72.json").read_text())
     for wrong in (1, [1], {"x": 1}, "x", True):
-        if place in ("title", "order") and wrong == "x":
+        if key in ("title", "order") and wrong == "x":
             continue
-        (tmp_path / "bad.json").write_text(json.dumps(document | {place: wrong}))
+        (tmp_path / "bad.json").write_text(json.dumps(document | {key: wrong}))
         with pytest.raises(DataError):
             tco.load_result(tmp_path / "bad.json")
 
 
-def test_a_metric_that_came_later_has_no_value(kept, tmp_path):
-    document = json.loads((kept / "gb200-nvl72.json").read_text())
+def test_a_metric_that_came_later_has_no_value(results_folder, tmp_path):
+    document = json.loads((results_folder / "gb200-nvl72.json").read_text())
     del document["metrics"]["goodput"], document["metrics"]["usd_per_million_tokens"]
     (tmp_path / "old.json").write_text(json.dumps(document))
     (result,) = tco.compare([str(tmp_path / "old.json")]).results

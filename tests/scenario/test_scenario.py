@@ -22,14 +22,14 @@ from tests.scenario_helpers import (
 
 DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
 
-each = pytest.mark.parametrize("name", HEADLINE)
+each_headline = pytest.mark.parametrize("name", HEADLINE)
 
 
 def close(a, b, tolerance=1e-12):
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=0)
 
 
-@each
+@each_headline
 def test_cost_lines_sum_to_the_total(name):
     scenario_result = result(name)
     assert len(scenario_result.lines) >= 20
@@ -39,7 +39,7 @@ def test_cost_lines_sum_to_the_total(name):
     )
 
 
-@each
+@each_headline
 def test_lines_without_rebates_sum_to_the_gross_cost(name):
     scenario_result = result(name)
     gross = math.fsum(
@@ -51,8 +51,8 @@ def test_lines_without_rebates_sum_to_the_gross_cost(name):
     )
 
 
-@each
-def test_bill_lines_sum(name):
+@each_headline
+def test_bill_lines_sum_to_its_price_and_power(name):
     bill = result(name).bill
     assert close(
         math.fsum(line.extended for line in bill.lines if line.extended is not None), bill.price
@@ -60,7 +60,7 @@ def test_bill_lines_sum(name):
     assert close(math.fsum(line.power for line in bill.lines), bill.power)
 
 
-@each
+@each_headline
 def test_capital_lines_sum_to_the_capex(name):
     scenario_result = result(name)
     capital = math.fsum(
@@ -75,9 +75,9 @@ def test_capital_lines_sum_to_the_capex(name):
     )
 
 
-@each
-def test_shares_of_the_cost_are_a_whole(name):
-    """What the hardware's price rests on, and what terms and site rest on, each by itself."""
+@each_headline
+def test_shares_of_the_cost_sum_to_one(name):
+    """Shares of hardware, terms and directness each sum to one."""
     shares = result(name).shares
     assert list(shares) == ["hardware", "terms", "directness"]
     assert list(shares["directness"]) == list(DIRECTNESS)
@@ -86,7 +86,7 @@ def test_shares_of_the_cost_are_a_whole(name):
         assert close(sum(kinds.values()), 1)
 
 
-@each
+@each_headline
 def test_every_trace_equals_its_number(name):
     scenario_result = result(name)
     assert len(scenario_result.nodes) >= 25
@@ -94,7 +94,7 @@ def test_every_trace_equals_its_number(name):
         assert close(node.value, scenario_result.metrics[metric]), metric
 
 
-@each
+@each_headline
 def test_every_computed_metric_has_a_trace(name):
     scenario_result = result(name)
     untraced = [
@@ -105,14 +105,14 @@ def test_every_computed_metric_has_a_trace(name):
     assert set(untraced) <= {"chips", "racks", "perf_per_tco_vs_baseline"}
 
 
-@each
+@each_headline
 def test_every_leaf_says_where_it_comes_from(name):
     leaves = [node for node in nodes_below(*result(name).nodes.values()) if node.is_leaf]
     assert len(leaves) >= 60
     assert [node.name for node in leaves if not node.source or not node.kind] == []
 
 
-@each
+@each_headline
 def test_every_inner_node_is_one_call_with_its_equation(name):
     inner = [node for node in nodes_below(*result(name).nodes.values()) if not node.is_leaf]
     assert len(inner) >= 100
@@ -122,7 +122,7 @@ def test_every_inner_node_is_one_call_with_its_equation(name):
             assert [key for key, _ in node.inputs] == list(node.formula.parameters)
 
 
-@each
+@each_headline
 def test_a_trace_recomputes_from_its_leaves(name):
     """Every node's value follows from the values of its inputs alone."""
     for node in nodes_below(*result(name).nodes.values()):
@@ -136,7 +136,7 @@ def test_a_trace_recomputes_from_its_leaves(name):
             ), node.name
 
 
-@each
+@each_headline
 def test_leaves_with_a_path_are_the_inputs(name):
     scenario_result, resolved = result(name), inputs_of(name).values()
     for node in nodes_below(*scenario_result.nodes.values()):
@@ -151,7 +151,7 @@ def test_leaves_with_a_path_are_the_inputs(name):
             )
 
 
-@each
+@each_headline
 def test_metrics_are_finite_and_whole(name):
     scenario_result = result(name)
     assert list(scenario_result.metrics) == list(METRICS)
@@ -162,7 +162,7 @@ def test_metrics_are_finite_and_whole(name):
     ] == []
 
 
-@each
+@each_headline
 def test_one_hour_used_is_dearer_than_one_installed(name):
     metrics = result(name).metrics
     expected = metrics["tco_usd_per_chip_hour"] / (
@@ -215,7 +215,7 @@ def test_rate_card_is_absent_of_training():
     assert metrics["rate_card_output_usd_per_million"] is None
 
 
-@each
+@each_headline
 def test_cost_of_a_million_tokens_by_the_contract(name):
     metrics = result(name).metrics
     used, out, into = (
@@ -233,7 +233,7 @@ def test_cost_of_a_million_tokens_by_the_contract(name):
     )
 
 
-@each
+@each_headline
 def test_input_and_output_tokens_keep_the_ratio_of_the_workload(name):
     scenario_result = result(name)
     ratio = (
@@ -246,7 +246,7 @@ def test_input_and_output_tokens_keep_the_ratio_of_the_workload(name):
     )
 
 
-@each
+@each_headline
 def test_the_chosen_plan_meets_the_target(name):
     scenario_result = result(name)
     assert (
@@ -255,17 +255,17 @@ def test_the_chosen_plan_meets_the_target(name):
     )
 
 
-@each
-def test_a_fixed_plan_gives_the_same(name):
+@each_headline
+def test_fixed_plan_gives_the_same_metrics(name):
     assert same(again(name).metrics, result(name).metrics)
 
 
-@each
+@each_headline
 def test_two_runs_are_equal(name, catalogue):
     assert evaluate(name, catalogue=catalogue).metrics == result(name).metrics
 
 
-@each
+@each_headline
 def test_a_data_frame_of_the_metrics(name):
     frame = result(name).to_frame()
     assert (

@@ -32,8 +32,9 @@ def test_energy_follows_its_price_linearly():
 
 
 def test_a_price_moves_the_bill_by_quantity():
-    """144 chips at 9,000 USD instead of a built-up chip with four HBM stacks; assembly follows no
-    price.
+    """A price of 9,000 USD replaces the built-up cost of 144 chips with four HBM stacks each.
+
+    Assembly follows no price.
     """
     before = result(NAME).bill
     built = sum(line.extended for line in before.lines if "trn3" in line.path.split("/"))
@@ -83,7 +84,7 @@ def test_a_cut_price_is_what_was_set():
     )
 
 
-def test_below_a_cut_nothing_moves():
+def test_inputs_below_a_cut_have_no_effect():
     cut = {"metrics__tco_usd_per_chip_hour": "1 USD/chip/h"}
     before, after = again(NAME, **cut), again(NAME, **cut, terms__rate="0.3")
     assert (
@@ -114,7 +115,7 @@ def test_below_a_cut_nothing_moves():
         ("cluster.chips", "1e9", "is outside"),
     ],
 )
-def test_a_bad_setting(path, value, message, catalogue):
+def test_bad_setting_is_refused(path, value, message, catalogue):
     with pytest.raises(DataError) as caught:
         evaluate(NAME, {path: value}, catalogue=catalogue)
     assert message in str(caught.value)

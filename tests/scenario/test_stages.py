@@ -1,6 +1,4 @@
-"""Stages of the chain: an answer that rests on what was walked before is the answer of a fresh
-walk, to the last digit and place.
-"""
+"""Cached stages of the chain give the answer of a fresh trace, to the last digit and order."""
 
 from __future__ import annotations
 
@@ -68,10 +66,10 @@ def first(name):
     return evaluate(name, catalogue=CATALOGUE)
 
 
-def told(name, asked, plan=None, structure=None) -> str:
-    """All that an answer tells, in its order; or the error."""
+def answer_text(name, settings, plan=None, structure=None) -> str:
+    """Return all that an answer holds, in its order, or the error."""
     try:
-        scenario_result = evaluate(name, asked, plan, structure=structure, catalogue=CATALOGUE)
+        scenario_result = evaluate(name, settings, plan, structure=structure, catalogue=CATALOGUE)
     except DataError as error:
         return str(error)
     # a trace tells them, which is always walked
@@ -85,26 +83,26 @@ def told(name, asked, plan=None, structure=None) -> str:
     return json.dumps([saved_document(scenario_result), unsaved_fields], default=in_json)
 
 
-def agrees(name, asked, **held_choices) -> None:
-    """Ask where much is known, and where nothing is."""
-    known_answer = told(name, asked, **held_choices)
+def assert_same_as_fresh(name, settings, **held_choices) -> None:
+    """Assert that the cached answer is the one without a cache."""
+    known_answer = answer_text(name, settings, **held_choices)
     forget()
-    assert known_answer == told(name, asked, **held_choices)
+    assert known_answer == answer_text(name, settings, **held_choices)
 
 
 @pytest.mark.parametrize("path", SETTINGS)
-def test_a_setting_is_that_of_a_fresh_walk(path):
+def test_answer_to_a_setting_is_that_without_a_cache(path):
     name = next((name for name, paths in ELSEWHERE.items() if path in paths), "gb200-nvl72")
     # a search of training takes half a second
     plan = first(name).plan if name.startswith("train") else None
     for value in SETTINGS[path]:
         for before, after in (({}, {path: value}), ({path: value}, {})):
-            told(name, before, plan=plan)
-            agrees(name, after, plan=plan)
+            answer_text(name, before, plan=plan)
+            assert_same_as_fresh(name, after, plan=plan)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "settings",
     [
         {"parts.tor-12t8.price": "-5 USD"},
         {"cluster.chips": "1e9"},
@@ -112,22 +110,22 @@ def test_a_setting_is_that_of_a_fresh_walk(path):
     ],
     ids=str,
 )
-def test_a_setting_that_is_refused_leaves_nothing_behind(asked):
+def test_a_setting_that_is_refused_leaves_nothing_behind(settings):
     forget()
-    assert "outside" in told("gb200-nvl72", asked)
-    agrees("gb200-nvl72", {})
+    assert "outside" in answer_text("gb200-nvl72", settings)
+    assert_same_as_fresh("gb200-nvl72", {})
 
 
 @settings(max_examples=4, deadline=None)
 @given(st.data())
-def test_settings_one_after_the_other_are_those_of_fresh_walks(data):
+def test_answers_to_consecutive_settings_are_those_without_a_cache(data):
     name = data.draw(st.sampled_from(SCENARIOS))
     usual, setting_values = first(name), dict[str, str]()
     for path in data.draw(
         st.lists(st.sampled_from(list(SETTINGS)), min_size=2, max_size=4, unique=True)
     ):
         setting_values[path] = data.draw(st.sampled_from(SETTINGS[path]))
-        agrees(
+        assert_same_as_fresh(
             name,
             setting_values,
             **data.draw(st.sampled_from(({"plan": usual.plan}, {"structure": usual.structure}))),
@@ -179,7 +177,7 @@ def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(
     assert len(walks) == walk_count + 2
 
 
-def test_what_is_kept_has_an_end(walks):
+def test_cache_has_a_limit(walks):
     for price in np.linspace(0.03, 0.2, 3 * memo.LAST):
         evaluate(
             "gb200-nvl72",
@@ -205,9 +203,10 @@ def test_what_is_kept_has_an_end(walks):
     assert len(walks) == 2 * 3 * memo.LAST + 5
 
 
-def test_values_that_are_kept_back_are_walked_apart(walks):
-    """Others stand for a person's own numbers in an answer that keeps them back: what is known of
-    the one is not known of the other.
+def test_withheld_values_are_evaluated_separately(walks):
+    """An answer with withheld values shares no cache with the answer of the true values.
+
+    Other values stand for the user's own in it.
     """
     private_settings = {"parts.gb200-gpu.price": "30000 USD"}
     plain_result = evaluate("gb200-nvl72", private_settings, catalogue=CATALOGUE)
@@ -218,9 +217,10 @@ def test_values_that_are_kept_back_are_walked_apart(walks):
     assert withheld_result.metrics["capex_usd"] != plain_result.metrics["capex_usd"]
 
 
-def test_values_that_are_kept_back_move_together_and_against_each_other():
-    """High, high again, low, and then half of them high where the others are low, both ways about:
-    no quotient of two stays as it is.
+def test_withheld_values_change_together_and_against_each_other():
+    """Stand-ins are high, high again, low, and then half of them high and half low, both ways.
+
+    No quotient of two stays as it is.
     """
     shipped, raised_prices = plain_values(), []
     private_settings = {
@@ -240,7 +240,7 @@ def test_values_that_are_kept_back_move_together_and_against_each_other():
     assert len(set(raised_prices[3])) == 2
 
 
-def test_arrays_and_traces_are_always_walked(walks):
+def test_arrays_and_traces_are_always_evaluated(walks):
     held_structure = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure
     array_result = evaluate(
         "gb200-nvl72",
@@ -254,10 +254,8 @@ def test_arrays_and_traces_are_always_walked(walks):
     assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
 
 
-def test_a_report_of_training_is_told_of_each_answer():
-    """A report is made once of a result and lets go of what it was made from: a second answer has
-    one of its own.
-    """
+def test_each_training_result_has_a_report_of_its_own():
+    """A report is made once of a result, which it then releases; a second answer has its own."""
     first_result = first("train-gpt3-175b-a100x64")
     second_result, another = (
         evaluate(first_result.scenario, plan=first_result.plan, catalogue=CATALOGUE)
@@ -275,14 +273,12 @@ def test_a_report_of_training_is_told_of_each_answer():
     )
 
 
-def test_a_structure_that_is_held_is_told_from_another():
-    """What was read to decide still decides, whatever the input is now: two structures of one
-    scenario are two answers.
-    """
+def test_answers_of_two_held_structures_are_cached_separately():
+    """A held structure still decides, whatever its inputs are now."""
     larger = evaluate("gb200-nvl72", {"cluster.chips": "262144"}, catalogue=CATALOGUE).structure
     usual_answer, larger_answer = (
-        told("gb200-nvl72", {}, structure=structure)
+        answer_text("gb200-nvl72", {}, structure=structure)
         for structure in (first("gb200-nvl72").structure, larger)
     )
     assert usual_answer != larger_answer
-    agrees("gb200-nvl72", {}, structure=larger)
+    assert_same_as_fresh("gb200-nvl72", {}, structure=larger)

@@ -1,6 +1,4 @@
-"""A scenario that states instead of computing: the price of a whole system, a rate of tokens, how a
-purchase is repaid.
-"""
+"""Scenarios that state a system's price, a token rate or a repayment instead of computing it."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def test_a_stated_rate_is_charged_as_a_computed_one(catalogue):
     }
 
 
-def test_what_the_chips_cost_alone(catalogue):
+def test_stated_price_of_the_system_includes_the_chips(catalogue):
     evaluation = evaluate(NAME, {"workload": "stated"}, catalogue=catalogue)
     assert evaluation.metrics["output_tokens_per_s_per_chip"] is None
     assert (
@@ -52,6 +50,6 @@ def test_what_the_chips_cost_alone(catalogue):
     )
 
 
-def test_no_plan_without_a_model(catalogue):
+def test_scenario_without_a_model_has_no_plan(catalogue):
     with pytest.raises(DataError, match="runs no model"):
         evaluate(NAME, {"workload": "stated"}, {"tp": "8"}, catalogue=catalogue)

@@ -1,6 +1,4 @@
-"""With a structure given everything is arithmetic: many values together, one by one and a trace
-computed again are the same.
-"""
+"""With a given structure arrays of values, single values and a recomputed trace agree."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ WHOLE = (
 )
 HOUR, TOKEN = "tco_usd_per_chip_hour", "usd_per_million_output_tokens"
 
-each = pytest.mark.parametrize("name", SCENARIOS)
+each_scenario = pytest.mark.parametrize("name", SCENARIOS)
 
 
 @cache
@@ -46,7 +44,7 @@ def ask(name, settings, structure=None):
     )
 
 
-def alone(name, settings):
+def metrics_with(name, settings):
     """The metrics of one value of every input, without what people read beside them."""
     inputs = resolve_scenario(
         CATALOGUE, load_scenario(CATALOGUE, name), ROOM | settings, {}, answer(name).structure
@@ -63,14 +61,15 @@ def another(input_value):
     return min(max(value, low), high) if value <= high else max(input_value.value * 0.8, low)
 
 
-def same(found, expected, tolerance):
-    return abs(found - expected) <= tolerance * abs(expected)
+def same(actual, expected, tolerance):
+    return abs(actual - expected) <= tolerance * abs(expected)
 
 
-@each
-def test_every_input_moved_together_alone_and_in_the_trace(name):
-    """Place 0 of each array is the scenario as it is, place i moves the i-th input; many and trace
-    meet in all, and one by one where it is quick.
+@each_scenario
+def test_moved_inputs_agree_in_arrays_single_values_and_trace(name):
+    """Place 0 of each array is the scenario as it is, and place i moves the i-th input.
+
+    Arrays and trace agree in all places, single values in every eighth where they are slow.
     """
     base = answer(name)
     # no requests, more given back than is paid, no flag
@@ -101,7 +100,7 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
         single_metrics = (
             base.metrics
             if path is None
-            else alone(name, {path: (moved_values[path], base.inputs[path].unit)})
+            else metrics_with(name, {path: (moved_values[path], base.inputs[path].unit)})
         )
         effects += any(single_metrics.get(metric) != base.metrics[metric] for metric in base.nodes)
         for metric, expected in single_metrics.items():
@@ -120,7 +119,7 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
         assert np.all(same(traced_values, batch_metrics[metric], 1e-9)), metric
 
 
-@each
+@each_scenario
 def test_all_inputs_drawn_at_once(name):
     base, generator = answer(name), np.random.default_rng(7)
     ranged = {
@@ -146,7 +145,7 @@ def test_all_inputs_drawn_at_once(name):
                 ), metric
 
 
-@each
+@each_scenario
 def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     base = answer(name)
     again = ask(name, {})
@@ -221,7 +220,7 @@ def test_what_is_zero_is_an_input_of_the_trace():
 @pytest.mark.parametrize(
     "setting", ["4.9 TB/s", (4.9, "TB/s"), (np.float64(4900), "GB/s")], ids=str
 )
-def test_one_number_in_every_spelling(setting):
+def test_number_is_accepted_in_every_spelling(setting):
     evaluation = ask(NAME, {MEMORY: setting})
     assert evaluation.metrics["hbm_byte_per_s"] == 4.9e12
     assert evaluation.inputs[MEMORY].kind == "assumed"
@@ -233,7 +232,8 @@ def test_one_number_in_every_spelling(setting):
 def test_a_number_without_a_unit_is_refused_where_the_input_has_one(bare):
     with pytest.raises(
         DataError,
-        match=rf"^{re.escape(MEMORY)}: .* without a unit, expected 'byte/s' or another of its kind, such as \(",
+        match=rf"^{re.escape(MEMORY)}: .* without a unit, expected 'byte/s' "
+        r"or another of its kind, such as \(",
     ):
         ask(NAME, {MEMORY: bare})
     with pytest.raises(DataError, match="without a unit, expected 'year'"):
@@ -269,7 +269,7 @@ PAIR = np.array([1.0, 2.0])
     ],
     ids=str,
 )
-def test_settings_that_are_refused(settings, words):
+def test_bad_settings_are_refused(settings, words):
     with pytest.raises(DataError, match=words):
         ask(NAME, settings)
 
@@ -284,7 +284,8 @@ def test_settings_that_are_refused(settings, words):
         ),
         (
             {"cluster.chips": PAIR * 512},
-            r"cluster\.chips decides what exists and has 2 values: give one value, or the structure",
+            r"cluster\.chips decides what exists and has 2 values: "
+            r"give one value, or the structure",
         ),
         (
             {"parts.trn3.peak_fp8": (PAIR - 1, "PFLOP/s")},
@@ -309,7 +310,8 @@ def test_a_structure_is_of_its_system_and_its_texts():
         tco.evaluate(NAME, structure=answer(NAME).structure, variant={"switch": "gen2"})
     with pytest.raises(
         DataError,
-        match=r"structure: workload\.precision is 'bf16', it was 'fp8' when the structure was decided",
+        match=r"structure: workload\.precision is 'bf16', "
+        r"it was 'fp8' when the structure was decided",
     ):
         ask(NAME, {"workload.precision": "bf16"})
 

@@ -11,19 +11,21 @@ DAYS, CHIPS, RATE = "workload.days", "cluster.chips", "train_tokens_per_s"
 JOB = "llama-3.1-405b-training-gb200-nvl72"
 
 
-def shrinking(chips):
-    """A job that doubles its rate with twice the chips up to a million tokens a second, on whole
-    hundreds of chips.
+def saturating_rate(chips):
+    """Return the rate of a job on whole hundreds of chips.
+
+    It doubles with twice the chips up to a million tokens per second.
     """
     return min(chips * 100.0, 1e6)
 
 
 def test_the_fewest_domains_that_keep_the_days_are_taken():
-    """86.4 T tokens in 1,000 days are a million tokens a second: 10,000 chips; in 2,000 days
-    5,000.
+    """86.4 T tokens in 1,000 days take 10,000 chips, and in 2,000 days 5,000.
+
+    1,000 days need a million tokens per second.
     """
     for days, chips in ((1000, 10000), (2000, 5000), (20000, 500)):
-        assert chips_in(days, 86.4e12, 100, shrinking, "here") == pytest.approx(
+        assert chips_in(days, 86.4e12, 100, saturating_rate, "here") == pytest.approx(
             chips, rel=2e-3, abs=100
         )
 
@@ -33,7 +35,7 @@ def test_days_that_no_cluster_keeps_are_refused_with_the_nearest():
         DataError,
         match=r"here: workload.days is 500: no cluster is as quick; the nearest takes 1e.03 days",
     ):
-        chips_in(500, 86.4e12, 100, shrinking, "here")
+        chips_in(500, 86.4e12, 100, saturating_rate, "here")
 
 
 @pytest.mark.parametrize("days", [90, 200])
