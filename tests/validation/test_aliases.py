@@ -7,7 +7,8 @@ import pytest
 from tests.cli import tco
 
 ROWS = """\
-date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,activation_recompute,step_time_s
+date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,\
+activation_recompute,step_time_s
 2024-06,{chip},64,{model},bf16,4096,256,1,2,none,3.4
 """
 

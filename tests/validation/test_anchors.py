@@ -1,6 +1,4 @@
-"""Own measured runs move answers as normal effects do, and what cannot be believed is refused by
-row.
-"""
+"""Own measured runs change answers as normal effects do, and incredible runs are refused by row."""
 
 from __future__ import annotations
 
@@ -39,9 +37,10 @@ def plain():
 
 
 @pytest.fixture
-def own_data(tmp_path, plain):
-    """Write a run of the question that is asked, so many times as quick as it is predicted, cells
-    replaced; return its file.
+def write_own_runs(tmp_path, plain):
+    """Write runs that are some times as quick as predicted, and return their file.
+
+    Cells of the rows may be replaced.
     """
 
     def write(quicker=1.2, rows=1, **cells):
@@ -77,27 +76,25 @@ def own_data(tmp_path, plain):
     return write
 
 
-def test_a_run_moves_its_own_configuration_most_of_the_way(own_data, plain):
-    before, after = plain["metrics"][RATE], rate("--anchor", own_data())
-    more = rate("--anchor", own_data(rows=8))
+def test_a_run_moves_its_own_configuration_most_of_the_way(write_own_runs, plain):
+    before, after = plain["metrics"][RATE], rate("--anchor", write_own_runs())
+    more = rate("--anchor", write_own_runs(rows=8))
     assert 1.05 * before < after < more < 1.2 * before
 
 
-def test_a_stated_run_moves_alike_whether_chosen_plans_are_as_deployed(own_data):
+def test_a_stated_run_moves_alike_whether_chosen_plans_are_as_deployed(write_own_runs):
     """Deployment efficiency is no part of a plan and a load that are stated."""
     tuned = ("--set", "workload.as_deployed=0")
     assert rate(*tuned) == rate()
-    assert rate(*tuned, "--anchor", own_data()) == rate("--anchor", own_data())
+    assert rate(*tuned, "--anchor", write_own_runs()) == rate("--anchor", write_own_runs())
 
 
-def test_a_run_as_predicted_moves_nothing(own_data, plain):
-    assert rate("--anchor", own_data(1)) == pytest.approx(plain["metrics"][RATE], rel=0.005)
+def test_a_run_as_predicted_moves_nothing(write_own_runs, plain):
+    assert rate("--anchor", write_own_runs(1)) == pytest.approx(plain["metrics"][RATE], rel=0.005)
 
 
-def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own_data):
-    """In its own class of engines and speed: the rate moves, and the speed that users get
-    does not.
-    """
+def test_run_changes_the_deployment_efficiency_of_chosen_plans(write_own_runs):
+    """A run changes the rate in its class of engines and speed, and no user's speed."""
     question = (
         "perf",
         "b200-hgx8",
@@ -106,7 +103,7 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own_da
         "--set",
         "workload.interactivity=20 token/s",
     )
-    before, after = document(*question), document(*question, "--anchor", own_data())
+    before, after = document(*question), document(*question, "--anchor", write_own_runs())
     assert after["metrics"][RATE] / before["metrics"][RATE] == pytest.approx(
         1 + after["anchored"]["systems"]["b200-hgx8"], rel=1e-9
     )
@@ -115,8 +112,8 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own_da
     assert after["metrics"]["ttft_s"] == before["metrics"]["ttft_s"]
 
 
-def test_the_document_says_what_it_rests_on(own_data, plain):
-    perf_document = document(*ASKED, "--anchor", own_data())
+def test_the_document_says_what_it_rests_on(write_own_runs, plain):
+    perf_document = document(*ASKED, "--anchor", write_own_runs())
     anchor_record = perf_document["anchored"]
     assert anchor_record["rows"] == 1
     # what is no pass is not moved
@@ -138,8 +135,8 @@ def test_the_document_says_what_it_rests_on(own_data, plain):
     assert "anchored" not in plain
 
 
-def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own_data, plain):
-    path = own_data()
+def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(write_own_runs, plain):
+    path = write_own_runs()
     anchor_shifts = [
         document("perf", system, *ASKED[2:-1], f"workload.engine={engine}", "--anchor", path)[
             "anchored"
@@ -153,7 +150,7 @@ def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own_data, 
     assert anchor_shifts[0] > anchor_shifts[1] > anchor_shifts[2] > 0
 
 
-def test_runs_narrow_the_range(own_data):
+def test_runs_narrow_the_range(write_own_runs):
     question = (
         "uncertainty",
         "b200-hgx8",
@@ -165,7 +162,7 @@ def test_runs_narrow_the_range(own_data):
         "400",
     )
     wide, narrow = (
-        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own_data()))
+        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", write_own_runs()))
     )
     assert (narrow["p90"] - narrow["p10"]) / narrow["p50"] < 0.95 * (
         wide["p90"] - wide["p10"]
@@ -173,8 +170,8 @@ def test_runs_narrow_the_range(own_data):
     assert narrow["p50"] > wide["p50"]
 
 
-def test_a_scenario_names_its_runs(own_data, tmp_path, plain):
-    own_data()
+def test_a_scenario_names_its_runs(write_own_runs, tmp_path, plain):
+    write_own_runs()
     documents = {
         "system": "b200-hgx8",
         "site": "us-hyperscale",
@@ -206,27 +203,28 @@ def test_a_scenario_names_its_runs(own_data, tmp_path, plain):
         (1, {"concurrency": ""}, "unstated concurrency"),
     ],
 )
-def test_what_cannot_be_believed_is_refused_by_row(own_data, quicker, cells, message):
-    path = own_data(quicker, **cells)
+def test_unbelievable_run_is_refused_by_row(write_own_runs, quicker, cells, message):
+    path = write_own_runs(quicker, **cells)
     command_result = tco(*ASKED, "--anchor", path)
     assert command_result.exit_code == 3
     assert f"{path}:2: " in command_result.stderr
     assert message in command_result.stderr
 
 
-def test_serving_runs_say_nothing_of_training(own_data):
-    command_result = tco("perf", "train-gpt3-175b-a100x64", "--anchor", own_data())
+def test_serving_runs_say_nothing_of_training(write_own_runs):
+    command_result = tco("perf", "train-gpt3-175b-a100x64", "--anchor", write_own_runs())
     assert command_result.exit_code == 3
     assert "moves serving alone" in command_result.stderr
 
 
 @pytest.mark.thorough
-def test_what_is_kept_back_tells_nothing_of_own_runs(own_data):
-    """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is
-    refused, in the same words.
+def test_redaction_refuses_own_runs_in_the_same_words(write_own_runs):
+    """Measured rows of a user have no stand-in, so redaction refuses them.
+
+    The words are the same for any rows.
     """
     command_results = [
-        tco(*ASKED, "--anchor", own_data(quicker), "--redact", "--format", "json")
+        tco(*ASKED, "--anchor", write_own_runs(quicker), "--redact", "--format", "json")
         for quicker in (1.1, 1.5)
     ]
     assert {
@@ -236,21 +234,22 @@ def test_what_is_kept_back_tells_nothing_of_own_runs(own_data):
     assert command_results[0].stderr == command_results[1].stderr != ""
 
 
-def test_one_run_moves_by_its_share_of_the_variance(own_data, plain):
-    """Of effects with variances v and a run with r: E = V/(V + r) y with V their sum, as of one
-    effect.
+def test_one_run_moves_by_its_share_of_the_variance(write_own_runs, plain):
+    """A run y moves the answer by E = V/(V + r) y, with V the sum of the effects' variances.
+
+    r is the variance of a run; the effects act as one.
     """
     levels = ("nvidia", "b200-sxm", "sglang", "deepseek-v3", "configuration")
     rows = [CATALOGUE.practice(owner, "unexplained_serving") for owner in (*levels, "run")]
     variances = [(math.log((1 + row.high) / (1 + row.low)) / (2 * P95)) ** 2 for row in rows]
     shared, single = sum(variances[:-1]), variances[-1]
-    assert rate("--anchor", own_data(1.2)) / plain["metrics"][RATE] == pytest.approx(
+    assert rate("--anchor", write_own_runs(1.2)) / plain["metrics"][RATE] == pytest.approx(
         1.2 ** (shared / (shared + single)), rel=5e-3
     )
 
 
 def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_runs_have_alone(
-    own_data,
+    write_own_runs,
 ):
     question = (
         "perf",
@@ -261,7 +260,8 @@ def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_run
         ),
     )
     before, after = (
-        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own_data(1.2)))
+        document(*question, *more)["metrics"][RATE]
+        for more in ((), ("--anchor", write_own_runs(1.2)))
     )
     rows = [
         CATALOGUE.practice(owner, "deployment_efficiency")
@@ -272,8 +272,10 @@ def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_run
     assert after / before == pytest.approx(1.2 ** (shared / (shared + single / 2)), rel=5e-3)
 
 
-def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(own_data):
-    path = own_data(rows=4)
+def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(
+    write_own_runs,
+):
+    path = write_own_runs(rows=4)
     question = (
         "--set",
         "workload.engine=vllm",

@@ -1,6 +1,4 @@
-"""The ranges are held against what was measured: the share inside is computed again, and moves with
-what it rests on.
-"""
+"""Ranges contain the stated share of measured runs, and the share follows its inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ MEASURED = ROOT / "data/measured/inference.csv.gz"
 
 
 @pytest.fixture(scope="module")
-def some(tmp_path_factory):
+def some_runs(tmp_path_factory):
     """The rows of two chips of the file of serving runs, one of them a part of its rows."""
     with gzip.open(MEASURED, "rt", encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file))
@@ -50,8 +48,8 @@ def some(tmp_path_factory):
     return path
 
 
-def test_the_command_states_the_share_inside(some):
-    back_test_document = document("validate", str(some), "--back-test")
+def test_the_command_states_the_share_inside(some_runs):
+    back_test_document = document("validate", str(some_runs), "--back-test")
     assert [chip_coverage["chip"] for chip_coverage in back_test_document["chips"]] == [
         "gb200-gpu",
         "h200-sxm",
@@ -63,7 +61,7 @@ def test_the_command_states_the_share_inside(some):
     assert back_test_document["summary"]["rows"] == sum(
         chip_coverage["rows"] for chip_coverage in back_test_document["chips"]
     )
-    assert "are the ranges right?" in tco("validate", str(some), "--back-test").stdout
+    assert "are the ranges right?" in tco("validate", str(some_runs), "--back-test").stdout
 
 
 def test_rows_are_counted_where_they_lie():
@@ -97,7 +95,7 @@ def test_kinds_without_ranges_are_refused():
 
 @cache
 def left_by_the_fit(kind):
-    """What today's fit leaves of the rows it was made on."""
+    """Return the residuals that today's fit leaves on its own rows."""
     table = table_of(kind)
     table = table[~table["notes"].astype(str).str.startswith(HELD_BACK)].reset_index(drop=True)
     measurements = rows_of(table)
@@ -117,8 +115,9 @@ def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
 
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_rows_lie_inside_what_is_not_explained(kind):
-    """The effects of a row's owners are normal and add up, so that four rows in five lie within
-    1.28 of their standard deviation.
+    """Four rows in five lie within 1.28 standard deviations of their owners' effects.
+
+    The effects of a row's owners are normal and add up.
     """
     residual_frame = left_by_the_fit(kind)
     owners = [
@@ -140,8 +139,9 @@ def test_rows_lie_inside_what_is_not_explained(kind):
 
 
 def width_of(kind, owner):
-    """The standard deviation of an owner's effect, from its P95; a model without a row of its own
-    has that of all.
+    """Return the standard deviation of an owner's effect, from its P95.
+
+    A model without a row of its own has that of all.
     """
     has_own_effect = (owner, PARAMETERS[kind]) in CATALOGUE.calibration_rows or owner in (
         *CATALOGUE.parts,
@@ -154,8 +154,9 @@ def width_of(kind, owner):
 
 
 def rows_of_chips(effects, runs):
-    """Rows of chips whose effects are known: each configuration one row, off its chip's effect by
-    as much on either side.
+    """Return rows of chips whose effects are known.
+
+    Each configuration is one row, off its chip's effect by as much on either side.
     """
     chip_residuals = [
         (f"chip {chip_number}", effect + off)
@@ -169,8 +170,9 @@ def rows_of_chips(effects, runs):
 
 
 def test_variances_are_those_of_the_balanced_layout():
-    """Of a chips with n configurations each and a mean of nought the likeliest are v_k = SSW /
-    a(n-1) and v_chip = SSB/an - v_k/n.
+    """Likeliest variances of a balanced layout are SSW / a(n-1) and SSB/an - v_k/n.
+
+    There are a chips with n configurations each, and the mean is zero.
     """
     effects, runs = np.array([-0.3, -0.2, 0.1, 0.4]), np.array([-0.15, -0.05, 0.05, 0.15])
     components = fit_variance_components(rows_of_chips(effects, runs))
@@ -248,8 +250,8 @@ def test_ratios_lie_inside_their_ranges():
     assert chips["h100-sxm"]["inside"] < 0.70
 
 
-def test_ratios_need_two_chips(some, tmp_path):
-    header, *rows = some.read_text(encoding="utf-8").splitlines()
+def test_ratios_need_two_chips(some_runs, tmp_path):
+    header, *rows = some_runs.read_text(encoding="utf-8").splitlines()
     gb200_file = tmp_path / "alone.csv"
     gb200_file.write_text(
         "\n".join([header, *(row for row in rows if "GB200" in row)][:20]) + "\n", encoding="utf-8"

@@ -1,6 +1,4 @@
-"""What deployments reach of the best plans of their class: a fit that finds what was put in, and
-published rates.
-"""
+"""Deployments reach a share of the best plans of their class: fits and published rates."""
 
 from __future__ import annotations
 
@@ -123,9 +121,7 @@ def measured():
 
 @pytest.mark.thorough
 def test_shipped_classes_lie_in_the_range_of_published_runs():
-    """Half of the runs of a class that no other run beats lie within what is shipped of it, and
-    their median does.
-    """
+    """Half of a class's unbeaten runs at least lie in its shipped range, as does their median."""
     with (DATA / "calibration" / "deployment.csv").open(encoding="utf-8") as file:
         shipped = {
             row["family"]: row
@@ -147,9 +143,10 @@ CHIP_OF = {
 BASE = "gb200-nvl72"
 
 
-def published(speed):
-    """The most output tokens a second and chip that published runs of each chip make at a speed: R1
-    or V3 in FP8, 8k in, 1k out.
+def published_rates(speed):
+    """Return the highest published output tokens per second per chip at a speed, by chip.
+
+    The runs are of R1 or V3 in FP8, with 8k tokens in and 1k out.
     """
     table = table_of("inference")
     fits = (
@@ -205,5 +202,5 @@ def test_costs_stand_as_published_ones_do():
     """Within 25 %, prices apart, in the class of plans that is published."""
     ours = chip_hours("workload.operated_by=benchmark")
     for (name, speed), ratio in ours.items():
-        rates = published(speed)
+        rates = published_rates(speed)
         assert ratio == pytest.approx(rates[BASE] / rates[name], rel=0.25), (name, speed)

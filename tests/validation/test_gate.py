@@ -1,6 +1,4 @@
-"""The model may not get worse on published measurements: each file's median error and tail against
-the committed report.
-"""
+"""No file of published measurements has a larger median error or tail than the committed report."""
 
 import csv
 

@@ -1,6 +1,4 @@
-"""Files of kernels with a publisher's own columns: read, what contradicts itself left out, and met
-as well as is said.
-"""
+"""Files of kernels with a publisher's columns are read and scored; contradictions are left out."""
 
 from __future__ import annotations
 
@@ -43,8 +41,9 @@ def test_kernels_before_a_chips_release_are_not_scored():
 
 
 def test_times_that_stand_for_several_shapes_are_not_scored():
-    """The table of the MI450X class repeats one sweep for other layers: 98 of its 124 rows, the
-    others without a number of experts chosen.
+    """98 of 124 rows of the MI450X class repeat one sweep for other layers and are not scored.
+
+    The others have no number of chosen experts.
     """
     card = validated("amd_moe_kernels").card
     assert card["skipped"] == {SUSPECT: 98, "suspect: negative topk": 26}

@@ -19,7 +19,10 @@ from tests.validation import today
 
 BARE = "bare-kernel"
 
-HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
+HEADER = (
+    "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,"
+    "heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
+)
 LAYERS = "hidden 8192, ffn 28672, 64/8 heads"
 BLOCK = '"fp8 e4m3, 1x128/128x128 scales, bf16 out"'
 PUBLISHED = [  # figures of published tables
@@ -71,7 +74,7 @@ def chips(catalogue, values):
     return {name: chip_on(catalogue, values, name) for name in CHIPS}
 
 
-def test_published_rows(own_data):
+def test_published_rows_are_predicted_within_their_error(own_data):
     predictions = predicted(own_data, *PUBLISHED)
     assert list(predictions.skip) == [""] * len(PUBLISHED)
     assert np.abs(predictions.predicted / predictions.target - 1).max() < 0.2
@@ -79,7 +82,9 @@ def test_published_rows(own_data):
 
 @pytest.mark.parametrize("chip", ["a100-sxm-80gb", "h100-sxm", "b200-sxm", "mi355x"])
 def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, chip):
-    """Where a library leaves its matrix kernels is a rule of that library: FlashMLA took 1,636 us
+    """Twice the query heads take at most twice the time of decode attention.
+
+    Where a library leaves its matrix kernels is a rule of that library: FlashMLA took 1,636 us
     for 256 heads on an H800 (kernels.csv.gz).
     """
     on = chips.get(chip) or chip_on(CATALOGUE, values, chip)
@@ -300,9 +305,10 @@ ASKED = (
 
 
 @pytest.mark.parametrize("name", ["gb300-gpu", "trn3"])
-def test_every_reading_gives_the_same(name):
-    """Traced, each kernel is a graph down to the catalogue with the value of the plain reading;
-    arrays give what each number gives.
+def test_traced_and_array_readings_give_the_plain_times(name):
+    """A traced kernel and an array of kernels have the times of the plain reading.
+
+    The trace is a graph down to the catalogue.
     """
 
     def made(values, stretched=None):

@@ -1,6 +1,4 @@
-"""The left-out figures are what refits without a group say of it: each can be computed again, and
-an altered one is seen.
-"""
+"""Left-out errors follow from the stored refits, and an altered one is noticed."""
 
 from __future__ import annotations
 
@@ -38,9 +36,10 @@ def task_of(kind):
     )
 
 
-def recomputed(task, kind):
-    """The predictions of every group left out, with the parameters that its refit found, all asked
-    for at once.
+def refit_predictions(task, kind):
+    """Return the predictions of every group left out, by the parameters of its refit.
+
+    All are computed at once.
     """
     sets: dict[tuple[str, str], dict[str, float]] = {}
     for row in stated("left_out"):
@@ -62,7 +61,7 @@ def recomputed(task, kind):
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_every_left_out_figure_follows_from_its_refits(kind):
     task = task_of(kind)
-    predictions, refits = recomputed(task, kind)
+    predictions, refits = refit_predictions(task, kind)
     by_name = {row["left_out"]: row for row in stated("kinds") if row["kind"] == kind}
     assert {refit.left_out for refit in refits} == set(by_name) - {"nothing"}
     for name in {refit.left_out for refit in refits}:
@@ -91,9 +90,7 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
 
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_refit_run_again_finds_the_same(kind):
-    """From the priors to convergence: what is stored for a chip left out is where the search
-    ends.
-    """
+    """The stored values of a chip left out are where the search from the priors ends."""
     task, part = task_of(kind), SAMPLES[kind]
     stored_values = {
         row["path"]: float(row["value"])
@@ -124,8 +121,9 @@ def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
 
 
 def test_a_refit_that_finds_little_does_not_raise_the_other_end():
-    """Without its largest model the wait before an exchange of experts comes out at a tenth:
-    nothing says that it may be ten times as long.
+    """A refit that finds a tenth of the wait widens the low end of its range alone.
+
+    The refit leaves out the largest model; nothing says that the wait may be ten times as long.
     """
     rows = {
         row["attribute"]: row

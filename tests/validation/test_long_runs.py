@@ -1,6 +1,4 @@
-"""How far long runs fall short of the best plan: the line through them, and the rows that are
-shipped.
-"""
+"""Long runs fall short of the best plan along a fitted line; the shipped rows are its values."""
 
 from __future__ import annotations
 

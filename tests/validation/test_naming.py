@@ -1,6 +1,4 @@
-"""Names of accelerators and models as they are printed: what each means, and what is never
-guessed.
-"""
+"""Printed names of accelerators and models mean known parts, and none is guessed."""
 
 import csv
 import shlex
@@ -41,9 +39,7 @@ SERVING |= {
 
 
 def read(rows):
-    """What `tco validate` makes of rows: for each the words of the command that asks for it, and
-    why there is none.
-    """
+    """Return the command and the reason for skipping that `tco validate` gives for each row."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         pd.DataFrame(rows).to_csv(path, index=False)
@@ -187,7 +183,7 @@ def test_every_name_and_part_means_itself():
     assert {row["word"] for row in table("words/accelerator_aliases.csv")} & set(exact) == set()
 
 
-def test_why_an_accelerator_is_not_read():
+def test_unknown_accelerator_is_skipped_with_the_reason():
     assert parts_of(("A100", "Abacus 3", "H100")) == {
         "A100": ("", "unknown-accelerator: 'A100' may be a100-sxm-40gb or a100-sxm-80gb"),
         "Abacus 3": ("", "unknown-accelerator: 'Abacus 3'"),
@@ -296,7 +292,7 @@ def test_a_row_may_state_its_own_model():
         ({"model": "layers=40"}, "missing hidden, heads, ffn, vocab"),
     ],
 )
-def test_a_model_that_is_not_read_says_why(change, says):
+def test_unknown_model_is_skipped_with_the_reason(change, says):
     ((model, why),) = models_of(rows(change))
     assert model == ""
     assert why.startswith("unknown-model: ")

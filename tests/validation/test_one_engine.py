@@ -1,6 +1,4 @@
-"""What is validated is what answers: validation reads rows, asks the engine and compares, and
-computes nothing of its own.
-"""
+"""Validation reads rows, asks the engine and compares; it computes nothing of its own."""
 
 from __future__ import annotations
 
@@ -46,8 +44,9 @@ QUESTIONS = {
 }
 SAMPLE = 10  # rows of a kind that are asked again
 HEADER = (
-    "source_id,source_title,date,accelerator,n_accelerators,model,params_b,layers,hidden,heads,kv_heads,ffn,vocab,precision,seq_len,"
-    "global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,dp,sharding,activation_recompute,step_time_s,value_kind"
+    "source_id,source_title,date,accelerator,n_accelerators,model,params_b,layers,hidden,"
+    "heads,kv_heads,ffn,vocab,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,"
+    "dp,sharding,activation_recompute,step_time_s,value_kind"
 )
 OWN = (
     "own,own run,2024-06,NVIDIA H100 80GB HBM3,64,our-13b,13,40,5120,40,40,13824,32000,bf16,4096,"
@@ -75,7 +74,7 @@ def imported(tree):
 
 
 def resolved(node, names):
-    """Return what a name or a dotted name stands for; None for anything else."""
+    """Return the object of a name or a dotted name, or None for anything else."""
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute):
@@ -84,18 +83,18 @@ def resolved(node, names):
     return None
 
 
-def is_record(found):
-    """Say whether something is a record of the engine that is no part of a question."""
+def is_record(engine_object):
+    """Tell whether an object is a record of the engine that is no part of a question."""
     return (
-        inspect.isclass(found)
-        and found.__module__.startswith(ENGINE)
-        and found.__name__ not in QUESTIONS
-        and not issubclass(found, Exception)
+        inspect.isclass(engine_object)
+        and engine_object.__module__.startswith(ENGINE)
+        and engine_object.__name__ not in QUESTIONS
+        and not issubclass(engine_object, Exception)
     )
 
 
 def own_physics(source):
-    """Return what a module computes, or makes, that is the engine's to compute."""
+    """Return the formulas and records of the engine that a module uses or makes itself."""
     tree = ast.parse(source)
     names = dict(imported(tree))
     records = [imported_object for imported_object in names.values() if is_record(imported_object)]
@@ -165,7 +164,7 @@ def test_validation_defines_no_formula():
         "Links):\n    return replace(links, inside=2)",
     ],
 )
-def test_the_rule_sees_what_it_forbids(source):
+def test_rule_refuses_formulas_and_records_of_the_engine(source):
     assert own_physics(source)
 
 

@@ -100,8 +100,9 @@ def test_rows_that_cannot_be_simulated_are_left_out_with_their_reasons(tmp_path)
 
 
 def test_settings_that_a_row_states_move_its_prediction(tmp_path):
-    """Less memory leaves less room, and a smaller budget of tokens makes more passes of a
-    prompt.
+    """Less memory or a smaller budget of tokens raises the predicted time to the first token.
+
+    Less memory leaves less room, and a smaller budget makes more passes of a prompt.
     """
     table = table_of("open-loop")
     row = table[(table.offered_requests_per_s == 40) & (table.model == "gpt-oss-120b")].head(1)
@@ -119,8 +120,9 @@ def test_settings_that_a_row_states_move_its_prediction(tmp_path):
 
 
 def test_an_h100_starts_gpt_oss_where_it_was_seen_to():
-    """vLLM holds 131,072 tokens of gpt-oss-120b at 0.95 of an H100, and not at 0.9 (llm-d's
-    guide).
+    """An H100 holds 131,072 tokens of gpt-oss-120b at 0.95 of its memory, and not at 0.9.
+
+    Source: llm-d's guide for vLLM.
     """
     table = table_of("open-loop").head(1)
     chips = rows_of(table)

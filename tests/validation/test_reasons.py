@@ -80,7 +80,10 @@ def test_a_reason_names_the_column(tmp_path, cells, says):
 )
 def test_what_no_run_can_be_is_not_scored(tmp_path, cells, reason):
     path = tmp_path / "rows.csv"
-    header = "date,accelerator,n_gpus,model,precision,framework,concurrency,tp,ep,isl_tokens,osl_tokens,total_tput_tok_s_per_gpu\n"
+    header = (
+        "date,accelerator,n_gpus,model,precision,framework,concurrency,tp,ep,isl_tokens,osl_tokens,"
+        "total_tput_tok_s_per_gpu\n"
+    )
     path.write_text(
         f"{header}2026-06,H200 SXM,8,Llama-3.1-70B,fp8,vllm,16,8,1,{cells}\n", encoding="utf-8"
     )

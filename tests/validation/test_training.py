@@ -1,6 +1,4 @@
-"""Predictions of training runs: what is read from a row, why a row is skipped, and published
-steps.
-"""
+"""Predictions of training runs: columns of a row, reasons to skip it, and published steps."""
 
 from __future__ import annotations
 
@@ -17,7 +15,8 @@ from tests.cli import document
 from tests.validation.today import precisions, predicted, rows_of, table_of
 
 PUBLISHED = """\
-source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
+source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,\
+tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
 megatron_2021,2021-04,A100 SXM 80GB,32,GPT 1.7B,fp16,2048,512,,1,1,,1,1,full,,3.52802,measured
 megatron_2021,2021-04,A100 SXM 80GB,64,GPT 3.6B,fp16,2048,512,,2,1,,1,1,full,,3.69741,measured
 megatron_2021,2021-04,A100 SXM 80GB,128,GPT 7.5B,fp16,2048,512,,4,1,,1,1,full,,3.69633,measured
@@ -120,7 +119,7 @@ def test_adapters_train_faster_than_all_weights(tmp_path):
         ("fp16", ("bf16", "bf16")),
     ],
 )
-def test_formats(text, forms):
+def test_formats_of_a_row_are_those_of_its_text(text, forms):
     forward, *backward = precisions(CATALOGUE, text) or ("bf16",)
     assert (forward, *(backward or [forward])) == forms
 
@@ -213,8 +212,9 @@ def test_every_prediction_is_an_answer_of_the_command_line():
 
 
 def test_the_same_model_by_its_figures_is_the_same_prediction(tmp_path):
-    """Layers, hidden size, heads and vocabulary of GPT 1.7B as columns, under a name that nobody
-    knows.
+    """An unknown name with the columns of GPT 1.7B gives the prediction of GPT 1.7B.
+
+    The columns are layers, hidden size, heads and vocabulary.
     """
     named, stated = (
         made(PUBLISHED, tmp_path),

@@ -1,6 +1,4 @@
-"""The published runs on Trainium: how they are read, how near the fits come, what is left out, and
-that few parameters do it inside physics.
-"""
+"""Published runs on Trainium: reading, errors of the fits, left-out sources, few parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from tco.validation.fit import read_free
 from tests.catalogue import attribute
 from tests.cli import tco
 from tests.scenario_helpers import plain_values
-from tests.validation.test_left_out import recomputed, stated
+from tests.validation.test_left_out import refit_predictions, stated
 from tests.validation.today import ROOT, Task, scored, scores, table_of
 
 # median error on rows near the hardware
@@ -61,7 +59,7 @@ def test_the_stated_error_is_that_of_the_shipped_parameters(judged, kind):
 def test_sources_that_were_left_out_are_met(catalogue, kind):
     task = Task(kind, table_of(file_of(kind)), catalogue, plain_values(), f"trainium_{kind}")
     assert task.table["notes"].str.startswith("tier A").all()
-    predictions, refits = recomputed(task, f"trainium_{kind}")
+    predictions, refits = refit_predictions(task, f"trainium_{kind}")
     parts = [refit for refit in refits if refit.left_out == "source"]
     target, predicted = (
         [predictions.target[refit.rows] for refit in parts],

@@ -1,5 +1,6 @@
-"""Rows that leave something unstated have a range: that of the rows which say it, each asked for
-alone.
+"""Rows that leave something unstated have the range of the rows that state it.
+
+Each of those rows is evaluated by itself.
 """
 
 import csv
@@ -36,7 +37,7 @@ TRAINED = dict(zip(HEADER.split(","), OWN.split(","), strict=True)) | {
 }
 
 
-def asked(tmp_path, plain, *changes):
+def predict(tmp_path, plain, *changes):
     path = tmp_path / "own.csv"
     rows = [plain | change for change in changes]
     with path.open("w", newline="", encoding="utf-8") as stream:
@@ -47,7 +48,7 @@ def asked(tmp_path, plain, *changes):
 
 
 def predictions(tmp_path, plain, *changes):
-    return [row["predicted"] for row in asked(tmp_path, plain, *changes)["rows"]]
+    return [row["predicted"] for row in predict(tmp_path, plain, *changes)["rows"]]
 
 
 def held_by(row, variant_values):
@@ -62,7 +63,7 @@ def held_by(row, variant_values):
 
 @pytest.mark.parametrize("plain", [SERVED, TRAINED])
 def test_a_row_that_says_all_has_no_range(tmp_path, plain):
-    done = asked(tmp_path, plain, {})
+    done = predict(tmp_path, plain, {})
     (row,) = done["rows"]
     assert row["unstated"] == []
     assert row["low"] == row["predicted"] == row["high"]
@@ -70,7 +71,7 @@ def test_a_row_that_says_all_has_no_range(tmp_path, plain):
 
 
 def test_groups_of_experts_that_nobody_states(tmp_path):
-    (row,) = asked(tmp_path, SERVED, {"ep": ""})["rows"]
+    (row,) = predict(tmp_path, SERVED, {"ep": ""})["rows"]
     assert row["unstated"] == ["ep"]
     assert held_by(row, predictions(tmp_path, SERVED, {"ep": "1"}, {"ep": "8"}))
     assert row["high"] > 1.02 * row["low"]
@@ -80,20 +81,20 @@ def test_tensor_parallelism_that_nobody_states(tmp_path):
     variants = [
         {"dp_attention": groups, "ep": experts} for groups in ("1", "8") for experts in ("1", "8")
     ]
-    (row,) = asked(tmp_path, SERVED, {"tp": "", "dp_attention": "", "ep": ""})["rows"]
+    (row,) = predict(tmp_path, SERVED, {"tp": "", "dp_attention": "", "ep": ""})["rows"]
     assert row["unstated"] == ["tp", "ep"]
     assert held_by(row, predictions(tmp_path, SERVED, *variants))
 
 
 def test_a_dense_model_has_no_experts_to_spread(tmp_path):
-    (row,) = asked(tmp_path, SERVED, {"model": "Llama-3.3-70B", "ep": "", "dp_attention": ""})[
+    (row,) = predict(tmp_path, SERVED, {"model": "Llama-3.3-70B", "ep": "", "dp_attention": ""})[
         "rows"
     ]
     assert (row["unstated"], row["low"]) == ([], row["high"])
 
 
 def test_the_engine_that_nobody_states(tmp_path):
-    (row,) = asked(tmp_path, SERVED, {"framework": ""})["rows"]
+    (row,) = predict(tmp_path, SERVED, {"framework": ""})["rows"]
     assert row["unstated"] == ["framework"]
     assert held_by(
         row,
@@ -104,7 +105,7 @@ def test_the_engine_that_nobody_states(tmp_path):
 
 
 def test_formats_and_month_that_nobody_states(tmp_path):
-    (row,) = asked(
+    (row,) = predict(
         tmp_path, SERVED, {"precision": "", "date": "2025 (undated)", "framework": "vllm"}
     )["rows"]
     assert row["unstated"] == ["precision", "date"]
@@ -125,7 +126,7 @@ def test_variants_that_do_not_fit_are_left_out(tmp_path):
         "ep": "",
         "concurrency": "4",
     }
-    wide, row, narrow = asked(
+    wide, row, narrow = predict(
         tmp_path, SERVED, *(tight | {"precision": text} for text in ("bf16", "", "fp8"))
     )["rows"]
     # what nothing states is the checkpoint's own 16 bits
@@ -135,13 +136,13 @@ def test_variants_that_do_not_fit_are_left_out(tmp_path):
 
 
 def test_the_summary_counts_what_was_measured_inside(tmp_path):
-    (row,) = asked(tmp_path, SERVED, {"ep": ""})["rows"]
+    (row,) = predict(tmp_path, SERVED, {"ep": ""})["rows"]
     middle = (row["low"] * row["high"]) ** 0.5
     rows = [
         {"ep": "", "output_tput_tok_s_per_gpu": repr(value)}
         for value in (middle, row["low"] * 0.99, row["high"] * 1.01)
     ]
-    done = asked(tmp_path, SERVED, *rows, {})
+    done = predict(tmp_path, SERVED, *rows, {})
     assert (done["scored"], done["ranges"]["n"], done["ranges"]["inside"]) == (4, 3, 1)
     assert done["ranges"]["median_width"] == pytest.approx(row["high"] / row["low"])
     table = tco("validate", tmp_path / "own.csv").stdout
@@ -149,7 +150,7 @@ def test_the_summary_counts_what_was_measured_inside(tmp_path):
 
 
 def test_the_point_of_a_training_row_is_the_quickest_of_its_plans(tmp_path):
-    (row,) = asked(tmp_path, TRAINED, {"activation_recompute": ""})["rows"]
+    (row,) = predict(tmp_path, TRAINED, {"activation_recompute": ""})["rows"]
     assert row["unstated"] == ["activation_recompute"]
     variant_values = [
         value
@@ -172,7 +173,7 @@ def test_lengths_and_engine_of_a_training_row(tmp_path):
         "step_time_s": "",
         "tokens_s_per_accelerator": "8000",
     }
-    (row,) = asked(tmp_path, TRAINED, blank)["rows"]
+    (row,) = predict(tmp_path, TRAINED, blank)["rows"]
     assert row["unstated"] == ["seq_len", "framework"]
     variants = [
         blank | {"seq_len": length, "sharding": f"ZeRO-1 {engine}"}
@@ -185,7 +186,9 @@ def test_lengths_and_engine_of_a_training_row(tmp_path):
 # ---------------------------------------------------------------- offline
 def test_offline_is_the_batch_that_memory_holds(tmp_path):
     waiting = {"concurrency": "", "scenario": "offline max throughput"}
-    done = asked(tmp_path, SERVED, {"concurrency": "offline"}, {"concurrency": "1000000"}, waiting)
+    done = predict(
+        tmp_path, SERVED, {"concurrency": "offline"}, {"concurrency": "1000000"}, waiting
+    )
     offline, crowded, waiting_row = done["rows"]
     assert "workload.offline=1" in offline["command"]
     assert "workload.concurrency" not in offline["command"]
@@ -202,9 +205,10 @@ OFFLINE = ("--set", "workload.model=qwen3-235b-a22b", "--set", "workload.offline
 PLAN = ("--plan", "chips=8,tp=8,ep=8")
 
 
-def test_a_plan_of_ones_own_runs_offline():
-    """The batch is what memory holds: more memory, more sequences and more tokens; nobody's target
-    binds.
+def test_stated_plan_offline_runs_the_batch_that_memory_holds():
+    """A stated plan runs the batch that memory holds: more memory gives more tokens.
+
+    No target speed binds.
     """
     sizes = (("--set", f"parts.h200-sxm.hbm_capacity={size} GB") for size in (100, 141))
     small, large = (
@@ -231,8 +235,9 @@ def test_offline_and_a_number_of_requests_exclude_each_other():
 
 
 def test_engines_that_keep_room_for_answers_run_fewer():
-    """TensorRT-LLM starts what it can end without a pause; room for answers on demand holds more of
-    them, by the ratio of the contexts.
+    """An engine that reserves memory for whole answers holds fewer, by the ratio of the contexts.
+
+    TensorRT-LLM starts the requests that it can end without a pause.
     """
     lengths = ("--set", "workload.input_tokens=1024", "--set", "workload.output_tokens=8192")
     shares = (("--set", f"performance.trtllm.answer_reserved={share}") for share in (1, 0.5))

@@ -1,5 +1,6 @@
-"""What today's model says of measurements: of the shipped ones worked out once in a session. Do not
-change it.
+"""Predictions of today's model for measurements.
+
+Those of the shipped files are computed once in a session. Do not change them.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def rows_of(table: pd.DataFrame, values=VALUES) -> MeasuredRows:
 
 
 def predicted(kind: str, measurements: pd.DataFrame | MeasuredRows):
-    """Return what the model predicts of some rows."""
+    """Return the model's predictions for some rows."""
     if not isinstance(measurements, MeasuredRows):
         measurements = rows_of(measurements)
     return PREDICTORS[kind](measurements)
