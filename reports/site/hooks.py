@@ -92,15 +92,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     )
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let the keyboard reach what scrolls: tables and blocks of code."""
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', html)
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Yield every generated page: its path and its Markdown."""
     yield "index.md", linked("README.md")
-    yield "contributing.md", linked("CONTRIBUTING.md")
+    yield from contributing_pages()
     yield "changes.md", linked("CHANGELOG.md")
     yield from command_pages()
     yield from input_pages()
     yield "reference/metrics.md", metrics()
-    yield "reference/sources.md", sources()
+    yield from source_pages()
     yield "conclusions.md", conclusions()
     for notebook in NOTEBOOKS:
         yield (
@@ -112,6 +117,18 @@ def pages() -> Iterator[tuple[str, str]]:
             importlib.import_module(found.name)
     for room in ROOMS:
         yield from method_pages(room)
+
+
+def contributing_pages() -> list[tuple[str, str]]:
+    """Return how the program is changed, and how it is extended, as a page each."""
+    sections = re.split(r"(?m)^(?=## )", linked("CONTRIBUTING.md"))
+    added = [text for text in sections if text.startswith(("## Add ", "## Change the physics"))]
+    opening, *others = [text for text in sections if text not in added]
+    more = "[Extend the program](extending.md) says how you add a part, a formula or a command.\n\n"
+    return [
+        ("contributing.md", "".join([opening, more, *others])),
+        ("extending.md", "".join(["# Extend the program\n\n", *added])),
+    ]
 
 
 def linked(name: str) -> str:
@@ -185,7 +202,7 @@ def entry(formula: Formula, checks: dict[str, dict[str, str]]) -> list[str]:
         *(" ".join(more.split()) for more in formula.text.split("\n\n")[1:]),
         f'<div class="equation" markdown="0" tabindex="0">{mathml(formula)}</div>',
         f"in {formula.unit or 'a pure number'}, of {parameters}. Source: "
-        f"[{formula.source}](../../reference/sources.md#{formula.source}).",
+        f"[{formula.source}](../../reference/sources/formulas.md#{formula.source}).",
         f"For {given}: {float(check['expected']):,.12g} {check['unit']} ({check['source']}).",
     ]
 
@@ -209,13 +226,8 @@ def command_pages() -> list[tuple[str, str]]:
         for name in root.list_commands(context):
             command = root.get_command(context, name)
             rows.append((f"[`tco {name}`](commands/{name}.md)", command.get_short_help_str(200)))
-            parts = [f"# tco {name}"]
-            for path, text in helps(
-                command, typer.Context(command, info_name=name, parent=context)
-            ):
-                title = [f"## {path}"] if path != f"tco {name}" else []
-                parts += [*title, f"```text\n{text}\n```", *shown(examples(path))]
-            sheets.append((f"reference/commands/{name}.md", "\n\n".join(parts) + "\n"))
+            helped = helps(command, typer.Context(command, info_name=name, parent=context))
+            sheets += drawn_sheets(name, helped) if name == "plot" else [sheet(name, helped)]
     overview = [
         "# Commands",
         "Each command has a page with its help and what its first example prints. "
@@ -224,6 +236,29 @@ def command_pages() -> list[tuple[str, str]]:
         f"```text\n{root.get_help(context)}\n```",
     ]
     return [("reference/commands.md", "\n\n".join(overview) + "\n"), *sheets]
+
+
+def sheet(name: str, helped: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return the page of a command and of those below it, path and Markdown."""
+    parts = [f"# tco {name}"]
+    for path, text in helped:
+        title = [f"## {path}"] if path != f"tco {name}" else []
+        parts += [*title, f"```text\n{text}\n```", *shown(examples(path))]
+    return f"reference/commands/{name}.md", "\n\n".join(parts) + "\n"
+
+
+def drawn_sheets(name: str, helped: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the page of a command that draws, and a page for each kind of figure."""
+    (_, text), *kinds = helped
+    pages = [(path, path.replace(f"tco {name} ", f"{name}-")) for path, _ in kinds]
+    links = ", ".join(f"[`{path}`]({page}.md)" for path, page in pages)
+    yield (
+        f"reference/commands/{name}.md",
+        f"# tco {name}\n\n```text\n{text}\n```\n\nEach kind has a page: {links}.\n",
+    )
+    for (path, page), (_, kind_text) in zip(pages, kinds, strict=True):
+        parts = [f"# {path}", f"```text\n{kind_text}\n```", *shown(examples(path))]
+        yield f"reference/commands/{page}.md", "\n\n".join(parts) + "\n"
 
 
 def reader_files() -> None:
@@ -360,19 +395,46 @@ def metrics() -> str:
     return "# Metrics\n\n" + table(("metric", "unit", "what", "sense"), rows) + "\n"
 
 
-def sources() -> str:
-    """Return every source of the catalogue and the formulas."""
+def source_pages() -> Iterator[tuple[str, str]]:
+    """Yield every source of the catalogue and the formulas on the pages of what rests on it, path
+    and Markdown: the list of the pages first.
+    """
     with (ROOT / "data/sources.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    found = [
-        (
-            f'<a id="{row["id"]}"></a>`{row["id"]}`',
-            linked_title(row["title"], row["url"]),
-            row["date"],
-        )
-        for row in rows
-    ]
-    return "# Sources\n\n" + table(("id", "title", "date"), found) + "\n"
+    of_formulas = {formula.source for formula in REGISTRY.values()}
+    of_parts = set()
+    for path in (ROOT / "data/parts").rglob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as stream:
+            of_parts |= {row["source"] for row in csv.DictReader(stream)}
+    subjects = {
+        "formulas": [row for row in rows if row["id"] in of_formulas],
+        "parts": [row for row in rows if row["id"] in of_parts],
+        "others": [row for row in rows if row["id"] not in of_formulas | of_parts],
+    }
+    about = {
+        "formulas": "What formulas are taken from.",
+        "parts": "What prices, powers and peaks of parts are taken from.",
+        "others": "What sites, models, software, measured runs and claims are taken from.",
+    }
+    overview = table(
+        ("sources of", "about", "number"),
+        [
+            (f"[{subject}](sources/{subject}.md)", about[subject], str(len(subject_rows)))
+            for subject, subject_rows in subjects.items()
+        ],
+    )
+    yield "reference/sources.md", f"# Sources\n\n{overview}\n"
+    for subject, subject_rows in subjects.items():
+        cells = [
+            (
+                f'<a id="{row["id"]}"></a>`{row["id"]}`',
+                linked_title(row["title"], row["url"]),
+                row["date"],
+            )
+            for row in subject_rows
+        ]
+        text = f"{about[subject]}\n\n{table(('id', 'title', 'date'), cells)}"
+        yield f"reference/sources/{subject}.md", f"# Sources of {subject}\n\n{text}\n"
 
 
 def linked_title(title: str, url: str) -> str:

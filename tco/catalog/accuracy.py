@@ -25,6 +25,14 @@ WORDS = {
     "collectives": "collectives",
     "kernels": "kernels",
 }
+FAMILY_WORDS = {  # of kinds that measure a part of the above
+    "mlperf": "audited submissions",
+    "amd_gemm": "matrix products on AMD",
+    "moe": "experts",
+    "amd_moe": "experts on AMD",
+    "mla": "latent attention",
+    "trainium": "Trainium",
+}
 
 
 class Standing(NamedTuple):

@@ -7,6 +7,8 @@ from functools import cache
 
 from tco.core.files import data_directory, read_csv
 
+PLAIN_NUMBERS = ("ratio", "count")  # units that no reader needs
+
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
@@ -42,14 +44,16 @@ def short_name(path: str) -> str:
 
 
 def axis_label(path: str, unit: str) -> str:
-    """Return an input in words with its unit.
+    """Return an input in words with its unit, where the words do not say it already.
 
     Args:
         path: Path of the input.
         unit: Unit in words; empty for a label without a unit.
 
     """
-    return f"{short_name(path)}, {unit}" if unit else short_name(path)
+    name = short_name(path)
+    is_said = unit in ("", *PLAIN_NUMBERS) or name.startswith(unit.replace("token", "tokens"))
+    return name if is_said else f"{name}, {unit}"
 
 
 def count_with_noun(number: int, noun: str) -> str:

@@ -188,33 +188,40 @@ def cost_rows(scenario_results: Sequence[Result], confidence: Confidence) -> lis
     return speed_rows
 
 
-def sure_rows(
-    scenario_names: Sequence[str],
-    confidence: Confidence,
-    speeds: Sequence[float | None] | None = None,
-) -> list[tuple[str, ...]]:
-    """Return rows of each rack's mean regret and chance of being cheapest, by speed."""
+def sureness_groups(
+    scenario_names: Sequence[str], confidence: Confidence
+) -> dict[str, list[tuple[str, ...]]]:
+    """Return rows of each rack's mean regret and chance of being cheapest, by speed.
+
+    Returns:
+        Heading of a group to its rows; the heading is empty where there is no curve.
+
+    """
     sureness = confidence.sure
     if not sureness or len(scenario_names) == 1 or not confidence.regimes:
-        return []
+        return {}
     if not confidence.curve:
-        return [
+        rows = [
             ("mean regret", *map(_regret_cell, sureness)),
-            ("chance cheapest", *map(_chance_cell, sureness)),
+            ("chance of being cheapest", *map(_chance_cell, sureness)),
             ("P10 to P90", *(percentile_range_text(sure, RATIO, 1.0) for sure in sureness)),
         ]
+        return {"": rows}
     points = {(point.scenario, point.tokens_per_s_per_user): point for point in confidence.curve}
-    speed_rows = []
-    for label, cell_of in (("regret", _regret_cell), ("cheapest", _chance_cell)):
-        speed_rows += [
+    speeds = sorted({speed for _, speed in points})
+    return {
+        heading: [
             (
-                f"{label} at {speed:g}",
+                f"at {speed:g} tokens/s",
                 *(cell_of(points.get((scenario_name, speed))) for scenario_name in scenario_names),
             )
-            for speed in sorted({speed for _, speed in points})
-            if speeds is None or speed in speeds
+            for speed in speeds
         ]
-    return speed_rows
+        for heading, cell_of in (
+            ("Mean regret", _regret_cell),
+            ("Chance of being cheapest", _chance_cell),
+        )
+    }
 
 
 def _regret_cell(point: AtSpeed | Sureness | None) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLING, in_each_hall
+from tco.catalog.labels import PLAIN_NUMBERS
 from tco.catalog.rows import CatalogueRow, stated_quantity
 from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
@@ -14,7 +15,7 @@ from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonObject
 from tco.report.inputs import written_input
 from tco.report.record import Answer, Document, Member, record_of
-from tco.report.table import PLAIN_NUMBERS, Table, input_text, input_unit
+from tco.report.table import Table, input_text, input_unit
 
 # a date after all rows, at which each dated value is the latest
 LAST_DATE = "2099"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import PLAIN_NUMBERS
 from tco.catalog.rows import input_attributes
 from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import (
-    PLAIN_NUMBERS,
     Table,
     input_text,
     input_unit,

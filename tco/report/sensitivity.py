@@ -231,8 +231,8 @@ def sensitivity_table(study: Sensitivity) -> Table:
             + headed(input_name, input_unit(swing.input_record.path, shown_input.unit)),
             fixed_digits(shown_input.low),
             fixed_digits(shown_input.high),
-            _end_cell(swing.at_low, swing.meets_low),
-            _end_cell(swing.at_high, swing.meets_high),
+            tornado_end_label(swing.at_low, swing.meets_low),
+            tornado_end_label(swing.at_high, swing.meets_high),
             _tornado_bar(swing, centre, farthest),
         ]
         if study.drivers:
@@ -345,10 +345,6 @@ def _pair_end_text(end: PairEnd) -> str:
     return f"{fixed_digits(end.value)} {input_unit(end.path, end.unit)}".rstrip()
 
 
-def _end_cell(end_value: float | None, meets: bool) -> str:
-    return ("-" if end_value is None else fixed_digits(end_value)) + ("" if meets else f" {MISSED}")
-
-
 def input_range_text(input_record: Input) -> str:
     """Print the range of an input, marked where nobody states it."""
     shown_input = _shown_input(input_record)
@@ -363,7 +359,7 @@ def _percent(share: float) -> str:
 
 def tornado_end_label(end_value: float | None, meets: bool) -> str:
     """Print the metric at an end, marked where the target is not met."""
-    return ("-" if end_value is None else significant(end_value)) + ("" if meets else f" {MISSED}")
+    return ("-" if end_value is None else fixed_digits(end_value)) + ("" if meets else f" {MISSED}")
 
 
 def _tornado_bar(swing: Swing, centre: float, farthest: float) -> str:

@@ -8,13 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tco.catalog.labels import PLAIN_NUMBERS
 from tco.core.provenance import SOURCED, is_date, month_text
 from tco.core.streams import printable_line
 
 # what a `~` before a number says
 ESTIMATE_NOTE = "~ based on an estimate or an assumption."
-# units of numbers that need none beside them
-PLAIN_NUMBERS = ("ratio", "count")
 # units of which numbers are large -> what stands after a prefix
 SCALED_UNITS = {"byte": "B", "byte/s": "B/s", "FLOP/s": "FLOP/s"}
 UNIT_PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6))

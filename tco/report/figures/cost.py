@@ -60,9 +60,10 @@ def cost_figure(scenario_results: Sequence[Result], width: float = WIDE) -> Draw
     )
     drawing = Drawing(
         "What a chip-hour costs",
-        f"USD for a chip and calendar hour, net of rebates: {figures}.",
+        f"USD per installed chip and calendar hour, net of rebates: {figures}.",
         width,
-        "USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates",
+        "USD per installed chip and calendar hour, net of rebates; shares are of the cost before "
+        "rebates",
     )
     assets = dict.fromkeys(chain.from_iterable(costs))
     colours = colours_of(asset for asset in assets if asset != REBATE)

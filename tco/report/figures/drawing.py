@@ -22,12 +22,13 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
+from matplotlib.text import Annotation
 from matplotlib.textpath import TextToPath
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from tco.core.streams import printable_line
-from tco.report.figures.style import GRID, INK, MUTED
+from tco.report.figures.style import GRID, INK, MUTED, PAPER
 from tco.report.table import significant
 
 # Text is laid out with the widths of DejaVu Sans. Few fonts are wider: what fits in it fits.
@@ -276,6 +277,26 @@ class Drawing:
         axes.set_ylim(len(row_names) - 0.5, -0.5)
         return axes
 
+    def name_lines(
+        self, labels: Labels, lines: Sequence[tuple[str, str, str, Sequence[Point]]]
+    ) -> None:
+        """Name lines beside their points, or all of them in a legend if one finds no room.
+
+        Args:
+            labels: Labels of the axes.
+            lines: Name, colour, marker and points of each line.
+
+        """
+        for name, colour, _, points in lines:
+            frame = {"edgecolor": colour, "facecolor": PAPER, "boxstyle": "round,pad=0.15"}
+            if not points or not labels.place_label(points, name, 8, weight="bold", bbox=frame):
+                labels.clear()
+                self.legend(
+                    {name: colour for name, colour, _, _ in lines},
+                    [marker for _, _, marker, _ in lines],
+                )
+                return
+
     def svg(self, tips: bool = True) -> str:
         """Return the figure as an SVG document, the same bytes for the same data.
 
@@ -360,6 +381,7 @@ class Labels:
         self.axes = axes
         self.boxes: list[Bbox] = []
         self.lines: list[Path] = []
+        self.names: list[Annotation] = []
 
     def keep_clear(self, points: Sequence[Point], radius: float) -> None:
         """Keep names off some points, by a radius in pixels, and off the line through them."""
@@ -389,9 +411,16 @@ class Labels:
                     self.boxes.append(box)
                     label.xy = point
                     label.set_position(offset)
+                    self.names.append(label)
                     return True
         label.remove()
         return False
+
+    def clear(self) -> None:
+        """Take back every name that stands beside a point."""
+        for label in self.names:
+            label.remove()
+        self.names.clear()
 
     def _is_free(self, box: Bbox) -> bool:
         room = self.axes.bbox

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from tco.catalog.accuracy import WORDS
+from tco.catalog.accuracy import FAMILY_WORDS, WORDS
 from tco.report.figures.drawing import MARGIN, Drawing, styled, text_width, tip
 from tco.report.figures.style import LIGHT, MUTED, WIDE
 
@@ -44,7 +44,7 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
     )
     drawing.legend({"median": MEDIAN, "median, chip unseen in the fit": LEFT_OUT}, "oD")
     kinds: dict[str, list[Mapping[str, str]]] = {}
-    for accuracy_row in accuracy_rows:
+    for accuracy_row in sorted(accuracy_rows, key=_kind_rank):
         kinds.setdefault(measurement_kind_label(accuracy_row["kind"]), []).append(accuracy_row)
     ends = [
         float(accuracy_row[key])
@@ -65,10 +65,16 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
             _draw_errors(axes, level, accuracy_row)
     drawing.paragraphs(
         "Beside a chip: the number of its published runs. As of "
-        f"{max(accuracy_row['date'] for accuracy_row in accuracy_rows)}. A chip that is not "
-        "here has no published measurement of that kind."
+        f"{max(accuracy_row['date'] for accuracy_row in accuracy_rows)}."
     )
     return drawing
+
+
+def _kind_rank(accuracy_row: Mapping[str, str]) -> tuple[int, str]:
+    """Return the place of a kind among the groups: those of `WORDS` first, its families after."""
+    kind = accuracy_row["kind"]
+    ends = [number for number, general in enumerate(WORDS) if kind.endswith(general)]
+    return (ends or [len(WORDS)])[0], kind.removesuffix(list(WORDS)[ends[0]]) if ends else kind
 
 
 def _draw_errors(axes: Axes, level: int, accuracy_row: Mapping[str, str]) -> None:
@@ -92,6 +98,7 @@ def _chip_label(accuracy_row: Mapping[str, str]) -> str:
 def measurement_kind_label(kind: str) -> str:
     """Return a kind of measurements in words, with the family of those that are of one."""
     general = next((kind_name for kind_name in WORDS if kind.endswith(kind_name)), kind)
-    family = kind.removesuffix(general).replace("_", " ").strip()
+    family = kind.removesuffix(general).strip("_")
     general_words = WORDS.get(general, general)
-    return f"{general_words}: {family}" if family else general_words
+    family_words = FAMILY_WORDS.get(family, family.replace("_", " "))
+    return f"{general_words}: {family_words}" if family else general_words

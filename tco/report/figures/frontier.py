@@ -24,7 +24,7 @@ from tco.report.figures.drawing import (
     text_width,
     tip,
 )
-from tco.report.figures.style import LIGHT, MUTED, PAPER, WIDE, vendor_colours
+from tco.report.figures.style import LIGHT, MUTED, WIDE, vendor_colours
 from tco.report.frontier import frontier_scenario_label, frontier_title
 from tco.report.table import significant
 from tco.scenario.metrics import METRICS
@@ -34,7 +34,7 @@ COST = "usd_per_million_output_tokens"
 AGAINST = {  # what may stand against interactivity, with what the axis says
     COST: "USD per million output tokens",
     "output_tokens_per_s_per_chip": "output tokens/s per chip",
-    "tokens_per_s_per_facility_mw": "output tokens/s a site MW",
+    "tokens_per_s_per_facility_mw": "output tokens/s per site MW",
 }
 RANGE_STEP = 13.0  # pixels from one range to the next
 SPAN = "P10 to P90"
@@ -78,7 +78,7 @@ def frontier_figure(
     """Return the figure of cost against interactivity, a line for each system.
 
     Both axes are logarithmic. The large mark is the cheapest plan at the workload's interactivity.
-    A line has its name beside it, or in a legend where the name finds no room.
+    Lines have their names beside them, or in a legend where a name finds no room.
 
     Args:
         frontiers: Frontiers of the systems.
@@ -153,15 +153,13 @@ def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) ->
             tip(mark, curve.point_words(point, against))
     for position, curve in enumerate(ranged, start=1):
         _draw_range(axes, curve, against, 1 + RANGE_STEP * position / axes.bbox.width)
-    unnamed = []
-    for curve, pairs in zip(curves, points, strict=True):
-        frame = {"edgecolor": curve.colour, "facecolor": PAPER, "boxstyle": "round,pad=0.15"}
-        if not labels.place_label(pairs, curve.name, 8, weight="bold", bbox=frame):
-            unnamed.append(curve)
-    if unnamed:
-        drawing.legend(
-            {curve.name: curve.colour for curve in unnamed}, [curve.marker for curve in unnamed]
-        )
+    drawing.name_lines(
+        labels,
+        [
+            (curve.name, curve.colour, curve.marker, pairs)
+            for curve, pairs in zip(curves, points, strict=True)
+        ],
+    )
 
 
 def _draw_range(axes: Axes, curve: CostCurve, against: str, x: float) -> None:

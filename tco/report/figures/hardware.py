@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 
 import numpy as np
@@ -9,14 +10,25 @@ from matplotlib.axes import Axes
 
 from tco.catalog.system_tree import System
 from tco.fabric.topology import FabricScope
-from tco.report.figures.drawing import MARGIN, SMALL, Drawing, shortened, styled, tip, write_beside
+from tco.report.figures.drawing import (
+    MARGIN,
+    SMALL,
+    Drawing,
+    shortened,
+    styled,
+    text_width,
+    tip,
+    write_beside,
+)
 from tco.report.figures.style import INK, LIGHT, MUTED, PAPER, WIDE, colours_of, ink_on
 from tco.report.hardware import SCOPE
+from tco.report.ranges import rounded_percent
 from tco.report.table import significant, weak
 from tco.system.bill import Bill, BillLine
 
 SCOPE_ROW = 40.0  # pixels
 INJECTION, ALL, HOPS = LIGHT[7], LIGHT[0], LIGHT[1]
+SCOPE_WORDS = {"world": "domain"}
 # name; chips, injection, mean hops, worst, bisection, all-to-all
 ScopeNumbers = tuple[str, Sequence[float]]
 
@@ -29,7 +41,11 @@ def _scope_rows(systems: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[Sc
         alike = len({tuple(cell_row[1:]) for cell_row in cells}) == 1
         for scope, *numbers in cells[:1] if alike else cells:
             scope_rows.append(
-                (f"{system}: {'' if alike else f'{scope}, '}{numbers[0]:g} chips", numbers)
+                (
+                    f"{system}: {'' if alike else f'{SCOPE_WORDS.get(scope, scope)}, '}"
+                    f"{numbers[0]:g} chips",
+                    numbers,
+                )
             )
     return scope_rows
 
@@ -57,10 +73,11 @@ def fabric_figure(
     )
     drawing = Drawing(
         "Scale-up fabrics",
-        f"GB/s of a chip and direction, and hops: {figures}.",
+        f"GB/s per chip and direction, and hops: {figures}.",
         width,
-        "Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: "
-        "intermediate devices between two chips.",
+        "Left: GB/s per chip and direction. Injection is all that a chip can send; all-to-all is "
+        "what it can send while every chip sends to every other.",
+        "Right: devices between two chips.",
     )
     drawing.legend(
         {"injection": INJECTION, "all-to-all": ALL, "hops, mean": HOPS, "hops, worst": INK}, "ssoD"
@@ -98,6 +115,7 @@ def fabric_figure(
 HEIGHT = 0.62  # of the map as a share of its width
 LEAST = 300.0  # pixels
 Tile = tuple[float, float, float, float]  # left, top, width, height in pixels
+LEAST_NAME = 6  # characters of a name that is cut
 PAD, LINE = 4.0, 14.0  # pixels: around words, and from a line of words to the next
 
 
@@ -161,13 +179,13 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
         f"What {system.name} is made of",
         f"Prices of the bill, {significant(total)} USD in all: {figures}.",
         width,
-        f"{significant(total)} USD for {system.chips:g} chips in {racks}, prices of {date}; an "
-        "area is a price; ~ an estimate",
+        f"{significant(total)} USD for {system.chips:g} chips in {racks}, prices of {date}; the "
+        "area of a part is its price; ~ an estimate",
     )
     colours = colours_of(shares)
     drawing.legend(
         {
-            f"{assembly_name} {shares[assembly_name] * 100:.0f} %": colours[assembly_name]
+            f"{assembly_name} {rounded_percent(shares[assembly_name])}": colours[assembly_name]
             for assembly_name in shares
         }
     )
@@ -198,13 +216,26 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
 def _write_in_tile(axes: Axes, words: Sequence[str], tile: Tile, ink: str) -> None:
     """Write the lines of words that a tile has room for, the first one bold."""
     x, y, wide, high = tile
-    for number, label_text in enumerate(words[: int((high - PAD) / LINE)]):
-        weight = "normal" if number else "bold"
-        short = shortened(label_text, wide - 2 * PAD, weight)
-        if short != label_text and (number or len(short) < 6):
+    name, *figures = words
+    name_lines = _name_lines(name, wide - 2 * PAD)
+    count = int((high - PAD) / LINE)
+    lines = [*((line, "bold") for line in name_lines), *((line, "normal") for line in figures)]
+    for number, (line, weight) in enumerate(lines[:count] if len(name_lines) <= count else ()):
+        short = shortened(line, wide - 2 * PAD, weight)
+        if short != line and (weight == "normal" or len(short) < LEAST_NAME):
             break
         base = y + PAD / 2 + LINE * number + SMALL
         axes.text(x + PAD, base, short, weight=weight, color=ink)
+
+
+def _name_lines(name: str, room: float) -> list[str]:
+    """Return the name of a part in lines, broken after its hyphens where it is too wide."""
+    lines = [""]
+    for piece in re.findall(r"[^-]+-?", name):
+        if lines[-1] and text_width(lines[-1] + piece, weight="bold") > room:
+            lines.append("")
+        lines[-1] += piece
+    return lines
 
 
 def _bill_lines_cost(lines: Sequence[BillLine]) -> float:

@@ -21,7 +21,7 @@ from tco.report.figures.drawing import (
     styled,
     tip,
 )
-from tco.report.figures.style import LIGHT, MUTED, PAPER, WIDE, vendor_colours
+from tco.report.figures.style import LIGHT, MUTED, WIDE, vendor_colours
 from tco.report.input_lines import lines_caption
 from tco.report.table import headed, sentence, significant
 from tco.scenario.metrics import METRICS
@@ -35,7 +35,7 @@ LEAST_SHARE = 0.3  # of the highest value: a lowest value under it brings zero o
 def lines_figure(input_lines: InputLines, width: float = WIDE) -> Drawing:
     """Return the figure of a metric against one input, a line for each scenario.
 
-    The large mark is today's value. A line has its name beside it, or in a legend where the name
+    The large mark is the base case. Lines have their names beside them, or in a legend where a name
     finds no room.
 
     Args:
@@ -53,7 +53,7 @@ def lines_figure(input_lines: InputLines, width: float = WIDE) -> Drawing:
         "; ".join(_line_words(input_lines, title, index) for index, title in enumerate(titles)),
         width,
         workload_line(scenario_results),
-        f"{lines_caption(input_lines)} A large mark is the base case.",
+        f"{lines_caption(input_lines)} The dashed line is the base case.",
     )
     axes = drawing.axes(
         min(width * 0.6, 380), 62, 34, input_lines.words, headed(metric.label, metric.unit)
@@ -130,14 +130,10 @@ def _draw_lines(
                 f"{title}: {significant(point.metric, 3)} {metric.unit} at "
                 f"{rounded_text(today, point.value)}",
             )
-    unnamed = {}
-    for line, title, colour, marker in series:
-        frame = {"edgecolor": colour, "facecolor": PAPER, "boxstyle": "round,pad=0.15"}
-        points = line.finite_points[::-1]
-        if not points or not labels.place_label(points, title, 8, weight="bold", bbox=frame):
-            unnamed[title] = (colour, marker)
-    if unnamed:
-        drawing.legend(
-            {title: colour for title, (colour, _) in unnamed.items()},
-            [marker for _, marker in unnamed.values()],
-        )
+    drawing.name_lines(
+        labels,
+        [
+            (title, colour, marker, line.finite_points[::-1])
+            for line, title, colour, marker in series
+        ],
+    )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tco.comparison.maps import NOBODY, Map
+from tco.catalog.labels import axis_label
+from tco.comparison.maps import NOBODY, Map, MapAxis
 from tco.core.types import FloatArray
 from tco.report.assumptions import premise_lines, workload_line
 from tco.report.figures.drawing import (
@@ -19,7 +20,7 @@ from tco.report.figures.drawing import (
     write_beside,
 )
 from tco.report.figures.style import INK, LIGHT, PAPER, WIDE, vendor_colours
-from tco.report.table import significant
+from tco.report.table import scaled_unit, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
@@ -63,10 +64,11 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
         f"{CLOSE * 100:.0f} %, empty where none has an answer",
     )
     drawing.legend({scenario_titles[number]: colours[number] for number in winners})
-    axes = drawing.axes(min(width * 0.62, 360), 58, 18, field.x.words, field.y.words)
+    (x_words, x_values), (y_words, y_values) = map(_scaled_axis, (field.x, field.y))
+    axes = drawing.axes(min(width * 0.62, 360), 58, 18, x_words, y_words)
     axes.grid(visible=False)
     axes.set(xlim=(-0.5, len(field.x.values) - 0.5), ylim=(-0.5, len(field.y.values) - 0.5))
-    for axis, inputs in ((axes.xaxis, field.x.values), (axes.yaxis, field.y.values)):
+    for axis, inputs in ((axes.xaxis, x_values), (axes.yaxis, y_values)):
         step = math.ceil(len(inputs) / axis.get_tick_space())
         axis.set_ticks(range(0, len(inputs), step), map(tick_text, inputs[::step]))
     for (row_index, column), lead in np.ndenumerate(_leads_of(field)):
@@ -81,17 +83,26 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
                     color=colours[winner],
                     alpha=PALE if lead < CLOSE else None,
                 ),
-                f"{significant(field.x.values[column])}, {significant(field.y.values[row_index])}: "
+                f"{significant(x_values[column])}, {significant(y_values[row_index])}: "
                 f"{_cell_words(scenario_titles, winner, field.values[:, row_index, column])}",
             )
     x, y = _cell_number(field.x.values, field.x.today), _cell_number(field.y.values, field.y.today)
     if axes.viewLim.contains(x, y):
-        tip(axes.plot(x, y, "D", color=INK, markeredgecolor=PAPER, markersize=9), "today")
+        mark = axes.plot(
+            x, y, "D", color=INK, markeredgecolor=PAPER, markeredgewidth=1.5, markersize=9
+        )
+        tip(mark, "base case")
         frame = {"facecolor": PAPER, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
         gap = 9 if x < len(field.x.values) / 2 else -9
-        write_beside(axes, x, y, "today", gap, weight="bold", bbox=frame)
+        write_beside(axes, x, y, "base case", gap, weight="bold", bbox=frame)
     drawing.paragraphs(workload_line(field.results), *premise_lines(field.results))
     return drawing
+
+
+def _scaled_axis(axis: MapAxis) -> tuple[str, list[float]]:
+    """Return an axis in words, with its values in the unit in which they are read most easily."""
+    unit, size = scaled_unit(axis.unit, max(axis.values))
+    return axis_label(axis.path, unit), [input_value / size for input_value in axis.values]
 
 
 def _cell_words(scenario_titles: Sequence[str], winner: int, cell_values: FloatArray) -> str:

@@ -110,12 +110,12 @@ def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
     markers = dict(zip(phases, MARKERS, strict=False))
     drawing.legend(colours, MARKERS)
     axes = drawing.axes(
-        min(width * 0.6, 380), x_words="FLOP for each byte moved", y_words="TFLOP/s a chip"
+        min(width * 0.6, 380), x_words="FLOP per byte moved", y_words="TFLOP/s per chip"
     )
     highest = max(roofs.values())
     ridge = highest / slope
     scale_by_ratios(axes.xaxis, [*(dot.intensity for dot in dots), ridge * 3, ridge / 30])
-    scale_by_ratios(axes.yaxis, [*(dot.rate for dot in dots), highest * 1.3, highest / 30])
+    scale_by_ratios(axes.yaxis, [*(dot.rate for dot in dots), highest * 1.8, highest / 30])
     labels = Labels(axes)
     # area by share
     sizes = [max(SMALLEST, LARGEST * dot.row.share**0.5) for dot in dots]

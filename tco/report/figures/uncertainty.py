@@ -58,8 +58,8 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
         f"to {tornado_end_label(swing.at_high, swing.meets_high)}"
         for swing in swings
     )
-    now = f"{metric.label}: {marked(side.result, sensitivity.metric, significant(centre, 3))}"
-    now = f"{now} {metric.unit}".rstrip()
+    label = headed(metric.label, metric.unit)
+    now = f"{label}: {marked(side.result, sensitivity.metric, significant(centre, 3))}"
     drawing = Drawing(
         f"What drives {side.result.title}",
         f"{now} at the centre; from low to high of each input: {figures}.",
@@ -72,7 +72,7 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
     input_names = [short_name(swing.input_record.path) for swing in swings]
     details = [input_range_text(swing.input_record) for swing in swings]
     axes = drawing.rows(input_names, ROW, MARGIN + 52, 60, details)
-    axes.set_xlabel(f"{metric.label}, {metric.unit}".rstrip(", "))
+    axes.set_xlabel(label)
     drawing.bottom += 18
     for row_index, swing in enumerate(swings):
         _draw_swing(axes, row_index, swing, input_names[row_index], centre)
@@ -163,9 +163,9 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
     if baseline is not None:
         drawing.paragraphs(
             f"{percent_with_error(sample.better)} of the draws in which either meets the target "
-            f"cost less a token than {baseline.result.title}"
+            f"cost less per token than {baseline.result.title}"
         )
-        drawing.legend({"costs more a token": WORSE, "costs less": BETTER})
+        drawing.legend({"costs more per token": WORSE, "costs less": BETTER})
     inside = {
         percentile_name: percentile_value
         for percentile_name, percentile_value in percentiles.items()
@@ -238,7 +238,11 @@ def _draw_percentiles(axes: Axes, percentiles: dict[str, float], highest: float)
     )
     for percentile_name, percentile_value in percentiles.items():
         axes.text(
-            percentile_value, level * 1.04, percentile_name.upper(), ha=PERCENTILES[percentile_name]
+            percentile_value,
+            level * 1.04,
+            percentile_name.upper(),
+            ha=PERCENTILES[percentile_name],
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
         )
 
 

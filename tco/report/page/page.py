@@ -25,7 +25,6 @@ class Section(NamedTuple):
     figures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     folded: Sequence[Table] = ()
-    below: Sequence[str] = ()
     paper: bool = True  # whether print has it
 
 

@@ -12,7 +12,7 @@ from tco.comparison.report_data import Material, variant_of
 from tco.core.provenance import Input
 from tco.report.comparison import comparison_table
 from tco.report.cost import cost_table
-from tco.report.curve import cost_rows, cost_text, sure_rows
+from tco.report.curve import cost_rows, cost_text, sureness_groups
 from tco.report.figures.cost import by_asset, cost_figure
 from tco.report.figures.drawing import Drawing
 from tco.report.figures.errors import errors_figure, measurement_kind_label
@@ -81,26 +81,30 @@ def _curve_table(material: Material) -> Table:
     """Return the table of cost by speed and comparison with the baseline."""
     scenario_results = material.results
     scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
-    costs = cost_rows(scenario_results, material.confidence)
     below = [
         *(
             [
                 "Costs are medians of the draws. * the pick at this speed, or every rack of a tie. "
-                "none: no plan reaches the speed. regret: share of spend lost against the "
-                "cheapest rack of the draw."
+                "none: no plan reaches the speed. Regret is the share of the spend that is lost "
+                "against the cheapest rack of the draw."
             ]
             if len(scenario_names) > 1
             else []
         ),
         *drawn_words(material.sure),
     ]
-    return Table(
-        ("USD per million output tokens", *scenario_names),
-        [*costs, *sure_rows(scenario_names, material.confidence)],
-        "",
-        (),
-        below,
-    )
+    groups = {
+        "Median cost, USD per million output tokens": cost_rows(
+            scenario_results, material.confidence
+        ),
+        **sureness_groups(scenario_names, material.confidence),
+    }
+    grouped_rows: list[tuple[str, ...]] = []
+    for heading, group_rows in groups.items():
+        if heading and group_rows:
+            grouped_rows.append((heading, *[""] * len(scenario_names)))
+        grouped_rows += group_rows
+    return Table(("by speed per user", *scenario_names), grouped_rows, "", (), below)
 
 
 def regimes(material: Material) -> Iterator[Section]:
@@ -174,17 +178,11 @@ def order_change_section(material: Material) -> Iterator[Section]:
             f"The three inputs that most move the performance per TCO over {material.baseline}.",
             "Each input moves alone from its P5 to its P95. A dash: the order stays within it.",
         ]
-        below = [
-            scenario_result.order
-            for scenario_result in material.results[:1]
-            if scenario_result.order
-        ]
         yield Section(
             "order",
             "What would change the order",
             words,
             tables=[Table(columns, driver_rows, align="llrrr")],
-            below=below,
         )
 
 
@@ -463,14 +461,19 @@ def sources(material: Material) -> Iterator[Section]:
         "assumed",
     )
     listed = _sources_table(material, dates)
-    kind_counts = Counter(kind for kind, _ in distinct_inputs).most_common()
-    words = [f"Inputs by kind: {', '.join(f'{count} {kind}' for kind, count in kind_counts)}."]
+    kinds_of_inputs = Counter(kind for kind, _ in distinct_inputs)
+    counted = Table(
+        ("kind of source", "inputs"),
+        [(kind, str(count)) for kind, count in kinds_of_inputs.most_common()],
+        "Inputs by kind",
+        align="lr",
+    )
     yield Section(
         "sources",
         "Sources and their age",
-        words,
+        ["The table gives shares of the hardware's price."],
         tables=[Table(columns, ages, align="lrrrrr")],
-        folded=[listed],
+        folded=[counted, listed],
         paper=False,
     )
 
@@ -542,14 +545,32 @@ def validation(material: Material) -> Iterator[Section]:
         "Errors by chip",
         align="llrrrrl",
     )
-    words = [
-        f"{scenario_result.scenario}: {scenario_result.standing.text}."
-        for scenario_result in material.results
-    ]
+    of_report = [row for row in accuracy_rows if row["part"] in ours] or accuracy_rows
     yield Section(
         "validation",
         "How accurate it is",
-        list(dict.fromkeys(words)),
-        [both(partial(errors_figure, accuracy_rows))] if accuracy_rows else [],
+        ["The figure shows the chips of this report, and those that stand in for them."],
+        [both(partial(errors_figure, of_report))] if accuracy_rows else [],
+        [_evidence_table(material)],
         folded=[table],
     )
+
+
+def _evidence_table(material: Material) -> Table:
+    """Return the published runs that each scenario is checked on, and their median error."""
+    evidence_rows = []
+    for scenario_result in material.results:
+        standing = scenario_result.standing
+        unchecked = "none" if standing.unmeasured == "prior" else standing.unmeasured
+        stand_ins = ", ".join(standing.anchors)
+        evidence_rows.append(
+            (
+                scenario_result.scenario,
+                f"{standing.validated_rows:,}" if standing.validated_rows else unchecked,
+                "-" if standing.median is None else f"{standing.median * 100:.0f} %",
+                f"{standing.anchored_rows:,} of {stand_ins}" if stand_ins else "-",
+            )
+        )
+    columns = ("scenario", "published runs", "median error", "runs of stand-in chips")
+    below = ["An error of 50 % and more does not prove a figure."]
+    return Table(columns, evidence_rows, "", (), below, "lrrl")

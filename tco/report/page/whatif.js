@@ -25,6 +25,12 @@ function significant(value, digits = 4) {
   return WORDS.format(rounded);
 }
 
+function threeDigits(value) { // as many down a column, zeros at the end among them
+  return Math.abs(value) >= 1000 || Math.abs(value) < 1e-4 ? significant(value, 3) : value.toPrecision(3);
+}
+
+const printedUnit = unit => unit === "ratio" || unit === "count" ? "" : unit;
+
 function exact(value) { // short enough for its field
   const rounded = Number(value.toPrecision(12));
   return rounded && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
@@ -136,7 +142,7 @@ function show() {
     const [now, before] = [NOW, BASE].map(found => Number.isFinite(found[scenario][row.metric]) ? found[scenario][row.metric] : undefined);
     cell.dataset.value = now ?? "";
     const side = now === undefined || before === undefined ? 0 : Math.sign(now - before) * row.better;
-    put(value, now === undefined ? "–" : `~${significant(now / row.size)}`);
+    put(value, now === undefined ? "–" : `~${threeDigits(now / row.size)}`);
     put(beside, now === undefined ? (NOW[scenario].why ? "not possible" : "") : before === undefined ? "" : change(now, before));
     beside.className = `change ${side > 0 ? "better" : side < 0 ? "worse" : ""}`;
   }
@@ -150,7 +156,7 @@ function show() {
     const [now, before] = costs[bar.dataset.scenario], [, room, value] = bar.children;
     room.children[0].style.width = `${100 * (Number.isFinite(before) ? before : 0) / most}%`;
     room.children[1].style.width = Number.isFinite(now) ? `${100 * now / most}%` : "0";
-    put(value, Number.isFinite(now) ? `~${significant(now / DATA.rank.size, 3)}` : "–");
+    put(value, Number.isFinite(now) ? `~${threeDigits(now / DATA.rank.size)}` : "–");
   }
   put(find("whatif-verdict"), (say() + impossible()).trim());
   put(find("whatif-command"), command());
@@ -223,11 +229,12 @@ function open(path) {
   label.title = path;
   number.setAttribute("aria-label", `${path}, exact value${control.unit ? ` in ${control.unit}` : ""}`);
   box.querySelector(".back").setAttribute("aria-label", `${path}: back to the value of the report`);
-  box.querySelector(".unit").textContent = control.unit;
+  box.querySelector(".unit").textContent = printedUnit(control.unit);
   const known = control.low !== null && control.high !== null;
   const cells = DATA.scenarios.map((_, at) => control.cells.filter(cell => way(at)?.reads.has(cell)));
   const readers = DATA.scenarios.filter((_, at) => cells[at].length);
   hint.textContent = [
+    control.description,
     known && control.high > control.low ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
     control.from,
     !readers.length ? "moves no figure shown with this buyer" : readers.length < DATA.scenarios.length ? `read by ${readers.join(", ")}` : "",
@@ -260,11 +267,11 @@ function search() {
   const list = find("found");
   list.replaceChildren();
   if (!words.length) { find("found-count").textContent = ""; return; }
-  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what} ${control.also}`.toLowerCase().includes(word)));
+  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what} ${control.description} ${control.also}`.toLowerCase().includes(word)));
   for (const control of hits.slice(0, 8)) {
     const button = element("button");
     button.type = "button";
-    button.append(element("span", control.path, "path"), element("span", `${significant(baseOf(control))} ${control.unit}`.trim(), "is"));
+    button.append(element("span", control.path, "path"), element("span", `${significant(baseOf(control))} ${printedUnit(control.unit)}`.trim(), "is"));
     button.addEventListener("click", () => {
       const row = open(control.path);
       find("search").value = "";

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import short_name
 from tco.catalog.rows import input_attributes
 from tco.comparison.report_data import COSTS, Material
 from tco.core.types import JsonObject
@@ -119,7 +120,8 @@ def _control(
         "begin": begin,
         "end": end,
         "geometric": begin > 0 and end / begin > GEOMETRIC,
-        "what": ": ".join(filter(None, (part, input_description))),
+        "what": short_name(path),
+        "description": input_description,
         "also": f"{input_attribute.also if input_attribute else ''} {chips.get(part, '')}".strip(),
         "from": ", ".join(
             filter(

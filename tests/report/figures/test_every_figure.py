@@ -618,7 +618,7 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
     assert affine(list(middles.values()), np.log([field_map.x.values[x] for x in middles]))
     heights = [cell.middle[1] for cell, (y, x) in zip(cells, answered_cells, strict=True) if x == 4]
     assert affine(heights, field_map.y.values)
-    assert today.tip == "today"
+    assert today.tip == "base case"
     assert np.polyval(
         np.polyfit(np.log([field_map.x.values[x] for x in middles]), list(middles.values()), 1),
         np.log(20),
@@ -629,7 +629,7 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
 
 def test_a_map_of_more_is_better_takes_the_largest():
     turned = replace(field(), metric="output_tokens_per_s_per_chip")
-    colours = {cell.colour for cell in tipped(map_figure(turned).svg()) if cell.tip != "today"}
+    colours = {cell.colour for cell in tipped(map_figure(turned).svg()) if cell.tip != "base case"}
     assert colours == {LIGHT[2]}
 
 
