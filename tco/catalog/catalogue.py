@@ -168,12 +168,12 @@ class Catalogue:
         The kind is a chip, a model, a configuration or a run. Owners of these kinds need no rows of
         their own. The text is empty for every other owner.
         """
-        bare_owner = next(
-            (level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), ""
-        )
-        return bare_owner or (
-            "chip" if owner in self.parts else "model" if owner in self.models else ""
-        )
+        for level in (CONFIGURATION, RUN):
+            if owner.startswith(f"{level}-"):
+                return level
+        if owner in self.parts:
+            return "chip"
+        return "model" if owner in self.models else ""
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:
@@ -365,15 +365,8 @@ class Catalogue:
 
     def highest_share_price(self, company: str, date: str) -> Input | None:
         """Return the highest share price of a company in its series by a date."""
-        price_rows = (
-            live(
-                self.rows("shares").get((company, "price"), []) or [],
-                True,
-                f"shares.{company}.price",
-            )
-            if self.has_shares(company)
-            else []
-        )
+        series = self.rows("shares").get((company, "price"))
+        price_rows = live(series, True, f"shares.{company}.price") if series else []
         price_attribute = attribute("shares", "price", SHARE_SERIES)
         prices = [
             to_input(price_row, f"shares.{company}.price", price_attribute)
@@ -381,10 +374,6 @@ class Catalogue:
             if price_row.begins <= period(date).last
         ]
         return max(prices, key=lambda price: price.value, default=None)
-
-    def has_shares(self, company: str) -> bool:
-        """Whether the catalogue has share prices of a company."""
-        return (company, "price") in self.rows("shares")
 
     def reachable(self, agreement: str, date: str) -> Input | None:
         """Return the share of a warrant whose hurdles of share price were reached by a date.

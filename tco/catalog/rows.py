@@ -298,9 +298,9 @@ def _own_directness(catalogue_row: CatalogueRow, kind: str, note: str, path: str
             f"{catalogue_row.where}: {path}: directness {stated_directness!r}, but its "
             f"{'kind is ' + kind if kind in GUESSED else 'note says recalled'}"
         )
-    return stated_directness or (
-        "estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else ""
-    )
+    if stated_directness or kind in GUESSED:
+        return stated_directness or "estimate"
+    return "recalled" if "recalled" in note.lower() else ""
 
 
 def live(input_rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[CatalogueRow]:

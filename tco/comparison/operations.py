@@ -437,13 +437,10 @@ def performance_bound_rows(scenario_result: Result) -> list[JsonObject]:
                 line.ideal for line in lines if line.bound == bound and line.ideal is not None
             )
             gap = float(timed_profile.time) / floor if floor else None
-            at_bound = (
-                None
-                if gap is None
-                else metric_value / gap
-                if METRICS[metric].unit == "s"
-                else metric_value * gap
-            )
+            at_bound = None
+            if gap is not None:
+                is_time = METRICS[metric].unit == "s"
+                at_bound = metric_value / gap if is_time else metric_value * gap
             bound_rows.append(
                 {
                     "metric": metric,

@@ -111,11 +111,6 @@ def _weight(varies: int) -> tuple[int, int]:
     return varies & (BATCH | DRAW), varies.bit_count()
 
 
-def given_step(step: int) -> str:
-    """Return the path of the input that stands for a step whose results are given."""
-    return f"step {step}"
-
-
 class ArithmeticKernel:
     """Unique operations in order: their operands (`taken`), axes (`varies`) and known numbers."""
 
@@ -137,7 +132,7 @@ class ArithmeticKernel:
         self.borders: dict[Any, list[int]] = {}
         self.shared: dict[Any, list[int]] = {}
         self.program, self.varying, self.plans = program, frozenset(varying), plans
-        # steps of the program whose results are given, as inputs by `given_step`
+        # steps of the program whose results are given, as inputs `step INDEX`
         self.given_steps = frozenset(given_steps)
         # steps of the program that are taken in; None takes all, also those to come
         self.needed_steps = None if targets is None else program.needed(targets, self.given_steps)
@@ -158,7 +153,7 @@ class ArithmeticKernel:
             if self.needed_steps is not None and index not in self.needed_steps:
                 positions.append(ABSENT)
             elif index in self.given_steps:
-                positions.append(self.input(given_step(index)))
+                positions.append(self.input(f"step {index}"))
             elif step is None:
                 positions.append(
                     leaves[index] if index in leaves else self.leaf(self.program.leaves[index])
@@ -261,23 +256,15 @@ class ArithmeticKernel:
                 return self.number(formula_value, axes.pop() if axes else 0)
         step_positions: list[int] = []
         operations, recipe_result = _recipe(formula)
+
+        def position_of(operand: float) -> int:
+            if not isinstance(operand, int):
+                return self.number(operand)
+            return taken[operand] if operand < 0 else step_positions[operand]
+
         for operation, operands in operations:
-            operand_positions = []
-            for operand in operands:
-                if type(operand) is float:
-                    operand_positions.append(self.number(operand))
-                else:
-                    operand_positions.append(
-                        taken[operand] if operand < 0 else step_positions[operand]
-                    )
-            step_positions.append(self.put(operation, *operand_positions))
-        return (
-            self.number(recipe_result)
-            if type(recipe_result) is float
-            else taken[recipe_result]
-            if recipe_result < 0
-            else step_positions[recipe_result]
-        )
+            step_positions.append(self.put(operation, *map(position_of, operands)))
+        return position_of(recipe_result)
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
         """Return the position of a sum, least or greatest, with shared factors taken out.

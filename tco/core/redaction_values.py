@@ -133,27 +133,22 @@ def figures_apart(figures: JsonObject, group: str) -> JsonObject:
     current: Making | None = making.get()
     if current is None or not any(path.startswith(f"{group}.") for path in current.own_paths):
         return figures
-    return {
-        figure_name: figures_apart(figure_value, group)
-        if isinstance(figure_value, dict)
-        else (figure_value + 1) * (current.number + 1)
-        if isinstance(figure_value, (int, float))
-        else figure_value
-        for figure_name, figure_value in figures.items()
-    }
+    changed_figures = dict(figures)
+    for figure_name, figure_value in figures.items():
+        if isinstance(figure_value, dict):
+            changed_figures[figure_name] = figures_apart(figure_value, group)
+        elif isinstance(figure_value, (int, float)):
+            changed_figures[figure_name] = (figure_value + 1) * (current.number + 1)
+    return changed_figures
 
 
 def _placeholder_number(minimum: float, maximum: float) -> float:
     """Return a value within bounds, for an input without a shipped value."""
     if not math.isfinite(maximum):
         return max(minimum, 1.0)
-    return (
-        math.sqrt(minimum * maximum)
-        if minimum > 0
-        else math.sqrt(maximum)
-        if maximum > 1
-        else maximum / 2
-    )
+    if minimum > 0:
+        return math.sqrt(minimum * maximum)
+    return math.sqrt(maximum) if maximum > 1 else maximum / 2
 
 
 def _scaled_within_bounds(

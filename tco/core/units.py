@@ -392,10 +392,9 @@ def meant(quantity_text: str, target: str) -> str:
     number = re.match(
         r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", quantity_text)
     )
-    times = {"k": 1e3, "m": 1e6}.get((number[2] or "").lower(), 0) if number else 0
-    written = (
-        f"{float(number[1]) * times:g}" if number and times else number[1] if number else "1.5"
-    )
+    written = number[1] if number else "1.5"
+    if number and number[2]:
+        written = f"{float(written) * {'k': 1e3, 'm': 1e6}[number[2].lower()]:g}"
     return f"{written} {WRITTEN.get(target, target)}".rstrip()
 
 

@@ -161,20 +161,17 @@ def failing(
     """
     failing_parts = []
     for leaf in system.leaves:
-        path = (
-            f"parts.{leaf.part}.{RATE}"
-            if states(leaf.part, RATE)
-            else USUAL_RATE
-            if leaf.part == system.chip
-            else None
-        )
-        if path is not None:
-            tray = leaf.parent.rpartition("/")[2]
-            with scope(leaf.path):
-                share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
-                failing_parts.append(
-                    Failing(leaf, path, failures_per_year(input_values[path], leaf.quantity), share)
-                )
+        if states(leaf.part, RATE):
+            path = f"parts.{leaf.part}.{RATE}"
+        elif leaf.part == system.chip:
+            path = USUAL_RATE
+        else:
+            continue
+        tray = leaf.parent.rpartition("/")[2]
+        with scope(leaf.path):
+            share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
+            failures = failures_per_year(input_values[path], leaf.quantity)
+            failing_parts.append(Failing(leaf, path, failures, share))
     return failing_parts
 
 

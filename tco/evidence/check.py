@@ -75,7 +75,8 @@ def check_claims(
 
     def check_all() -> list[list[Any]]:
         with named_step("checking claims"):
-            return [_finding_fields(finding) for _, finding in sorted(fork_map(check, claims))]
+            findings = [finding for _, finding in sorted(fork_map(check, claims))]
+            return [[finding.claim.note, *finding[1:]] for finding in findings]
 
     is_shipped = len(catalogue.folders) == 1 and not catalogue.anchors and are_shipped(())
     finding_fields = (
@@ -90,10 +91,6 @@ def check_claims(
         for path in input_values.given
         if path not in used_paths
     ]
-
-
-def _finding_fields(finding: Finding) -> list[Any]:
-    return [finding.claim.note, *finding[1:]]
 
 
 def _finding_of(claim: Claim, fields: list[Any]) -> Finding:

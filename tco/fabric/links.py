@@ -515,7 +515,6 @@ def links_of_chips(
     family: str,
     route: Route,
     library: CollectiveLibrary,
-    age: Quantity | None = None,
     signalled: bool = False,
 ) -> Links:
     """Return the links of chips without a system: scale-up domain and network.
@@ -526,7 +525,6 @@ def links_of_chips(
         family: Family whose efficiencies and latencies apply.
         route: Scale-out route between worlds.
         library: Collective library on the links.
-        age: Factor by which young software lengthens the on-chip latencies; None stands for 1.
         signalled: Whether the steps of collectives are transfers with mutual signals.
 
     """
@@ -539,6 +537,5 @@ def links_of_chips(
         route,
         reduces,
         library,
-        age,
-        signalled,
+        signalled=signalled,
     )

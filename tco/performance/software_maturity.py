@@ -279,14 +279,11 @@ class SoftwareMaturity(NamedTuple):
         if self.gap is None or parameter_name not in self.best:
             return public
         with scope("software", parameter_name):
-            is_time = input_attributes()["performance", parameter_name].unit == "s"
-            law = (
-                reached_share
-                if MORE in parameter_name
-                else reached_time
-                if is_time
-                else reached_factor
-            )
+            law = reached_factor
+            if MORE in parameter_name:
+                law = reached_share
+            elif input_attributes()["performance", parameter_name].unit == "s":
+                law = reached_time
             return law(public, input_values[f"performance.{BEST}.{parameter_name}"], self.gap)
 
 

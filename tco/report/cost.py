@@ -186,14 +186,14 @@ def _source_numbers(lines: Sequence[Flow]) -> dict[str, int]:
     return {source: number for number, source in enumerate(sources, 1)}
 
 
-def _sum_cells(lines: Sequence[Flow], chip_hour: float, digits: int = 4) -> tuple[str, str, str]:
+def _sum_cells(lines: Sequence[Flow], chip_hour: float) -> tuple[str, str, str]:
     """Sum the purchase, USD, the cost per chip-hour and its share of the total, %."""
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     purchases = [float(line.usd) for line in lines if line.usd is not None]
     mark = "" if all(line.kind in SOURCED for line in lines) else "~"
     return (
         significant(sum(purchases)) if purchases else "",
-        f"{mark}{hourly:.{digits}f}",
+        f"{mark}{hourly:.4f}",
         f"{hourly / chip_hour * 100:.1f}" if chip_hour else "",
     )
 

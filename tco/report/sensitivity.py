@@ -216,7 +216,7 @@ def sensitivity_answer(study: Sensitivity) -> Answer:
 
 def sensitivity_table(study: Sensitivity) -> Table:
     """Tabulate the tornado."""
-    moving = _moving_swings(study)
+    moving = [swing for swing in study.swings if swing.swing != 0]
     centre = np.nan if study.centre is None else study.centre
     ends = [end for swing in moving for end in (swing.at_low, swing.at_high) if end is not None]
     farthest = max((abs(end - centre) for end in ends), default=0.0)
@@ -253,10 +253,6 @@ def sensitivity_table(study: Sensitivity) -> Table:
         f"The plan is {plan_treatment(study)} at each end, its batch solved for the target.",
     ]
     return Table(columns, table_rows, title, above, _remarks(study, moving), align="lrrrrlrr")
-
-
-def _moving_swings(study: Sensitivity) -> list[Swing]:
-    return [swing for swing in study.swings if swing.swing != 0]
 
 
 def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:

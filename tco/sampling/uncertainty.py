@@ -139,10 +139,6 @@ def _evaluate_beside(
     ]
 
 
-def _are_comparable(evaluation: Evaluation, reference: Evaluation | None) -> bool:
-    return reference is not None and not why_incomparable(evaluation.result, reference.result)
-
-
 def _drawable_function(evaluation: Evaluation, hold: bool) -> ScenarioFunction:
     if (why := evaluation.why_undrawable(hold)) is not None:
         raise DataError(f"{evaluation.name}: {why}")
@@ -195,8 +191,9 @@ def uncertainty(
     evaluations = _evaluate_beside(scenario, baseline, data, dict(set or {}))
     functions = [_drawable_function(evaluation, hold) for evaluation in evaluations]
     reference = None if baseline is None else evaluations[-1]
-    comparable = _are_comparable(evaluations[0], reference)
-    experiment = Experiment(functions[0], functions[-1] if comparable else None, seed, samples)
+    experiment = Experiment(functions[0], None, seed, samples)
+    if reference and not why_incomparable(evaluations[0].result, reference.result):
+        experiment = experiment._replace(baseline=functions[-1])
     parts, kinds = _sample_in_blocks(experiment, workers, cluster, tell)
     ranges = {path: belief for side in functions for path, belief in side.ranges.items()}
     ranged = {path for evaluation in evaluations for path in beliefs_of(evaluation.result)}

@@ -435,13 +435,9 @@ def _resolve_draw_structure(
     )
     if any(base_structure.texts.get(path) != part for path, part in texts.items()):
         settings = _resized(case, base_structure, size, draw) | texts
-    plans = (
-        _plans_trained(case, settings, jobs)
-        if kind == "training"
-        else ALL
-        if kind == "serving"
-        else None
-    )
+    plans: list[Any] | str | None = ALL if kind == "serving" else None
+    if kind == "training":
+        plans = _plans_trained(case, settings, jobs)
     plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
     structure = (
         case.programs.structure_under(tuple(settings.items()), plan) if settings else base_structure

@@ -249,7 +249,14 @@ def owned(
     """
     bill, network = None, None
     try:
-        bill = stage("bill", inputs, input_values, lambda: _bill_of_racks(inputs, input_values))
+        bill = stage(
+            "bill",
+            inputs,
+            input_values,
+            lambda: bill_of_materials(
+                inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
+            ),
+        )
         refuse_less_than_a_world(inputs, input_values)
         network = stage(
             "network", inputs, input_values, lambda: design_network(inputs, input_values)
@@ -266,12 +273,6 @@ def owned(
         )
     except UnavailableError as error:
         return bill, network, [], None, error.with_traceback(None)
-
-
-def _bill_of_racks(inputs: ResolvedScenario, input_values: Values) -> Bill:
-    return bill_of_materials(
-        inputs.system, input_values, inputs.catalogue, inputs.text("terms.yield")
-    )
 
 
 def _waited(

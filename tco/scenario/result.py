@@ -342,7 +342,7 @@ def saved_document(scenario_result: Result) -> JsonObject:
                 SAVED_AS.get(input_field, input_field): input_value
                 for input_field, input_value in result_input._asdict().items()
             }
-            | {"where": _portable_location(result_input.where)}
+            | {"where": result_input.where.removeprefix(f"{data_directory().parent}/")}
             for path, result_input in sorted(scenario_result.inputs.items())
         },
         "standing": scenario_result.standing._asdict(),
@@ -360,10 +360,6 @@ def saved_document(scenario_result: Result) -> JsonObject:
         },
         "formulas": dict(sorted(origin.formulas().items())),
     }
-
-
-def _portable_location(where: str) -> str:
-    return where.removeprefix(f"{data_directory().parent}/")
 
 
 def in_json(numpy_value: Any) -> Any:

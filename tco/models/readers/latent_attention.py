@@ -57,14 +57,12 @@ def _read_deepseek(c: Config) -> ParsedConfig:
     layers = [block._replace(layers=1) for block in blocks for _ in range(block.layers)]
     kinds = c.kinds("indexer_types", len(layers), ("full", "shared"))
     shared = (
-        b if kind == "full" else b._replace(attention=_without_indexer(b.attention))
-        for b, kind in zip(layers, kinds, strict=True)
+        layer
+        if kind == "full"
+        else layer._replace(attention=layer.attention._replace(index_heads=0, index_dim=0))
+        for layer, kind in zip(layers, kinds, strict=True)
     )
     return c.layout(merge_equal_layers(shared))
-
-
-def _without_indexer(attention: Attention) -> Attention:
-    return attention._replace(index_heads=0, index_dim=0)
 
 
 def _read_minicpm3(c: Config) -> ParsedConfig:

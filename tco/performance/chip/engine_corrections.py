@@ -216,7 +216,9 @@ def nearest_release(
         for kernel_name in release_names
         if not release_numbers or release(kernel_name)[1] <= release_numbers
     ]
-    return before[-1] if before else release_names[0] if release_names else None
+    if before:
+        return before[-1]
+    return release_names[0] if release_names else None
 
 
 def correction(

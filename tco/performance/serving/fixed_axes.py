@@ -161,7 +161,7 @@ def _plans_with(
     candidate_plans = (
         _built(model, axis_values)
         if "chips" in axis_values
-        else _searchable_plan_axes(model, links, axis_values)
+        else plan_axes(model, links, np.inf if "cp" in axis_values else 0)
     )
     groups = (
         candidate_plans.chips / candidate_plans.pipeline_parallel / attention_chips(candidate_plans)
@@ -199,12 +199,6 @@ def _plans_with(
         if "ep" in axis_values
         else table
     )
-
-
-def _searchable_plan_axes(
-    model: Architecture, links: Links, axis_values: Mapping[str, float]
-) -> PrefillPlan:
-    return plan_axes(model, links, np.inf if "cp" in axis_values else 0)
 
 
 def _built(model: Architecture, axis_values: Mapping[str, float]) -> PrefillPlan:

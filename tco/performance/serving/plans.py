@@ -452,10 +452,6 @@ def stages_of(world: int) -> list[int]:
     return sorted(sizes)
 
 
-def _pipeline_limit(stage: int, world: int) -> int:
-    return LARGEST if stage == world else world
-
-
 def stage_excess(layers: float, stages: Quantity) -> Quantity:
     """Return the layers of the longest pipeline stage over the mean: e = p ceil(L / p) / L.
 
@@ -480,6 +476,7 @@ def parallelism_table(
     """
     plan_rows = []
     for stage in stages_of(world):
+        most_chips = LARGEST if stage == world else world
         domains = -(-stage // domain) if stage <= world and sparse else 1
         for ranks in sorted({*parts, domains}):
             for tensor in TENSOR_PARALLEL if sparse else (stage // ranks,):
@@ -494,8 +491,7 @@ def parallelism_table(
                     depths = [
                         depth
                         for depth in (1, *STAGES)
-                        if depth == 1
-                        or (not cut and stage * depth <= _pipeline_limit(stage, world))
+                        if depth == 1 or (not cut and stage * depth <= most_chips)
                     ]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
                     plan_rows += [

@@ -100,13 +100,9 @@ def _control(
     group, _, rest = path.partition(".")
     part, _, attribute_name = rest.rpartition(".")
     input_attribute = input_attributes().get((group, attribute_name))
-    input_description = (
-        "price of the chip"
-        if part in chips and attribute_name == "price"
-        else input_attribute.description.partition(":")[0]
-        if input_attribute
-        else ""
-    )
+    input_description = input_attribute.description.partition(":")[0] if input_attribute else ""
+    if part in chips and attribute_name == "price":
+        input_description = "price of the chip"
     return {
         "path": path,
         "cells": cells,
@@ -266,7 +262,9 @@ def _whatif_metric_rows(available_metrics: Container[str]) -> list[dict[str, obj
     metric_rows = []
     for metric, label, unit, size in SHOWN:
         if metric in WATCHED and metric in available_metrics:
-            better = 0 if metric in NEITHER else 1 if metric in MORE_IS_BETTER else -1
+            better = 1 if metric in MORE_IS_BETTER else -1
+            if metric in NEITHER:
+                better = 0
             metric_rows.append(
                 {"metric": metric, "label": headed(label, unit), "size": size, "better": better}
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -100,8 +100,3 @@ def template(formula: Formula) -> str:
 def formula_call(formula: Formula, cells: Mapping[str, str]) -> str:
     """Return one call of a formula on cells or names."""
     return "=" + template(formula).format_map(cells)
-
-
-def aggregate_formula(operation: str, cells: Sequence[str]) -> str:
-    """Return a sum, a least or a greatest of few enough cells."""
-    return f"={GATHERED[operation]}({','.join(cells)})"

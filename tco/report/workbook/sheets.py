@@ -139,7 +139,7 @@ class Workbook:
         ]
         if node.formula is not None:
             return excel.formula_call(node.formula, dict(cells))
-        return excel.aggregate_formula(str(node.operation), [cell for _, cell in cells])
+        return f"={excel.GATHERED[str(node.operation)]}({','.join(cell for _, cell in cells)})"
 
     def text(
         self, sheet: str, cell_row: int, column: int, cell_text: Any, look: str = "text"
