@@ -102,12 +102,12 @@ def _unpack(cache_key: bytes, content: bytes) -> list[AnyArray]:
     digest.update(packed)
     if digest.digest() != checksum:
         raise ValueError("not the arrays that were cached")
-    place = SIZE_BYTES + int.from_bytes(packed[:SIZE_BYTES], "little")
+    offset = SIZE_BYTES + int.from_bytes(packed[:SIZE_BYTES], "little")
     arrays: list[AnyArray] = []
-    for type_text, shape in json.loads(packed[SIZE_BYTES:place]):
-        place += -place % SIZE_BYTES
-        arrays.append(np.ndarray(shape, np.dtype(type_text), packed, place))
-        place += arrays[-1].nbytes
+    for type_text, shape in json.loads(packed[SIZE_BYTES:offset]):
+        offset += -offset % SIZE_BYTES
+        arrays.append(np.ndarray(shape, np.dtype(type_text), packed, offset))
+        offset += arrays[-1].nbytes
     return arrays
 
 

@@ -80,11 +80,11 @@ COUNTS = st.integers(1, 10**5)
 # formula -> the ranges of its inputs, and its equation as textbooks have it
 PLAIN = {
     "smooth_maximum": (
-        {"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)},
+        {"first_time": TIMES, "second_time": TIMES, "sharpness": st.floats(1, 20)},
         lambda first_time, second_time, p: (first_time**p + second_time**p) ** (1 / p),
     ),
     "added_beside": (
-        {"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)},
+        {"first_time": TIMES, "second_time": TIMES, "sharpness": st.floats(1, 20)},
         lambda first_time, second_time, p: (first_time**p + second_time**p) ** (1 / p) - first_time,
     ),
     "capital_recovery_factor": (
@@ -111,7 +111,7 @@ PLAIN = {
         lambda area, density: ((1 - EXACT.exp(-area * density)) / (area * density)) ** 2,
     ),
     "distinct_places": (
-        {"places": COUNTS, "active": st.integers(1, 64)},
+        {"units": COUNTS, "active": st.integers(1, 64)},
         lambda place_count, active: place_count * (1 - (1 - 1 / place_count) ** active),
     ),
     "limited_places": (

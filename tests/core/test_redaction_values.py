@@ -150,7 +150,7 @@ def test_a_stand_in_keeps_what_names_the_input_and_nothing_that_tells_it():
         "kind": "vendor",
         "source": "own-quote",
         "note": "from a friend",
-        "shown": (0.321, "kUSD"),
+        "stated_quantity": (0.321, "kUSD"),
         "overlay": True,
     }
     value = stand_in(**fields)
@@ -163,10 +163,10 @@ def test_a_stand_in_keeps_what_names_the_input_and_nothing_that_tells_it():
     )
     assert value.note == WITHHELD
     assert value.overlay
-    assert value.shown == (pytest.approx(value.value / 1000, rel=1e-12), "kUSD")
+    assert value.stated_quantity == (pytest.approx(value.value / 1000, rel=1e-12), "kUSD")
     bare = stand_in()
     assert bare.note == ""
-    assert not bare.shown
+    assert not bare.stated_quantity
 
 
 def test_a_making_notes_the_paths_and_ends_with_its_block():
