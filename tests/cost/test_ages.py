@@ -9,7 +9,7 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.cost import price_dates
-from tco.cost.price_dates import evidence_age_limit, is_old, limits
+from tco.cost.price_dates import evidence_age_limit, is_old, limits, year_of
 from tests.catalogue import input_attributes
 from tests.cli import document, tco
 from tests.scenario_helpers import period
@@ -40,6 +40,23 @@ def test_ages_are_computed_when_they_are_asked_for(catalogue, monkeypatch):
     assert priced_result.ages.later > 0
     assert priced_result.ages == pickle.loads(pickle.dumps(priced_result)).ages
     assert computed_dates == ["2025-12"]
+
+
+@pytest.mark.parametrize(
+    ("date", "year"),
+    [
+        ("2024", 2025.0),
+        ("2024-12", 2025.0),
+        ("2024-02", 2024 + 60 / 366),
+        ("2024-06-30", 2024 + 182 / 366),
+        ("2025-12-31", 2026.0),
+        ("2025-02", 2025 + 59 / 365),
+        ("2025-01-01", 2025 + 1 / 365),
+        ("2025-Q2", 2025 + 181 / 365),
+    ],
+)
+def test_a_date_ends_with_its_last_day_in_leap_years_too(date, year):
+    assert year_of(date) == pytest.approx(year, abs=1e-12)
 
 
 # ---------------------------------------------------------------- shares of the bill
