@@ -12,13 +12,14 @@ from tco.catalog.statements import ReproducedFigure
 from tco.core.errors import DataError
 from tco.core.provenance import Input
 from tco.cost.cash_flows import Flow
-from tco.evidence import draws, guarding
+from tco.evidence import check, draws, guarding
 from tco.evidence.check import Finding
 from tco.evidence.draws import SpeedProbability, conclusion_probability
 from tco.evidence.forecasts import COLUMNS, FILE, read_forecasts
 from tco.evidence.guarding import Guard, failing_changes, write_guards
+from tco.evidence.ledger import read_ledger
 from tco.evidence.published import Publication, PublishedRow, priced_amounts
-from tests.catalogue import CATALOGUE
+from tests.catalogue import CATALOGUE, load_catalogue
 
 
 # ---------------------------------------------------------------- forecasts
@@ -225,6 +226,7 @@ def test_a_price_is_guarded_where_its_change_alone_fails_the_figure(figures):
 
 def test_a_price_of_another_date_or_newer_evidence_is_not_guarded(figures):
     assert list(failing_changes(sum_row(), {"a": price_of("a", 60.0, "2026-04")})) == []
+    assert list(failing_changes(sum_row(), {"a": price_of("a", 60.0, "2026-06")})) == []
     guarded = {"a": price_of("a", 60.0)}
     assert list(failing_changes(sum_row(as_of="2026-04"), guarded)) == []
     assert list(failing_changes(sum_row(as_of="2026-05"), guarded)) == [("a", 1.5)]
@@ -251,6 +253,39 @@ def test_guards_are_written_with_their_counts(tmp_path):
         "a,2026-05,2,3,x;y;z;w",
         "b,2026-05,0,0,",
     ]
+
+
+# ---------------------------------------------------------------- all claims
+@pytest.mark.parametrize(
+    ("settings", "folders", "is_kept"),
+    [({}, 1, True), ({"terms.rate": "0.2"}, 1, False), ({}, 2, False)],
+)
+def test_findings_are_kept_of_shipped_data_without_settings_alone(
+    monkeypatch, settings, folders, is_kept
+):
+    kept = []
+
+    def keep(key, make):
+        kept.append(key)
+        return make()
+
+    monkeypatch.setattr(check, "disk_cached", keep)
+    monkeypatch.setattr(check, "fork_map", lambda ask, claims: enumerate(map(ask, claims)))
+    monkeypatch.setattr(
+        check, "check_claim", lambda context, _: Finding(context.claim, 1.0, "holds", ["site.pue"])
+    )
+    catalogue = load_catalogue()
+    catalogue.folders = catalogue.folders * folders
+    ledger = read_ledger(CATALOGUE)
+    monkeypatch.setattr(check, "read_ledger", lambda _: ledger)
+    findings, notes = check.check_claims(catalogue, settings)
+    assert bool(kept) is is_kept
+    assert [finding.claim.id for finding in findings] == list(ledger)
+    assert notes == [f"{path} is set, but no claim rests on it" for path in settings]
+    shown, _ = check.check_claims(catalogue, settings, conclusions=True)
+    assert {finding.claim.id for finding in shown} == {
+        claim.id for claim in ledger.values() if claim.command
+    }
 
 
 # ---------------------------------------------------------------- conclusions
@@ -293,6 +328,18 @@ def test_a_conclusion_turns_half_way_in_ratio_between_two_speeds(conclusion):
         SpeedProbability(320.0, 0.0),
     ]
     assert judged.turns_at_tokens_per_s_per_user == pytest.approx((20 * 50) ** 0.5)
+
+
+@pytest.mark.parametrize(("slow", "quick"), [(2, 1), (1, 2)])
+def test_a_conclusion_that_half_of_the_draws_bear_out_is_the_likelier_one(conclusion, slow, quick):
+    """Of four draws two or one lie above one."""
+
+    def samples_at(speed):
+        above = quick if speed == 80.0 else slow
+        return np.array([2.0] * above + [0.5] * (4 - above))
+
+    judged = conclusion(samples_at, speeds=(20.0, 80.0))
+    assert judged.turns_at_tokens_per_s_per_user == pytest.approx(40.0)
 
 
 def test_a_conclusion_that_rests_on_no_speed_has_none(conclusion):

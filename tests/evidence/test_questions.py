@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from tco.core.errors import DataError
@@ -112,3 +114,29 @@ def test_a_claim_without_a_formula_has_no_value():
     (bare,) = [claim for claim in LEDGER.values() if not claim.formula][:1]
     with pytest.raises(DataError, match=f"{bare.id} has no formula"):
         finding_of(f"{bare.id} + 1")
+
+
+@pytest.mark.parametrize(
+    ("formula", "figure"),
+    [
+        ("rate(rack, input_tokens_per_s_per_chip)", 300),
+        # a quarter of the chips read, and the rest decode
+        ("pool(rack, prefill)", 300 / 0.25),
+        ("pool(rack, decode)", 60 / 0.75),
+    ],
+)
+def test_a_chip_of_a_pool_does_what_all_chips_do_over_its_share(monkeypatch, formula, figure):
+    workload = SimpleNamespace(
+        rates={"input_tokens_per_s_per_chip": 300.0, "output_tokens_per_s_per_chip": 60.0},
+        prefill_share=0.25,
+    )
+    monkeypatch.setattr(Context, "walked", lambda *_: workload)
+    formula = formula.replace("rack", "gb200-nvl72")
+    assert finding_of(formula, "token/s/chip").computed == pytest.approx(figure)
+    workload.prefill_share = None
+    if formula.startswith("pool"):
+        with pytest.raises(DataError, match="serves on one pool"):
+            finding_of(formula, "token/s/chip")
+    workload.rates = {}
+    with pytest.raises(DataError, match="gb200-nvl72 has no"):
+        finding_of(formula, "token/s/chip")
