@@ -171,7 +171,7 @@ def _claim_verdict(
     if conclusion is not None:
         if conclusion.probability >= SURE:
             return "holds"
-        return "off" if conclusion.probability <= 1 - SURE else "open"
+        return "off" if 1 - conclusion.probability >= SURE else "open"
     # of a case that the source leaves open a value shows nothing
     if claim.kind == "unstated":
         return "not-shown"

@@ -18,7 +18,12 @@ from tco.evidence.draws import SpeedProbability, conclusion_probability
 from tco.evidence.forecasts import COLUMNS, FILE, read_forecasts
 from tco.evidence.guarding import Guard, failing_changes, write_guards
 from tco.evidence.ledger import read_ledger
-from tco.evidence.published import Publication, PublishedRow, priced_amounts
+from tco.evidence.published import (
+    Publication,
+    PublishedRow,
+    evaluate_published_figure,
+    priced_amounts,
+)
 from tests.catalogue import CATALOGUE, load_catalogue
 
 
@@ -163,6 +168,12 @@ def test_lines_are_those_at_or_below_a_path():
 
 
 # ---------------------------------------------------------------- guards
+BILL_LINES = [
+    SimpleNamespace(part="x", extended=10.0, power=100.0, inputs=()),
+    SimpleNamespace(part="y", extended=30.0, power=300.0, inputs=()),
+]
+
+
 class Sum(PublishedRow):
     """A row of a figure that is the sum of two prices, and its scenario."""
 
@@ -180,9 +191,13 @@ class Sum(PublishedRow):
         if len(lines) < len(values):
             raise DataError("its line is gone")
         return SimpleNamespace(
-            inputs={path: price_of(path, value) for path, value in values.items()},
-            bill=None,
+            inputs={path: price_of(path, value) for path, value in values.items()}
+            | {"cluster.chips": Input("cluster.chips", 16.0, "count")},
+            bill=SimpleNamespace(lines=BILL_LINES),
             lines=lines,
+            metrics={"chips": 4.0, "it_power_w_per_chip": 5.0},
+            scenario="sum",
+            system=self.cells.get("system", "rack"),
         )
 
 
@@ -243,6 +258,86 @@ def test_a_figure_that_fails_already_guards_nothing(monkeypatch):
     ):
         monkeypatch.setattr(guarding, "evaluate_published_figure", lambda _, figure=missed: figure)
         assert list(failing_changes(sum_row(), guarded)) == []
+
+
+def test_prices_in_force_are_held_to_independent_figures_alone(figures, monkeypatch):
+    rows = {
+        "file": [sum_row(), sum_row(kind="own-source"), sum_row(source="paper", as_of="2026-07")],
+        "old": [sum_row(as_of="2025")],
+    }
+    catalogue = SimpleNamespace(published=rows)
+    monkeypatch.setattr(guarding, "read_published", lambda _, name: iter(rows[name]))
+    prices = {"a": price_of("a", 60.0), "b": price_of("b", 39.0)}
+    monkeypatch.setattr(guarding, "_prices_in_force", lambda _: prices)
+    assert guarding.measure_guards(catalogue) == [
+        Guard(prices["a"], ("file/paper", "file/paper"), ()),
+        Guard(prices["b"], (), ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "computed"),
+    [
+        ({"metric": "usd"}, 100.0),
+        ({"metric": "usd_per_chip"}, 25.0),
+        ({"metric": "usd_per_it_w"}, 5.0),
+        # a domain of 4 chips has a fourth of a cluster of 16
+        ({"metric": "cluster_usd"}, 400.0),
+        ({"metric": "usd_per_chip", "lines": ["a", "c"]}, 61 / 4),
+        ({"metric": "usd", "unit": "kUSD", "value": 0.1}, 0.1),
+        ({"metric": "a", "value": 60}, 60.0),
+        ({"metric": "bill_usd"}, 40.0),
+        ({"metric": "bill_usd_per_chip", "parts": ["y"]}, 7.5),
+        ({"metric": "bill_w_per_chip"}, 100.0),
+        # two systems of the same sum
+        ({"metric": "usd", "over": "other", "value": 1.0}, 1.0),
+    ],
+)
+def test_a_published_figure_stands_beside_the_computed_one(cells, computed):
+    row = sum_row(**({"value": computed, "tolerance": 0.01} | cells))
+    figure = evaluate_published_figure(row)
+    assert figure.computed == pytest.approx(computed, rel=1e-12)
+    assert figure.ok
+    assert figure.kind == "independent"
+    off = sum_row(**({"tolerance": 0.01} | cells | {"value": 2 * computed}))
+    assert not evaluate_published_figure(off).ok
+
+
+class Priced(PublishedRow):
+    """A row whose figure is the sum of prices that others state."""
+
+    def result(self):
+        prices = {
+            "a.price": price_of("a.price", 50.0)._replace(source="bank"),
+            "b.cost": price_of("b.cost", 30.0)._replace(source="fit", solved_from="paper;memo"),
+            "c.price": price_of("c.price", 19.0)._replace(source="small"),
+            "d.tdp": price_of("d.tdp", 41.0)._replace(source="sheet"),
+        }
+        lines = [
+            flow_of(path, "servers", float(price.value), (path, path))
+            for path, price in prices.items()
+        ]
+        return SimpleNamespace(
+            inputs=prices, bill=None, lines=lines, metrics={}, scenario="sum", system="rack"
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"), [("paper", "same-publisher"), ("small", "independent")]
+)
+def test_a_figure_is_of_its_publisher_where_his_prices_carry_a_fifth_of_it(source, kind):
+    known = ("bank", "paper", "small", "sheet")
+    catalogue = SimpleNamespace(sources=dict.fromkeys(known), publisher=lambda name: name.title())
+    cells = {"metric": "usd", "source": source, "kind": "independent", "value": 1, "tolerance": 0}
+    figure = evaluate_published_figure(Priced(catalogue, None, "file:1", cells))
+    # 19 of 140 are too few, watts are no price, and nobody knows the fit and the memo
+    assert figure.rests_on_publishers == ("Bank", "Paper")
+    assert figure.kind == kind
+
+
+def test_an_unknown_metric_of_a_figure_is_refused():
+    with pytest.raises(DataError, match="did you mean 'usd_per_chip'"):
+        evaluate_published_figure(sum_row(metric="usd_per_chap", value=1, tolerance=0))
 
 
 def test_guards_are_written_with_their_counts(tmp_path):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tco.core.errors import DataError
+from tco.evidence import check
 from tco.evidence.check import check_claim
+from tco.evidence.draws import ClaimUnderDraws, ConclusionProbability
 from tco.evidence.ledger import Premise, read_ledger
-from tco.evidence.questions import Context
+from tco.evidence.questions import Context, Underived
+from tco.scenario.evaluate_samples import Draws
 from tests.catalogue import CATALOGUE
 
+COST, TOKENS = "usd_per_million_output_tokens", "output_tokens_per_s_per_chip"
 LEDGER = read_ledger(CATALOGUE)
 
 
@@ -140,3 +145,51 @@ def test_a_chip_of_a_pool_does_what_all_chips_do_over_its_share(monkeypatch, for
     workload.rates = {}
     with pytest.raises(DataError, match="gb200-nvl72 has no"):
         finding_of(formula, "token/s/chip")
+
+
+@pytest.mark.parametrize(
+    ("probability", "verdict"),
+    [(1.0, "holds"), (0.9, "holds"), (0.89, "open"), (0.11, "open"), (0.1, "off"), (0.0, "off")],
+)
+def test_a_conclusion_holds_or_is_off_from_nine_draws_of_ten(monkeypatch, probability, verdict):
+    judged = ConclusionProbability(probability, None, None, [], None)
+    monkeypatch.setattr(check, "conclusion_probability", lambda *_: judged)
+    claim = LEDGER["C001"]._replace(
+        formula="chips(gb200-nvl72)", formula_unit="", kind="drawn", note=""
+    )
+    finding = check_claim(Context(CATALOGUE, {}, LEDGER | {"C001": claim}, claim))
+    assert finding.verdict == verdict
+    assert finding.conclusion is judged
+
+
+def test_a_metric_in_draws_is_missed_without_end_or_does_nothing(monkeypatch):
+    asked = []
+    quick = Draws(
+        {COST: np.array([9.0, 9.0, 9.0])}, np.array([True, False, False]), None, [], np.zeros(3)
+    )
+    slow_metrics = {COST: np.array([2.0, 4.0, 8.0]), TOKENS: np.array([3.0, 5.0, 7.0])}
+    slow = quick._replace(
+        metrics=slow_metrics, meets=np.array([True, True, False]), at={80.0: quick}
+    )
+
+    def draws_of(_, scenario, settings, works):
+        asked.append((scenario, settings, works))
+        return slow, 20.0
+
+    monkeypatch.setattr(ClaimUnderDraws, "draws_of", draws_of)
+    context = Context(CATALOGUE, {"terms.rate": "0.2"}, LEDGER, LEDGER["C001"])
+    scope = ClaimUnderDraws(context, (80.0,))
+    cost = scope.metric("rack", COST, **{"terms.rate": "0.1", "terms.life": "4 year"})
+    # what the user sets goes before what the claim does
+    assert asked == [("rack", {"terms.rate": "0.2", "terms.life": "4 year"}, True)]
+    assert (cost.value / cost.value[0] * 2).tolist() == [2.0, 4.0, np.inf]
+    tokens = scope.metric("rack", TOKENS)
+    assert (tokens.value / tokens.value[0] * 3).tolist() == [3.0, 5.0, 0.0]
+    scope.speed = 20.0
+    assert (scope.metric("rack", COST).value == cost.value).all()
+    assert not scope.depends_on_speed
+    scope.speed = 80.0
+    assert np.isinf(scope.metric("rack", COST).value).tolist() == [False, True, True]
+    assert scope.depends_on_speed
+    with pytest.raises(Underived, match="rack has no output_tokens"):
+        scope.metric("rack", TOKENS)
