@@ -8,6 +8,8 @@ import re
 import pytest
 
 from tco import compare, evaluate
+from tco.core.provenance import Input
+from tco.cost.price_dates import available_of
 from tests.catalogue import load_system
 from tests.cli import document, tco
 from tests.scenario_helpers import DECEMBER
@@ -120,3 +122,39 @@ def test_a_hall_of_what_is_not_there_stands_empty_until_then():
     assert re.findall(
         r"note: ([\w-]+): not there in numbers in 2025-12: it arrives in (\d{4}-\d\d)", done.stderr
     ) == [("trn3-nl72x2", "2026-07")]
+
+
+@pytest.mark.parametrize(
+    ("order", "months", "first"),
+    [
+        # ordered at the end of 2025, in volume from June, half a year until it runs
+        ("2025-12", 12 * 0.46, "2026-12"),
+        # in volume when it is ordered
+        ("2027-06", 0.0, "2027-12"),
+    ],
+)
+def test_the_last_part_says_when_a_system_is_there_and_runs_after_its_bring_up(
+    order, months, first
+):
+    def stated(part, attribute, value, low=None, high=None):
+        path = f"parts.{part}.{attribute}"
+        return path, Input(path, value, "", low, high)
+
+    inputs = dict(
+        [
+            stated("chip", "first_volume", 2026.46, 2026.3, 2026.96),
+            stated("switch", "first_volume", 2025.1),
+            stated("chip", "bring_up", 6.0),
+            stated("switch", "bring_up", 2.0),
+            stated("chip", "general_availability", 2026.04),
+        ]
+    )
+    available = available_of(inputs, order)
+    assert available.months == pytest.approx(months, abs=1e-9)
+    assert (available.general, available.volume, available.first_token) == (
+        "2026-01",
+        "2026-06",
+        first,
+    )
+    assert (available.low, available.high) == ("2026-04", "2026-12")
+    assert available_of({}, order) is None
