@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from tco.comparison import ranking
+from tco.comparison import ranking, service
 from tco.comparison.base_case import BaseCase
 from tco.comparison.maps import Map, MapAxis
 from tco.comparison.operations import doublings, limited, operation_of, performance_bound_rows
-from tco.core.errors import DataError
+from tco.core.errors import DataError, UsageError
+from tco.performance.service.traffic import Traffic
 
 
 # ---------------------------------------------------------------- kernels and collectives
@@ -94,6 +96,61 @@ def test_a_figure_at_its_bound_alone_is_as_much_better_as_the_phase_would_be_sho
         ("host", 1.0, None),
     ]
     assert [row["at_bound"] for row in rows.values()] == [0.025, 40.0, 0.5, 2700.0, None]
+
+
+# ---------------------------------------------------------------- services
+class Sized(NamedTuple):
+    """A service that keeps its promises at a cost."""
+
+    metrics: dict[str, float]
+    share_of_best: float = 1.0
+
+
+def test_a_service_keeps_the_least_cost_over_its_own(monkeypatch):
+    costs = {"a": 2.0, "b": 0.5, "d": 1.0}
+
+    def size(name, _):
+        if name not in costs:
+            raise DataError(f"{name} keeps no promise")
+        return Sized({"usd_per_million_output_tokens": costs[name]})
+
+    monkeypatch.setattr(service, "_size_serving_fleet", size)
+    demand = SimpleNamespace(router="random", users=None, settings={})
+    sized, missed = service.services(["a", "b", "c", "d"], demand)
+    assert [item.share_of_best for item in sized] == [0.25, 1.0, 0.5]
+    assert missed == ["c keeps no promise"]
+    with pytest.raises(DataError, match="c keeps no promise"):
+        service.services(["c"], demand)
+    with pytest.raises(UsageError, match="the rate of requests follows from the users"):
+        service.services(
+            ["a"], SimpleNamespace(router="random", users=5, settings={service.RATE: "1"})
+        )
+
+
+@pytest.mark.parametrize("users", [90, 9_000, 90_000])
+def test_users_send_the_rate_at_which_their_sessions_come_round(monkeypatch, users):
+    """A request takes 0.1 s more for each that comes in a second, besides 30 s of thinking: the
+    session time s solves s = 30 + 0.1 users / s.
+    """
+
+    def cheapest(_, __, traffic):
+        rate = traffic.values["requests_per_s"]
+        return SimpleNamespace(traffic=traffic), SimpleNamespace(growing=False, rate=rate)
+
+    monkeypatch.setattr(service, "_cheapest_fleet", cheapest)
+    monkeypatch.setattr(service, "session_seconds", lambda _, fleet: 30 + 0.1 * fleet.rate)
+    traffic = Traffic("chat", {"requests_per_s": 1.0}, ())
+    system = SimpleNamespace(pause=30.0, traffic=traffic)
+    search, fleet = service._fleet_for_users(system, None, users)
+    session_time = 15 + math.sqrt(225 + 0.1 * users)
+    assert fleet.rate == pytest.approx(users / session_time, rel=0.02)
+    assert search.traffic.values["requests_per_s"] == fleet.rate
+
+
+def test_users_beyond_what_traffic_may_have_are_refused():
+    system = SimpleNamespace(pause=1.0, traffic=None)
+    with pytest.raises(DataError, match=r"they send .* requests/s, expected at most"):
+        service._fleet_for_users(system, None, 10**15)
 
 
 # ---------------------------------------------------------------- base cases
