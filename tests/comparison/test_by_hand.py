@@ -52,9 +52,9 @@ def test_attention_is_the_kernel_of_its_phase():
             operation_of(operation, phase)
 
 
-def profile(time, shares, lines, alone=None):
+def profile(time, shares, lines, single_prompt=None):
     lines = [SimpleNamespace(bound=bound, ideal=ideal) for bound, ideal in lines]
-    return SimpleNamespace(time=time, shares=shares, lines=lines, alone=alone)
+    return SimpleNamespace(time=time, shares=shares, lines=lines, alone=single_prompt)
 
 
 def test_a_figure_at_its_bound_alone_is_as_much_better_as_the_phase_would_be_shorter():
@@ -129,8 +129,9 @@ def test_a_service_keeps_the_least_cost_over_its_own(monkeypatch):
 
 @pytest.mark.parametrize("users", [90, 9_000, 90_000])
 def test_users_send_the_rate_at_which_their_sessions_come_round(monkeypatch, users):
-    """A request takes 0.1 s more for each that comes in a second, besides 30 s of thinking: the
-    session time s solves s = 30 + 0.1 users / s.
+    """Session times s solve s = 30 + 0.1 users / s.
+
+    A request takes 0.1 s more for each that comes in a second, besides 30 s of thinking.
     """
 
     def cheapest(_, __, traffic):

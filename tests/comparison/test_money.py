@@ -205,9 +205,7 @@ def test_the_calendar_of_a_deal(catalogue):
 
 @pytest.mark.parametrize("lead", [0, 4, 9])
 def test_renting_costs_as_much_once_its_months_come_to_what_is_paid_by_then(catalogue, lead):
-    """Chips are rented for every hour of a month of 730; owning counts what is paid by the month,
-    as operation counts months.
-    """
+    """Months of rent have 730 hours; owning counts payments by month of operation."""
     _, cash_flow = money(catalogue, {"money.lead_time": f"{lead} month"})
     owned = [payment for payment in cash_flow.payments if payment.line not in (INCOME, DEBT)]
     month = cash_flow.renting_costs_as_much_by_month

@@ -62,9 +62,9 @@ def test_a_price_turns_a_pick_unless_it_is_less_than_a_thousandth_of_its_cost(re
         Priced("b", {}, rest + 12, {}),
     ]
     drawn = np.array([rest + prices, np.full(512, rest + 12)])
-    found = price_turns(racks, drawn, "a", dice)
-    assert bool(found) is turns
-    for turn in found:
+    turning_prices = price_turns(racks, drawn, "a", dice)
+    assert bool(turning_prices) is turns
+    for turn in turning_prices:
         assert turn.break_even == pytest.approx(12.0, rel=1e-9)
         # the mean of log-normal prices is dearer than their median, 10
         assert turn.turns_at == pytest.approx(12 * 10 / prices.mean(), rel=0.02)

@@ -1,6 +1,4 @@
-"""Stand-ins for own values: on which side of the shipped value each making puts them, how far away,
-and what they keep of the input.
-"""
+"""Stand-ins for own values: side of the shipped value, distance, and what they keep."""
 
 from __future__ import annotations
 

@@ -225,8 +225,9 @@ def figures(monkeypatch):
 
 
 def test_a_price_is_guarded_where_its_change_alone_fails_the_figure(figures):
-    """Half as much again is 30 or 19.5 more, a third less is 19.8 or 12.9 less; the third price is
-    too small to be tried.
+    """Half as much again is 30 or 19.5 more, a third less is 19.8 or 12.9 less.
+
+    The third price is too small to be tried.
     """
     prices = {path: price_of(path, value) for path, value in (("a", 60.0), ("b", 39.0))}
     assert list(failing_changes(sum_row(), prices)) == [("a", 1.5)]
@@ -326,8 +327,8 @@ class Priced(PublishedRow):
     ("source", "kind"), [("paper", "same-publisher"), ("small", "independent")]
 )
 def test_a_figure_is_of_its_publisher_where_his_prices_carry_a_fifth_of_it(source, kind):
-    known = ("bank", "paper", "small", "sheet")
-    catalogue = SimpleNamespace(sources=dict.fromkeys(known), publisher=lambda name: name.title())
+    sources = ("bank", "paper", "small", "sheet")
+    catalogue = SimpleNamespace(sources=dict.fromkeys(sources), publisher=lambda name: name.title())
     cells = {"metric": "usd", "source": source, "kind": "independent", "value": 1, "tolerance": 0}
     figure = evaluate_published_figure(Priced(catalogue, None, "file:1", cells))
     # 19 of 140 are too few, watts are no price, and nobody knows the fit and the memo
@@ -358,10 +359,10 @@ def test_guards_are_written_with_their_counts(tmp_path):
 def test_findings_are_kept_of_shipped_data_without_settings_alone(
     monkeypatch, settings, folders, is_kept
 ):
-    kept = []
+    cache_keys = []
 
     def keep(key, make):
-        kept.append(key)
+        cache_keys.append(key)
         return make()
 
     monkeypatch.setattr(check, "disk_cached", keep)
@@ -374,11 +375,11 @@ def test_findings_are_kept_of_shipped_data_without_settings_alone(
     ledger = read_ledger(CATALOGUE)
     monkeypatch.setattr(check, "read_ledger", lambda _: ledger)
     findings, notes = check.check_claims(catalogue, settings)
-    assert bool(kept) is is_kept
+    assert bool(cache_keys) is is_kept
     assert [finding.claim.id for finding in findings] == list(ledger)
     assert notes == [f"{path} is set, but no claim rests on it" for path in settings]
-    shown, _ = check.check_claims(catalogue, settings, conclusions=True)
-    assert {finding.claim.id for finding in shown} == {
+    conclusions, _ = check.check_claims(catalogue, settings, conclusions=True)
+    assert {finding.claim.id for finding in conclusions} == {
         claim.id for claim in ledger.values() if claim.command
     }
 

@@ -72,12 +72,12 @@ def finding_of(formula, unit="", settings=None, **fields):
     ],
 )
 def test_a_question_is_answered_as_its_vendor_does(formula, unit, figure):
-    given = {
+    premises = {
         "rows": Premise("7", 7.0, ""),
         "port": Premise("400 Gb/s", 50e9, "Gb/s"),
         "lane": Premise("100 Gb/s", 12.5e9, "Gb/s"),
     }
-    assert finding_of(formula, unit, given=given).computed == pytest.approx(figure, rel=1e-9)
+    assert finding_of(formula, unit, given=premises).computed == pytest.approx(figure, rel=1e-9)
 
 
 def test_the_power_of_a_rack_is_that_of_its_operators():
@@ -163,7 +163,7 @@ def test_a_conclusion_holds_or_is_off_from_nine_draws_of_ten(monkeypatch, probab
 
 
 def test_a_metric_in_draws_is_missed_without_end_or_does_nothing(monkeypatch):
-    asked = []
+    questions = []
     quick = Draws(
         {COST: np.array([9.0, 9.0, 9.0])}, np.array([True, False, False]), None, [], np.zeros(3)
     )
@@ -173,7 +173,7 @@ def test_a_metric_in_draws_is_missed_without_end_or_does_nothing(monkeypatch):
     )
 
     def draws_of(_, scenario, settings, works):
-        asked.append((scenario, settings, works))
+        questions.append((scenario, settings, works))
         return slow, 20.0
 
     monkeypatch.setattr(ClaimUnderDraws, "draws_of", draws_of)
@@ -181,7 +181,7 @@ def test_a_metric_in_draws_is_missed_without_end_or_does_nothing(monkeypatch):
     scope = ClaimUnderDraws(context, (80.0,))
     cost = scope.metric("rack", COST, **{"terms.rate": "0.1", "terms.life": "4 year"})
     # what the user sets goes before what the claim does
-    assert asked == [("rack", {"terms.rate": "0.2", "terms.life": "4 year"}, True)]
+    assert questions == [("rack", {"terms.rate": "0.2", "terms.life": "4 year"}, True)]
     assert (cost.value / cost.value[0] * 2).tolist() == [2.0, 4.0, np.inf]
     tokens = scope.metric("rack", TOKENS)
     assert (tokens.value / tokens.value[0] * 3).tolist() == [3.0, 5.0, 0.0]

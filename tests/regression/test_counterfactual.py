@@ -126,7 +126,7 @@ def test_a_difference_says_both_ends_and_its_rows_lead_from_one_to_the_other():
 
 
 @pytest.mark.parametrize(
-    ("scenarios", "own", "other", "engine"),
+    ("scenarios", "source_software", "target_software", "engine"),
     [
         (PAIRS[0], "neuron", "trtllm", "trtllm"),
         # nothing serves where a model is trained
@@ -139,7 +139,7 @@ def test_a_difference_says_both_ends_and_its_rows_lead_from_one_to_the_other():
     ],
 )
 def test_figures_of_a_chip_are_those_of_its_data_sheet_and_software_comes_last(
-    scenarios, own, other, engine
+    scenarios, source_software, target_software, engine
 ):
     steps = document("diff", *scenarios)["steps"]
     speeds = {step["cause"]: step for step in steps if step["of"] == "performance"}
@@ -149,7 +149,7 @@ def test_figures_of_a_chip_are_those_of_its_data_sheet_and_software_comes_last(
     assert texts["arithmetic"] == ("2.517 PFLOP/s", "5 PFLOP/s")
     assert texts["memory"] == ("4.9 TB/s", "8 TB/s")
     assert texts["links"] == ("1,152 GB/s", "900 GB/s")
-    assert texts["software"] == (own, other)
+    assert texts["software"] == (source_software, target_software)
     assert speeds["software"]["set"].get("workload.engine") == engine
     settings = speeds["arithmetic"]["set"] | speeds["memory"]["set"] | speeds["links"]["set"]
     assert {path.rpartition(".")[2]: float(text.split()[0]) for path, text in settings.items()} == {

@@ -33,9 +33,9 @@ def test_states_of_other_scenarios_stay_and_figures_are_those_of_the_last_save(f
     assert str(path) == "reports/baselines/main.json"
     assert save_baseline(path, {"a": STATE, "b": STATE}, FIGURES) == []
     assert load_stakes(path) == FIGURES
-    other = STATE | {"tco_version": "1"}
-    assert save_baseline(path, {"b": other, "c": other}, {}) == ["a"]
-    assert load_baseline(path) == {"a": STATE, "b": other, "c": other}
+    newer = STATE | {"tco_version": "1"}
+    assert save_baseline(path, {"b": newer, "c": newer}, {}) == ["a"]
+    assert load_baseline(path) == {"a": STATE, "b": newer, "c": newer}
     assert load_stakes(path) == {}
     assert json.loads(path.read_text())["schema"] == SCHEMA
     assert path.read_text().count("\n") > 3 * len(STATE)  # a value a line

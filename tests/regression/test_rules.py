@@ -206,8 +206,8 @@ def test_a_change_without_a_value_counts_with_the_next():
 def test_rounding_is_no_step_unless_every_change_is_one():
     walk = [waypoint("a", 2.0), waypoint("b", 2.0 * (1 + 1e-12)), waypoint("c", 2.0)]
     assert [step.name for step in attribute_change(walk, HOUR, 1.0)] == ["a"]
-    every = attribute_change(walk, HOUR, 1.0, tolerance=None)
-    assert [step.name for step in every] == ["a", "b", "c"]
+    all_steps = attribute_change(walk, HOUR, 1.0, tolerance=None)
+    assert [step.name for step in all_steps] == ["a", "b", "c"]
     # the last step ends where the walk does, to the last digit
     near = attribute_change(walk[:2], HOUR, 1.0)
     assert near[-1].end == 2.0 * (1 + 1e-12)
@@ -216,14 +216,14 @@ def test_rounding_is_no_step_unless_every_change_is_one():
 
 
 def test_changes_are_kept_as_a_walk_goes_on_though_one_does_not_go_together():
-    seen = []
+    evaluated = []
 
     class Evaluation:
         def __init__(self, cost):
             self.metrics = {HOUR: cost}
 
     def evaluate(settings):
-        seen.append(dict(settings))
+        evaluated.append(dict(settings))
         if settings.get("b") == "bad":
             raise DataError("b and a do not go together")
         return Evaluation(float(len(settings)))
@@ -236,7 +236,7 @@ def test_changes_are_kept_as_a_walk_goes_on_though_one_does_not_go_together():
     walked = list(evaluate_in_turn(changes, {"start": "0"}, evaluate))
     assert [point.metrics.get(HOUR) for point, _ in walked] == [2.0, None, 3.0]
     assert walked[1][1] is None
-    assert seen == [
+    assert evaluated == [
         {"start": "0", "a": "1"},
         {"start": "0", "a": "1", "b": "bad"},
         {"start": "0", "a": "1", "b": "good"},
@@ -245,11 +245,9 @@ def test_changes_are_kept_as_a_walk_goes_on_though_one_does_not_go_together():
 
 
 def test_a_ratio_takes_a_change_of_both_scenarios_as_one():
-    """Costs of 2 and 6: the ratio is 3. A rate of both makes it 8 / 4, and a price of the scenario
-    alone 8 / 5; the baseline's own system comes last.
-    """
+    """Costs of 2 and 6 have a ratio of 3, which a price and a rate of both change in turn."""
     ratio = "perf_per_tco_vs_baseline"
-    own = [
+    scenario = [
         waypoint("terms.rate", 4.0, TOKENS),
         waypoint("parts.x.price", 5.0, TOKENS),
     ]
@@ -258,7 +256,7 @@ def test_a_ratio_takes_a_change_of_both_scenarios_as_one():
         waypoint("system", 10.0, TOKENS, (SYSTEM, "")),
         waypoint("variant", None, TOKENS, (SYSTEM, "variant")),
     ]
-    walk = ratio_waypoints(own, base, (2.0, 6.0), TOKENS, ratio)
+    walk = ratio_waypoints(scenario, base, (2.0, 6.0), TOKENS, ratio)
     assert [[cause.path for cause in point.causes] for point in walk] == [
         ["parts.x.price"],
         ["terms.rate"],

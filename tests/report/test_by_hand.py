@@ -157,8 +157,8 @@ def test_rows_of_ranges_are_those_that_somebody_has():
         ("ties: both miss the target", "<1 %", "3 %"),
         ("meets the target, share of draws", "97 %", "97 %"),
     ]
-    alone = BASELINE._replace(share_of_draws_that_meet_the_target=None)
-    assert range_rows([alone]) == []
+    undrawn = BASELINE._replace(share_of_draws_that_meet_the_target=None)
+    assert range_rows([undrawn]) == []
     train = BASELINE._replace(
         ranges={"train_usd_per_trillion_tokens": {"p10": 1.5e6, "p50": 2e6, "p90": 3.1e6}},
         share_of_draws_that_meet_the_target=None,
@@ -182,8 +182,8 @@ def test_drivers_say_which_way_they_move_the_ratio_and_where_the_order_turns():
     assert second.startswith(
         "Ranges: 512 draws of every input within its low and high, the plan re"
     )
-    (held,) = range_lines(["rack"], [sureness_of(hold=True)])
-    assert "the plan of the base case fixed" in held
+    (fixed_plan,) = range_lines(["rack"], [sureness_of(hold=True)])
+    assert "the plan of the base case fixed" in fixed_plan
     assert range_lines(["rack"], [sureness_of(draws=0)]) == []
 
 

@@ -152,9 +152,9 @@ def test_the_cheapest_of_all_is_no_dearer_than_any_pair_that_keeps_the_promises(
 
 def test_engines_that_read_beside_decoding_are_taken_where_they_are_cheaper(search):
     promises = [promise_of("ttft p90 <= 2 s"), promise_of("tpot p90 <= 60 ms")]
-    some = copy(search)
-    some.decoders = search.decoders[2::12]
-    fleet = some.together(promises, None)
+    narrow_search = copy(search)
+    narrow_search.decoders = search.decoders[2::12]
+    fleet = narrow_search.together(promises, None)
     assert fleet.reader is None
     assert fleet.chips == fleet.decoders * fleet.decoder.chips > 0
     assert all(
@@ -168,9 +168,9 @@ def test_engines_that_read_beside_decoding_are_taken_where_they_are_cheaper(sear
     )
     assert 0 < fleet.utilisation <= 1
     dearer = fleet._replace(domains=fleet.domains + 1)
-    assert some.together(promises, dearer).is_cheaper_than(dearer)
+    assert narrow_search.together(promises, dearer).is_cheaper_than(dearer)
     free = fleet._replace(domains=1, decoder=fleet.decoder._replace(chips=0.0))
-    assert some.together(promises, free) is free
+    assert narrow_search.together(promises, free) is free
 
 
 # ---------------------------------------------------------------- whole scale-up domains

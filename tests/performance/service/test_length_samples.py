@@ -40,16 +40,17 @@ def test_lengths_move_with_their_quantiles_and_prefixes_with_their_prompts():
 
 
 def test_between_quantiles_logarithms_lie_on_a_line():
-    """At the geometric mean of two quantiles, lengths grow by the geometric mean of their
-    factors; beyond the quantiles they grow as at the nearest.
+    """Between two quantiles lengths grow by the geometric mean of their factors.
+
+    Beyond the quantiles they grow as at the nearest.
     """
     values = {"input_p50": 100.0, "input_p90": 4000.0, "input_p99": 40_000.0}
     requests = [[int(100 * 10**0.5), 10], [5, 1], [10**6, 1]]
-    moved = stretched(values, requests)
+    lengths = stretched(values, requests)
     middle = requests[0][0]
     between = middle * 4 ** (np.log10(middle / 100))
-    assert moved[:, 0].tolist() == [round(between), 5, 4 * 10**6]
-    assert moved[:, 1].tolist() == [10, 1, 1]
+    assert lengths[:, 0].tolist() == [round(between), 5, 4 * 10**6]
+    assert lengths[:, 1].tolist() == [10, 1, 1]
 
 
 def test_more_reuse_lengthens_prefixes_up_to_the_prompt():

@@ -56,8 +56,8 @@ def test_no_engines_are_good_beyond_the_most():
 
 def test_many_engines_are_found_to_one_part_in_a_thousand():
     search = search_of(rate=0.98 * 60_000)
-    found = search.least(pool_of(), lambda engines: engines >= 123_456, 400_000)
-    assert 123_456 <= found <= 123_456 * 1.0011
+    engines = search.least(pool_of(), lambda engines: engines >= 123_456, 400_000)
+    assert 123_456 <= engines <= 123_456 * 1.0011
 
 
 def test_engines_are_tried_within_the_room_and_eight_times_what_is_needed():
@@ -77,8 +77,8 @@ def test_times_of_two_pools_add_up():
     assert times["ttft"].tolist() == [1.75, 2.75, 3.75]
     assert times["e2e"].tolist() == [3.75, 6.75, 4.25]
     assert times["tpot"].tolist() == [1.0, 4.0, 0.5]
-    alone = search_of(start=0.25).joined(decoding, None)
-    assert alone["ttft"].tolist() == [1.25, 2.25, 3.25]
+    without_reader = search_of(start=0.25).joined(decoding, None)
+    assert without_reader["ttft"].tolist() == [1.25, 2.25, 3.25]
 
 
 def test_a_promise_is_kept_up_to_its_limit():
@@ -137,9 +137,9 @@ def test_no_more_answers_are_under_way_than_an_engine_takes_in():
 def test_chips_of_a_fleet_are_those_of_both_pools():
     decoder, reader = pool_of(chips=4.0), pool_of(chips=6.0)
     both = ServingFleet(decoder, 3, reader, 2, {}, 1.0, 0.0, 0.5, 3)
-    alone = ServingFleet(decoder, 3, None, 0, {}, 1.0, 0.0, 0.5, 3)
-    assert (both.chips, alone.chips) == (24, 12)
-    assert not alone.is_cheaper_than(alone)
+    decoders = ServingFleet(decoder, 3, None, 0, {}, 1.0, 0.0, 0.5, 3)
+    assert (both.chips, decoders.chips) == (24, 12)
+    assert not decoders.is_cheaper_than(decoders)
 
 
 def test_spare_chips_make_up_for_the_hours_that_failures_take():

@@ -35,8 +35,8 @@ def run_of(engine_model, *arrivals, **does):
     return run
 
 
-def prompt_of(tokens, slot=0, arrived=0.0, answer=1.0, known=0.0, keeps=0.0):
-    return Arrival(arrived, tokens, answer, slot, known, keeps)
+def prompt_of(tokens, slot=0, arrived=0.0, answer=1.0, cached=0.0, keeps=0.0):
+    return Arrival(arrived, tokens, answer, slot, cached, keeps)
 
 
 def test_a_token_of_a_chunk_attends_to_all_that_was_read_before():
@@ -58,8 +58,8 @@ def test_prompts_of_a_pass_count_by_their_tokens():
 
 def test_a_prefix_that_is_found_is_not_read_but_attended_to():
     arrivals = [
-        prompt_of(64.0, known=0.0, keeps=48.0),
-        prompt_of(64.0, arrived=100.0, known=48.0, keeps=48.0),
+        prompt_of(64.0, cached=0.0, keeps=48.0),
+        prompt_of(64.0, arrived=100.0, cached=48.0, keeps=48.0),
     ]
     run = run_of(slow_engine(), *arrivals)
     assert run.found == [0.0, 48.0]
@@ -79,14 +79,12 @@ def test_steps_take_longer_as_caches_grow():
 
 
 def test_sequences_of_an_engine_share_its_steps():
-    """Two sequences take a step together, each with the mean of their caches, and the longer one
-    goes on alone.
-    """
+    """Two sequences step together with the mean of their caches, then the longer one."""
     arrivals = [prompt_of(100.0, 0, answer=10.0), prompt_of(300.0, 1, answer=20.0)]
     run = run_of(slow_engine(), *arrivals, read=False)
     together = 10 * TOKEN + CACHED * sum(range(200, 210))
-    alone = 10 * TOKEN + CACHED * sum(range(310, 320))
-    assert run.last == pytest.approx([together, together + alone], rel=1e-12)
+    longer = 10 * TOKEN + CACHED * sum(range(310, 320))
+    assert run.last == pytest.approx([together, together + longer], rel=1e-12)
 
 
 def test_an_engine_takes_in_no_more_than_its_most():
@@ -143,8 +141,9 @@ def test_a_ladder_in_plain_numbers_is_the_ladder_of_its_records():
 
 
 def test_times_are_looked_up_by_tokens_and_sequences_of_a_group():
-    """Two groups share five sequences: three, of ten cached tokens each, in the larger one. Tables
-    go by sequences, and by 16 tokens of a pass.
+    """Two groups share five sequences of ten cached tokens: three are in the larger one.
+
+    Tables go by sequences, and by 16 tokens of a pass.
     """
     by_size = [float(size) for size in range(10)]
     engine_model = Engine(

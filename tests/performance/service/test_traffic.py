@@ -97,8 +97,9 @@ def test_without_turns_every_prompt_begins_with_what_was_read_before():
 
 @pytest.mark.parametrize(("router", "sessions"), [("affinity", 250), ("random", 500)])
 def test_sessions_under_way_are_as_littles_law_says(router, sessions):
-    """25 requests a second at an engine, each 10 s after the last of its session. A router that
-    knows no sessions sends those of both engines to either.
+    """25 requests a second come to an engine, each 10 s after the last of its session.
+
+    A router that knows no sessions sends those of both engines to either.
     """
     _, after = requests_of(stated(reuse=0.5), engines=2, router=router)
     assert len(np.unique(after.slot)) == sessions
