@@ -1,0 +1,104 @@
+"""Shares, narrowing and flips of inputs on swings and draws that are made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from tco.core.provenance import Input
+from tco.sampling.drivers import first_order, narrowing, rank_share
+from tco.sampling.scenario_quantity import finite_or_none, ratios
+from tco.sampling.sensitivity import Sensitivity, Swing
+
+
+def swing_of(path, size, kind="estimate", flips_at=None):
+    swing_input = Input(path, 1.0, "", 0.5, 2.0, kind=kind)
+    return Swing(swing_input, 1.0, 2.0, size, True, True, flips_at)
+
+
+SWINGS = [
+    swing_of("parts.a.price", 4.0, flips_at=1.5),
+    swing_of("parts.b.price", -3.0, "vendor"),
+    swing_of("terms.rate", 0.0),
+    swing_of("site.pue", None),
+]
+
+
+def sensitivity_of(**shares):
+    known_shares = {path.replace("__", "."): share for path, share in shares.items()}
+    return Sensitivity("capex_usd", [], False, 1.0, SWINGS, {}, known_shares, None)
+
+
+def test_without_draws_an_input_has_the_share_of_its_squared_swing():
+    study = sensitivity_of()
+    assert study.variance == 25
+    assert [study.share(swing) for swing in SWINGS] == [16 / 25, 9 / 25, 0.0, None]
+    # once four fifths of the deviation are known three fifths are left
+    assert study.narrows(SWINGS[0]) == pytest.approx(1 - 0.6)
+    assert study.narrows(SWINGS[3]) is None
+    assert study.groups(lambda swing_input: swing_input.path.partition(".")[0]) == {"parts": 1.0}
+    assert study.groups(lambda swing_input: swing_input.path) == {
+        "parts.a.price": 16 / 25,
+        "parts.b.price": 9 / 25,
+    }
+    assert study.flips == [SWINGS[0]]
+    # what a vendor states is not worth finding out, nor what moves nothing
+    assert study.worth == [SWINGS[3], SWINGS[0]]
+
+
+def test_with_draws_an_input_has_the_share_that_they_say():
+    study = sensitivity_of(parts__a__price=0.2, site__pue=0.75, terms__rate=-0.01)
+    assert [study.share(swing) for swing in SWINGS] == [0.2, 0.0, -0.01, 0.75]
+    assert study.narrows(SWINGS[3]) == pytest.approx(0.5)
+    assert study.narrows(SWINGS[2]) == 0
+    assert study.worth == [SWINGS[3], SWINGS[0]]
+
+
+@pytest.mark.parametrize(("share", "narrowed"), [(0.0, 0.0), (0.75, 0.5), (0.36, 0.2), (1.0, 1.0)])
+def test_knowing_a_share_of_the_variance_narrows_the_deviation(share, narrowed):
+    assert narrowing(share) == pytest.approx(narrowed)
+
+
+def test_draws_of_one_value_share_the_middle_rank_of_their_places():
+    """Groups of 100, 10 and 10 equal values; the input tells the second group from the others."""
+    values = np.repeat([1.0, 2.0, np.inf], [100, 10, 10])
+    deviates = (values == 2).astype(float)
+    ranks = rankdata(values)
+    left = sum(
+        ((ranks[group] - ranks[group].mean()) ** 2).sum() for group in (values == 2, values != 2)
+    )
+    total = ((ranks - ranks.mean()) ** 2).sum()
+    expected = 1 - left / total * (120 - 1) / (120 - 1 - 3)
+    assert 0.02 < expected < 0.9
+    assert rank_share(values, [deviates]) == pytest.approx(expected, rel=1e-9)
+    without_rank = np.append(values, np.nan)
+    assert rank_share(without_rank, [np.append(deviates, 5.0)]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_ranks_are_a_normal_distribution_function_of_a_single_input():
+    """Of Phi(x) on x, x^2 and x^3 the Hermite coefficients give 12 / (4 pi) (1 + 1 / 24)."""
+    deviates = np.random.default_rng(5).standard_normal(40_000)
+    expected = 12 / (4 * np.pi) * (1 + 1 / 24)
+    assert rank_share(np.exp(deviates), [deviates]) == pytest.approx(expected, abs=2e-3)
+
+
+def test_a_share_needs_a_hundred_draws_above_zero_that_differ():
+    deviates = np.random.default_rng(6).standard_normal((2, 100))
+    values = np.exp(0.6 * deviates[0] + 0.8 * deviates[1])
+    shares = first_order(values, {"a": deviates[0], "b": deviates[1]})
+    assert shares == {"a": pytest.approx(0.36, abs=0.2), "b": pytest.approx(0.64, abs=0.2)}
+    assert first_order(np.where(values > 2, np.inf, values), {"a": deviates[0]}) == {}
+    assert first_order(values[:99], {"a": deviates[0][:99]}) == {}
+    assert first_order(values - values.min(), {"a": deviates[0]}) == {}
+    assert first_order(np.ones(100), {"a": deviates[0]}) == {}
+    assert rank_share(values, [deviates[0]]) is not None
+    assert rank_share(values[:99], [deviates[0][:99]]) is None
+
+
+def test_a_ratio_is_lost_or_won_where_one_side_misses_its_target():
+    baseline = np.array([2.0, 2.0, np.nan, np.nan])
+    costs = np.array([4.0, np.nan, 4.0, np.nan])
+    assert ratios(baseline, costs)[:3].tolist() == [0.5, 0.0, np.inf]
+    assert np.isnan(ratios(baseline, costs)[3])
+    assert [finite_or_none(value) for value in (None, np.inf, np.nan, 2)] == [None, None, None, 2.0]
