@@ -15,8 +15,8 @@ from tests.cli import document
 from tests.validation.today import precisions, predicted, rows_of, table_of
 
 PUBLISHED = """\
-source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,\
-tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
+source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,\
+micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
 megatron_2021,2021-04,A100 SXM 80GB,32,GPT 1.7B,fp16,2048,512,,1,1,,1,1,full,,3.52802,measured
 megatron_2021,2021-04,A100 SXM 80GB,64,GPT 3.6B,fp16,2048,512,,2,1,,1,1,full,,3.69741,measured
 megatron_2021,2021-04,A100 SXM 80GB,128,GPT 7.5B,fp16,2048,512,,4,1,,1,1,full,,3.69633,measured

@@ -125,7 +125,7 @@ def test_engines_that_read_hand_over_the_prompt_and_those_that_decode_its_answer
     assert reader.quickest / 4 < np.median(reading.first) < 2 * reader.quickest
     decoder = search.decoders[0]
     decoding = search.times(decoder, 8 * decoder.engines(search.rate), "decode")
-    assert decoding.found == 0
+    assert decoding.cached_share == 0
     both = search.times(decoder, 8 * decoder.engines(search.rate), "both")
     for times in (decoding, both):
         # a request decodes at the pace of the plan, or above it among fewer sequences

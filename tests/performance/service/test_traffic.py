@@ -46,7 +46,7 @@ def test_traffic_that_says_only_rate_and_lengths_is_poissons_and_shares_nothing(
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.02)
     assert (gaps > gaps.mean()).mean() == pytest.approx(np.exp(-1), rel=0.02)
     assert len({*before.slot.tolist(), *after.slot.tolist()}) == 2 * COUNT
-    assert not after.known.any()
+    assert not after.prior_tokens.any()
     assert not after.keeps.any()
     assert abs(spearmanr(after.prompt, after.answer).statistic) < 0.01
     assert traffic.thinking == 0
@@ -83,16 +83,16 @@ def test_no_length_is_below_a_token():
 def test_a_session_of_some_turns_begins_anew_in_one_of_them():
     traffic = stated(reuse=0.8, turns=5.0)
     _, after = requests_of(traffic)
-    again = after.known > 0
+    again = after.prior_tokens > 0
     assert again.mean() == pytest.approx(1 - 1 / 5, abs=0.01)
     expected = np.minimum(np.floor(0.8 * after.prompt), after.prompt - 1)
-    assert (after.known[again] == expected[again]).all()
+    assert (after.prior_tokens[again] == expected[again]).all()
     assert (after.keeps == after.prompt + after.answer).all()
 
 
 def test_without_turns_every_prompt_begins_with_what_was_read_before():
     _, after = requests_of(stated(reuse=0.5))
-    assert (after.known == np.minimum(np.floor(after.prompt / 2), after.prompt - 1)).all()
+    assert (after.prior_tokens == np.minimum(np.floor(after.prompt / 2), after.prompt - 1)).all()
 
 
 @pytest.mark.parametrize(("router", "sessions"), [("affinity", 250), ("random", 500)])
@@ -120,14 +120,14 @@ def test_a_mix_has_its_parts_in_their_shares_and_no_session_of_two():
     assert not set(after.slot[is_agent].tolist()) & set(after.slot[~is_agent].tolist())
     # 12 of the 40 requests a second, each 10 s after the last of its session
     assert len(np.unique(after.slot[is_agent])) == 120
-    assert (after.known[is_agent] > 0).mean() > 0.999
+    assert (after.prior_tokens[is_agent] > 0).mean() > 0.999
 
 
 def test_no_prompt_is_known_whole():
     sample = np.array([[100.0, 10.0, 100.0], [50.0, 5.0, 20.0]])
     values = stated(reuse=0.5).values
     _, after = requests_of(Traffic("traced", values, (), (), sample), count=1000)
-    assert set(zip(after.prompt.tolist(), after.known.tolist(), strict=True)) == {
+    assert set(zip(after.prompt.tolist(), after.prior_tokens.tolist(), strict=True)) == {
         (100.0, 99.0),
         (50.0, 20.0),
     }
