@@ -209,7 +209,7 @@ class Evaluation(NamedTuple):
             hold: Whether the draws are to hold the plan of the evaluation.
 
         """
-        from tco.scenario.beliefs import beliefs_of
+        from tco.scenario.beliefs import has_range
 
         scenario_result = self.result
         if self.saved:
@@ -223,7 +223,8 @@ class Evaluation(NamedTuple):
             )
         if scenario_result.costless:
             return f"it {scenario_result.costless}"
-        return None if beliefs_of(scenario_result) else "no input of it has a range"
+        has_draws = any(has_range(result_input) for result_input in scenario_result.inputs.values())
+        return None if has_draws else "no input of it has a range"
 
     def decides_structure(self, path: str) -> bool:
         """Say whether the number of an input decides structure.

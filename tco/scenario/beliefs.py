@@ -13,10 +13,11 @@ have. A draw outside the bounds of its attribute is moved to the bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import translate
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -229,15 +230,17 @@ def beliefs_of(scenario_result: Result) -> dict[str, Range]:
     structure_readings = scenario_result.structure.readings if scenario_result.structure else {}
     ranges = {}
     for path, result_input in sorted(scenario_result.inputs.items()):
-        if (
-            result_input.low is None
-            or result_input.high is None
-            or result_input.low >= result_input.high
-        ):
+        if not has_range(result_input):
             continue
         steps = path in structure_readings and not isinstance(structure_readings[path], bool)
         ranges[path] = belief_of(result_input, steps)
     return ranges
+
+
+def has_range(result_input: Input) -> bool:
+    """Say whether an input has a low that is below its high."""
+    low, high = result_input.low, result_input.high
+    return low is not None and high is not None and bool(low < high)
 
 
 def belief_of(uncertain_input: Input, steps: bool = False) -> Range:
@@ -284,17 +287,20 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
         Correlation by cause. The first row of a cause whose pattern matches the path holds.
 
     """
-    cause_rows = catalogue.once(
-        "causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS))
-    )
+    patterns = catalogue.once("causes", _cause_patterns)
     return catalogue.once(
         ("loadings", path),
-        lambda: {
-            cause_row["cause"]: float(cause_row["loading"])
-            for _, cause_row in reversed(cause_rows)
-            if fnmatchcase(path, cause_row["pattern"])
-        },
+        lambda: {cause: loading for matches, cause, loading in patterns if matches(path)},
     )
+
+
+def _cause_patterns() -> list[tuple[Callable[[str], Any], str, float]]:
+    """Return a matcher of paths, cause and correlation of each row of causes, the last first."""
+    cause_rows = [row for _, row in read_csv(data_directory() / "causes.csv", COLUMNS)]
+    return [
+        (re.compile(translate(row["pattern"])).match, row["cause"], float(row["loading"]))
+        for row in reversed(cause_rows)
+    ]
 
 
 class Dice:
