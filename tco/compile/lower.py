@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.compile.program import PlanNumbers, Program
-from tco.core.equation import Symbol, expression
-from tco.core.formula import Formula, normal_form
+from tco.compile.recipe import recipe_of
+from tco.core.formula import Formula
 from tco.core.types import JsonMapping, JsonObject
 
 BATCH_PATH = "plan.batch"  # the input that a speed is solved for
@@ -66,45 +65,6 @@ NEUTRAL = {
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
 CONDITIONS = frozenset(("<", "<=", ">", ">="))
 POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.25: "root root"}
-
-
-class Recipe(NamedTuple):
-    """The operations of a formula; operands below zero are parameters, counted from the last.
-
-    Other operands are earlier operations, or numbers.
-    """
-
-    operations: tuple[tuple[str, tuple[Any, ...]], ...]
-    result: Any
-
-
-@cache
-def _recipe(formula: Formula) -> Recipe:
-    """Return the operations of a formula."""
-    parameter_indices = {
-        parameter_name: lower_symbol - len(formula.parameters)
-        for lower_symbol, parameter_name in enumerate(formula.parameters)
-    }
-    operations: list[tuple[str, tuple[Any, ...]]] = []
-    met: dict[int, int] = {}
-
-    def lower_symbol(symbol_or_number: Any) -> Any:
-        if not isinstance(symbol_or_number, Symbol):
-            return float(symbol_or_number)
-        if symbol_or_number.operation == "name":
-            return parameter_indices[symbol_or_number.arguments[0]]
-        if symbol_or_number.operation == "normal_cdf":
-            return lower_symbol(normal_form(symbol_or_number.arguments[0]))
-        if id(symbol_or_number) not in met:
-            taken = tuple(lower_symbol(argument) for argument in symbol_or_number.arguments)
-            met[id(symbol_or_number)] = len(operations)
-            operations.append((symbol_or_number.operation, taken))
-            live_symbols.append(symbol_or_number)  # an id is its own only while it lives
-        return met[id(symbol_or_number)]
-
-    live_symbols: list[Symbol] = []
-    recipe_result = lower_symbol(expression(formula))
-    return Recipe(tuple(operations), recipe_result)
 
 
 def _weight(varies: int) -> tuple[int, int]:
@@ -255,7 +215,7 @@ class ArithmeticKernel:
                 formula_value = formula.function(*[numbers[position] for position in taken])
                 return self.number(formula_value, axes.pop() if axes else 0)
         step_positions: list[int] = []
-        operations, recipe_result = _recipe(formula)
+        operations, recipe_result = recipe_of(formula)
 
         def position_of(operand: float) -> int:
             if not isinstance(operand, int):

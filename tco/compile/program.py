@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.compile.recipe import recipe_hash
 from tco.core.formula import Formula, greatest, least, total
 from tco.core.provenance import Input
 from tco.core.trace import Node, Traced, paused
@@ -193,9 +194,10 @@ class Program:
     def _described(self, index: int) -> bytes:
         step = self.steps[index]
         if step is not None:
-            function_name = step.function if isinstance(step.function, str) else step.function.name
+            function = step.function
+            operation = function.encode() if isinstance(function, str) else recipe_hash(function)
             sources = [self.identities[source] for source in step.taken]
-            return b"".join([b"step ", function_name.encode(), b" ", *sources])
+            return b"".join([b"step ", operation, b" ", *sources])
         if (path := self.path_of.get(index)) is not None:
             return f"input {self.inputs[path].index(index)} {path}".encode()
         number = self.leaves[index]

@@ -57,7 +57,7 @@ def read_arrays(parts: Sequence[bytes]) -> list[AnyArray] | None:
         return None
     digest, path = _file_of(parts)
     try:
-        return _unpack(digest, read_own_file(path))
+        return unpack_arrays(digest, read_own_file(path))
     except (OSError, DataError, ValueError):
         return None
 
@@ -67,17 +67,23 @@ def write_arrays(parts: Sequence[bytes], arrays: Sequence[AnyArray]) -> None:
     if making.get() is not None:
         return
     digest, path = _file_of(parts)
-    content = _pack(digest, arrays)
+    content = pack_arrays(digest, arrays)
     if len(content) < LARGEST // 4:
         write_own_file(path, content)
         _remove_oldest(path.parent)
 
 
 def _file_of(parts: Sequence[bytes]) -> tuple[bytes, Path]:
-    digest = sha256(stamp().encode())
+    digest = content_hash(stamp().encode(), parts)
+    return digest, cache_folder() / FOLDER / f"{digest.hex()[:32]}{ENDING}"
+
+
+def content_hash(code: bytes, parts: Sequence[bytes]) -> bytes:
+    """Return a hash of code and of the parts that a result rests on."""
+    digest = sha256(code)
     for part in parts:
         digest.update(len(part).to_bytes(SIZE_BYTES, "little") + part)
-    return digest.digest(), cache_folder() / FOLDER / f"{digest.hexdigest()[:32]}{ENDING}"
+    return digest.digest()
 
 
 def text_array(text: str) -> AnyArray:
@@ -85,7 +91,8 @@ def text_array(text: str) -> AnyArray:
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
-def _pack(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
+def pack_arrays(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
+    """Return arrays as bytes, after a checksum of them and of their key."""
     if any(array.dtype.hasobject for array in arrays):
         raise ValueError("an array of objects cannot be cached")
     header = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
@@ -95,8 +102,8 @@ def _pack(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
     return sha256(cache_key + content).digest() + content
 
 
-def _unpack(cache_key: bytes, content: bytes) -> list[AnyArray]:
-    """Return the arrays of a file; one that fails its checksum raises `ValueError`."""
+def unpack_arrays(cache_key: bytes, content: bytes) -> list[AnyArray]:
+    """Return the arrays of `pack_arrays`; a wrong checksum raises `ValueError`."""
     checksum, packed = content[:DIGEST_SIZE], bytearray(content[DIGEST_SIZE:])
     digest = sha256(cache_key)
     digest.update(packed)

@@ -28,6 +28,7 @@ from tco.core.provenance import making
 LIBRARIES = ("numpy", "scipy", "pint")  # that compute
 LARGEST = 64 * 2**20  # bytes of a file that is kept
 UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
+SHIPPED_ARRAYS = "shipped_arrays.npz"  # whose entries have keys of their own
 # by which numpy is told what a processor may do
 SWITCHES = (
     "NPY_DISABLE_CPU_FEATURES",
@@ -157,7 +158,7 @@ def stamp() -> str:
         begin = len(str(folder)) + 1  # a path within a folder begins here
         for folder_path, folders, files in os.walk(folder):
             folders[:] = sorted(folder_name for folder_name in folders if folder_name not in UNREAD)
-            for file_name in sorted(files):
+            for file_name in sorted({*files} - {SHIPPED_ARRAYS}):
                 path = os.path.join(folder_path, file_name)
                 with open(path, "rb") as stream:
                     content = stream.read()

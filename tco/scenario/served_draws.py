@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from tco.compile.execute import kernel_outputs, taken
 from tco.compile.lower import BATCH_PATH, ArithmeticKernel
 from tco.core.array_cache import cached_arrays, text_array
+from tco.core.shipped_arrays import code_hash, rounded_bytes, shipped_or_cached_arrays
 from tco.core.types import AnyArray, FloatArray, JsonObject
 from tco.scenario.compiled import (
     METRIC,
@@ -35,6 +37,15 @@ if TYPE_CHECKING:
     from tco.performance.serving.plans import ServingPlan
 
 FIRST_DRAWS = 512  # cached by themselves: questions with more draws begin with the same
+# that chooses plans and batches for an arithmetic, in the package
+CODE = (
+    "compile/*.py",
+    "core/elementwise.py",
+    "performance/serving/plan_choice_compiled.py",
+    "performance/serving/plans.py",
+    "scenario/compiled.py",
+    "scenario/served_draws.py",
+)
 # the program of each group of draws, and the places of its results there
 Trace = Callable[[], Sequence[tuple[Lot, Mapping[str, int]]]]
 
@@ -308,18 +319,18 @@ class ServingChoice:
         def make_arrays() -> list[AnyArray]:
             return [array for served in self.served(selected) for array in served]
 
-        arrays = iter(cached_arrays(self._key(selected), make_arrays))
+        arrays = iter(shipped_or_cached_arrays(_code(), self._key(selected), make_arrays))
         return [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
 
     def _key(self, selected: ServingQuestion) -> list[bytes]:
-        """Return all that the choice rests on, beside the code: arithmetic, numbers and draws."""
+        """Return all that the choice rests on beside `CODE`: arithmetic, numbers and draws."""
         arithmetic, pilots = self.arithmetic, selected.pilots or {}
         fields = arithmetic.identities, arithmetic.rate_rows, selected.solve, tuple(selected.speeds)
         choice_key = [repr(fields).encode(), repr(self.leader.identities).encode()]
         for path, identity, number in sorted({*arithmetic.leaves, *self.leader.leaves}):
             choice_key.append(identity.encode())
             if path in selected.drawn:
-                choice_key += [selected.drawn[path].tobytes(), pilots[path].tobytes()]
+                choice_key += [rounded_bytes(selected.drawn[path]), rounded_bytes(pilots[path])]
             else:
                 choice_key.append(repr(number).encode())
         return choice_key
@@ -369,6 +380,12 @@ class ServingChoice:
                 ]
             )
         return [_joined(same) for same in zip(*blocks, strict=True)]
+
+
+@cache
+def _code() -> bytes:
+    package = Path(__file__).parents[1]
+    return code_hash([file for pattern in CODE for file in sorted(package.glob(pattern))])
 
 
 def _joined(blocks: Sequence[ServedDraws]) -> ServedDraws:
