@@ -148,16 +148,16 @@ def _mean_shares(
     had = bases[:, None] + slopes[:, None] * (before - central_price)
     missed = np.isnan(drawn)
     relative_slopes = np.where(missed, 0.0, slopes[:, None] * before / had)
-    reached, moved = ~missed.all(axis=0), slopes != 0
+    reached, varies = ~missed.all(axis=0), slopes != 0
     costs_or_inf = np.where(missed, np.inf, drawn)[:, reached]
     changes = (prices / central_price - 1)[:, None, None]
     # most prices move one rack alone: what the others cost is the same at every price
-    fixed = costs_or_inf[~moved]
-    varied = costs_or_inf[moved] * (1 + relative_slopes[moved][:, reached] * changes)
+    fixed = costs_or_inf[~varies]
+    varied = costs_or_inf[varies] * (1 + relative_slopes[varies][:, reached] * changes)
     least = np.minimum(varied.min(axis=1), fixed.min(axis=0, initial=np.inf))
     means: FloatArray = np.empty((len(prices), len(drawn)))
-    means[:, ~moved] = least @ (1 / fixed).T / reached.sum()
-    means[:, moved] = (least[:, None] / varied).mean(axis=2)
+    means[:, ~varies] = least @ (1 / fixed).T / reached.sum()
+    means[:, varies] = (least[:, None] / varied).mean(axis=2)
     return means
 
 

@@ -202,13 +202,13 @@ def fingerprint_metrics(job: SweepJob) -> Figures:
 def prepare_sweep(study: Study, data_folder: Path | None) -> SweepJob:
     """Return a study made ready to run; every path and value that it names is tried."""
     scenarios = tuple(
-        _scenario_of(scenario_name, study, data_folder) for scenario_name in study.scenarios
+        _study_scenario(scenario_name, study, data_folder) for scenario_name in study.scenarios
     )
     named = {scenario.name: scenario for scenario in scenarios}
     baseline = (
         None
         if study.baseline is None
-        else named.get(study.baseline) or _scenario_of(study.baseline, study, data_folder)
+        else named.get(study.baseline) or _study_scenario(study.baseline, study, data_folder)
     )
     all_scenarios = [
         *scenarios,
@@ -257,7 +257,7 @@ def prepare_sweep(study: Study, data_folder: Path | None) -> SweepJob:
     )
 
 
-def _scenario_of(scenario_name: str, study: Study, data_folder: Path | None) -> StudyScenario:
+def _study_scenario(scenario_name: str, study: Study, data_folder: Path | None) -> StudyScenario:
     """Return a scenario that a study names; a file may lie beside the study's."""
     if scenario_name.endswith(SAVED):
         raise DataError(
