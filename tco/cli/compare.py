@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -148,7 +147,7 @@ def compare(
                 "--workloads rates systems by their own draws for each: it takes scenarios and "
                 "--set alone"
             )
-        request.emit_kept(scenarios or (), partial(_rated_workloads, request, scenarios))
+        request.emit(_rated_workloads(request, scenarios))
         return
     settings = request.settings | _hall_settings(hall)
     if practice is not None:
@@ -169,8 +168,7 @@ def compare(
             seed,
         )
     )
-    answered = [*wish.scenarios, *([] if baseline is None else [baseline])]
-    request.emit_kept(answered, partial(_comparison, request, wish))
+    request.emit(_comparison(request, wish))
 
 
 def _comparison(request: CommandRequest, wish: _ComparisonWish) -> Answer:
@@ -373,22 +371,15 @@ def frontier(
 
     Each plan is listed that no other beats, with its throughput per chip and its cost.
     """
+    from tco.comparison import frontier as study
+    from tco.comparison.designs import designs_of
+    from tco.report.frontier import frontier_answer
 
-    def answer() -> Answer:
-        from tco.comparison import frontier as study
-        from tco.comparison.designs import designs_of
-        from tco.report.frontier import frontier_answer
-
-        system_frontiers = study.frontier(
-            scenarios, prefill or (), request.settings, request.data, ranges, request.hold
-        )
-        return frontier_answer(
-            request.catalogue_of(scenarios[-1]),
-            system_frontiers,
-            designs_of(system_frontiers) if pareto else None,
-        )
-
-    request.emit_kept([*scenarios, *(prefill or ())], answer)
+    system_frontiers = study.frontier(
+        scenarios, prefill or (), request.settings, request.data, ranges, request.hold
+    )
+    designs = designs_of(system_frontiers) if pareto else None
+    request.emit(frontier_answer(request.catalogue_of(scenarios[-1]), system_frontiers, designs))
 
 
 @command(app, "set")

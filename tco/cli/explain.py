@@ -34,46 +34,31 @@ def price(
     """Show the cost lines of one scenario, down to the chip-hour."""
     if swap is not None and not cash_flow:
         raise UsageError("--swap is of the money by month: add --cash-flow")
-    chosen = None
-    if swap is not None:
-        from tco.comparison.cash_flow import swap_of
+    from tco.comparison.cash_flow import money_of, swap_of
+    from tco.evaluation.evaluation import evaluate_each
+    from tco.report.cost import price_answer
 
-        chosen = swap_of(swap)
-
-    def answer() -> Answer:
-        from tco.comparison.cash_flow import money_of
-        from tco.evaluation.evaluation import evaluate_each
-        from tco.report.cost import price_answer
-
-        catalogue, (scenario_result,) = request.evaluated(
-            [scenario], workload=cash_flow or request.form == "json"
+    chosen = None if swap is None else swap_of(swap)
+    catalogue, (scenario_result,) = request.evaluated(
+        [scenario], workload=cash_flow or request.form == "json"
+    )
+    money = None
+    if chosen is not None:
+        (after,) = evaluate_each(
+            [scenario], request.data, request.settings, request.variant | {chosen.key: chosen.value}
         )
-        money = None
-        if chosen is not None:
-            (after,) = evaluate_each(
-                [scenario],
-                request.data,
-                request.settings,
-                request.variant | {chosen.key: chosen.value},
-            )
-            money = money_of(scenario_result, catalogue, after.result, chosen.month)
-        elif cash_flow:
-            money = money_of(scenario_result, catalogue)
-        return price_answer(catalogue, scenario_result, money)
-
-    request.emit_kept([scenario], answer)
+        money = money_of(scenario_result, catalogue, after.result, chosen.month)
+    elif cash_flow:
+        money = money_of(scenario_result, catalogue)
+    request.emit(price_answer(catalogue, scenario_result, money))
 
 
 @command(app, "plan", "set", "anchor", "variant")
 def perf(request: CommandRequest, scenario: Scenario) -> None:
     """Show the best parallel plan and its time by operator and bound."""
+    from tco.report.performance import performance_answer
 
-    def answer() -> Answer:
-        from tco.report.performance import performance_answer
-
-        return performance_answer(*request.performed(scenario))
-
-    request.emit_kept([scenario], answer)
+    request.emit(performance_answer(*request.performed(scenario)))
 
 
 @command(app, "plan", "set", "variant")
@@ -106,9 +91,7 @@ def explain(
         )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    request.emit_kept(
-        [scenario], lambda: _metric_explanation(request, scenario, metric, depth, everything)
-    )
+    request.emit(_metric_explanation(request, scenario, metric, depth, everything))
 
 
 def _metric_explanation(

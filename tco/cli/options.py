@@ -30,7 +30,7 @@ from tco.core.errors import DataError, UsageError
 from tco.core.progress import progress_line
 from tco.core.provenance import anchoring, making, measured_facts
 from tco.core.streams import tell
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.types import JsonMapping
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -394,14 +394,9 @@ MOST_WARNINGS = 3
 USUAL = ("data", "form", "output", "quiet", "redact")
 
 
-# Options that change where an answer goes and not its text, or whose effect the key holds
-# otherwise.
-OUTSIDE_KEY = ("form", "output", "quiet")
 # Options that state what a file of measured runs does not: of serving, and of collectives too.
 SERVING_FACTS = ("chip", "model", "tp", "measured", "precision")
 FACTS = (*SERVING_FACTS, "ranks", "op", "fabric")
-# Options by which an answer rests on something of the user's own.
-OF_USER = ("set", "date", "anchor", "data", "redact")
 
 
 class CommandRequest:
@@ -411,19 +406,16 @@ class CommandRequest:
 
     Args:
         texts: The shared options of the command line, by name.
-        command_line: The command's name and every parameter of the line, by name.
-            Kept answers are keyed by it.
 
     Raises:
-        UsageError: An option is malformed. No answer is made or looked up then.
+        UsageError: An option is malformed. No answer is made then.
 
     """
 
-    def __init__(self, texts: JsonMapping, command_line: tuple[str, JsonMapping]) -> None:
+    def __init__(self, texts: JsonMapping) -> None:
         self.texts = {option_name: default for option_name, (_, default) in SHARED.items()} | dict(
             texts
         )
-        self.command_line = command_line
         self.data: Path | None = self.texts["data"]
         self.form: str = _form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
@@ -536,46 +528,6 @@ class CommandRequest:
         if failures:
             raise typer.Exit(1)
 
-    def emit_kept(self, scenarios: Sequence[str], make_answer: Callable[[], Answer]) -> None:
-        """Print or write an answer; keep it if it rests on shipped data.
-
-        A kept answer is served to the command line that made it and to no other. A command
-        checks its options before it calls this, so that a wrong one is refused either way.
-
-        Args:
-            scenarios: Every scenario that the command line names.
-            make_answer: Makes the answer where none is kept.
-
-        """
-        from tco.core.disk_cache import are_shipped, disk_cached
-
-        if self.rests_on_own_values() or not are_shipped(scenarios):
-            self.emit(make_answer())
-            return
-
-        screen = screen_for(self.texts["output"])
-
-        def print_answer() -> JsonObject:
-            answer = make_answer()
-            return {"text": render_answer(answer, self.form, screen), "notes": [*answer.notes]}
-
-        printed = disk_cached((*self.answer_key(), self.form, screen), print_answer)
-        emit(printed["text"], self.texts["output"])
-        self.tell(printed["notes"])
-
-    def rests_on_own_values(self) -> bool:
-        """Say whether an option brings in values of the user's own."""
-        if any(
-            self.texts[option_name] not in (SHARED[option_name][1], []) for option_name in OF_USER
-        ):
-            return True
-        return (self.texts["plan"] or "").endswith(".json")
-
-    def answer_key(self) -> tuple[Any, ...]:
-        """Return every parameter of the command line that the answer depends on."""
-        command_name, parameters = self.command_line
-        return command_name, *(item for item in parameters.items() if item[0] not in OUTSIDE_KEY)
-
     def tell(self, notes: Iterable[str]) -> None:
         """Print notes to stderr, each once; warnings also where notes are not wanted."""
         for note in () if self.quiet else dict.fromkeys(notes):
@@ -638,7 +590,6 @@ def command(
         ]
 
         def run(**texts: Any) -> None:
-            command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
             command_arguments = {
                 parameter.name: texts.pop(parameter.name) for parameter in command_parameters
             }
@@ -652,9 +603,7 @@ def command(
             quiet = bool(texts.get("quiet"))
             with telling_written(output, quiet), progress_line(quiet):
                 # what a request states of anchors and measurements ends with it
-                copy_context().run(
-                    _answer_command, function, texts, command_line, command_arguments
-                )
+                copy_context().run(_answer_command, function, texts, command_arguments)
 
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__,
@@ -699,16 +648,15 @@ def _select_options(
 def _answer_command(
     function: Callable[..., None],
     texts: JsonMapping,
-    command_line: tuple[str, JsonMapping],
     arguments: JsonMapping,
 ) -> None:
     """Call a command's function with its request; with `--redact` nothing tells of own values."""
     if not texts.get("redact"):
-        function(CommandRequest(texts, command_line), **arguments)
+        function(CommandRequest(texts), **arguments)
         return
     from tco.cli.redaction import keeping_back
 
-    keeping_back(lambda: function(CommandRequest(texts, command_line), **arguments))
+    keeping_back(lambda: function(CommandRequest(texts), **arguments))
 
 
 def _refuse_facts_of_nothing(texts: JsonMapping) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +29,7 @@ from tco.core.errors import UsageError
 from tco.core.streams import tell
 
 if TYPE_CHECKING:
-    from tco.report.record import Answer
+    pass
 
 
 @command(app, "set", "anchor", "hold")
@@ -47,28 +46,24 @@ def uncertainty(
 
     Each input is drawn within its range. The answer counts how often the baseline is beaten.
     """
+    from tco.report.progress import Bar
+    from tco.report.uncertainty import uncertainty_answer
+    from tco.sampling import uncertainty as study
 
-    def answer() -> Answer:
-        from tco.report.progress import Bar
-        from tco.report.uncertainty import uncertainty_answer
-        from tco.sampling import uncertainty as study
-
-        bar = Bar(request.quiet or samples <= study.BLOCK)
-        run_study = partial(
-            study.uncertainty,
-            scenario,
-            baseline,
-            samples,
-            seed,
-            request.hold,
-            request.settings,
-            request.data,
-        )
-        drawn_uncertainty = run_study(workers=workers, cluster=cluster, tell=bar.tell)
-        return uncertainty_answer(drawn_uncertainty)
-
-    scenarios = [scenario] if baseline is None else [scenario, baseline]
-    request.emit_kept(scenarios, answer)
+    bar = Bar(request.quiet or samples <= study.BLOCK)
+    drawn_uncertainty = study.uncertainty(
+        scenario,
+        baseline,
+        samples,
+        seed,
+        request.hold,
+        request.settings,
+        request.data,
+        workers=workers,
+        cluster=cluster,
+        tell=bar.tell,
+    )
+    request.emit(uncertainty_answer(drawn_uncertainty))
 
 
 @command(app, "set", "hold", "variant")
@@ -208,7 +203,7 @@ def solve(
 def _pair_interval_bounds(
     vary: list[str], start: list[str] | None, end: list[str] | None
 ) -> list[tuple[str | None, str | None]]:
-    """Return start and end of each varied input; None where not given.
+    """Return start and end of each varied input; None where not request.
 
     Raises `UsageError` where only part of the inputs have a start or an end.
     """

@@ -1,12 +1,12 @@
-"""Confidence of a comparison, from new draws or from the disk cache."""
+"""Confidence of a comparison, and the shipped systems that cost less."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tco.comparison.curve import draw_confidence
 from tco.comparison.records import Confidence, ConfidenceRequest
-from tco.core.disk_cache import disk_cached, record_from_json
 from tco.core.files import data_directory, read_csv
 from tco.evaluation.side_by_side import speed_of, speeds_of
 from tco.scenario.document import HEADLINE_DOCUMENTS
@@ -25,8 +25,6 @@ def confidence_of(
 ) -> Confidence:
     """Return the confidence of each scenario against the scenario `baseline`.
 
-    The result for shipped scenarios on shipped data is kept until the program or its data change.
-
     Args:
         evaluations: Evaluations of the scenarios, the baseline among them.
         baseline: Name of the scenario that the other scenarios are held against.
@@ -44,18 +42,7 @@ def confidence_of(
         if scenario_result.scenario == baseline
     )
     request = request._replace(speeds=speeds_of(reference, request.speeds))
-
-    def draw() -> Confidence:
-        from tco.comparison import curve  # what is kept is read without it
-
-        return curve.draw_confidence(evaluations, baseline, request)
-
-    if not all(_is_shipped(evaluation) for evaluation in evaluations):
-        return draw()
-    scenario_names = tuple(evaluation.name for evaluation in evaluations)
-    content = disk_cached(("confidence", tuple(request), scenario_names, baseline), draw)
-    confidence: Confidence = record_from_json(Confidence, content)
-    return confidence
+    return draw_confidence(evaluations, baseline, request)
 
 
 def _is_shipped(evaluation: Evaluation) -> bool:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from os.path import exists
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.compile.execute import fork_map
-from tco.core.disk_cache import are_shipped, disk_cached, record_from_json
+from tco.core.array_cache import cached_arrays, text_array
 from tco.core.errors import DataError
 from tco.core.expression import amount_in_unit, evaluate_formula
 from tco.core.files import place_in
 from tco.core.inputs import as_number
 from tco.core.progress import named_step
 from tco.evaluation.side_by_side import SPEEDS
-from tco.evidence.draws import ConclusionProbability, conclusion_probability
+from tco.evidence.draws import (
+    ConclusionProbability,
+    SpeedProbability,
+    conclusion_probability,
+)
 from tco.evidence.ledger import Claim, read_ledger
 from tco.evidence.questions import Context, Underived
 from tco.evidence.verdicts import Verdict
@@ -78,10 +84,14 @@ def check_claims(
             findings = [finding for _, finding in sorted(fork_map(check, claims))]
             return [[finding.claim.note, *finding[1:]] for finding in findings]
 
-    is_shipped = len(catalogue.folders) == 1 and not catalogue.anchors and are_shipped(())
-    finding_fields = (
-        check_all() if settings or not is_shipped else disk_cached(("claims", speeds), check_all)
-    )
+    # a folder or file here may stand for a model or a scenario
+    local_names = any(map(exists, (*catalogue.models, *catalogue.scenarios)))
+    if settings or local_names or catalogue.anchors or len(catalogue.folders) > 1:
+        finding_fields = check_all()
+    else:
+        claims_key = [b"claims", repr(speeds).encode()]
+        (packed,) = cached_arrays(claims_key, lambda: [text_array(json.dumps(check_all()))])
+        finding_fields = json.loads(packed.tobytes())
     findings = [
         _finding_of(claim, fields) for claim, fields in zip(claims, finding_fields, strict=True)
     ]
@@ -96,7 +106,9 @@ def check_claims(
 def _finding_of(claim: Claim, fields: list[Any]) -> Finding:
     note, computed, verdict, rests_on, reason, conclusion = fields
     if conclusion is not None:
-        conclusion = record_from_json(ConclusionProbability, conclusion)
+        probability, low, high, by_speed, turns = conclusion
+        by_speed = [SpeedProbability(*fields) for fields in by_speed]
+        conclusion = ConclusionProbability(probability, low, high, by_speed, turns)
     return Finding(claim._replace(note=note), computed, verdict, rests_on, reason, conclusion)
 
 

@@ -365,7 +365,7 @@ def test_findings_are_kept_of_shipped_data_without_settings_alone(
         cache_keys.append(key)
         return make()
 
-    monkeypatch.setattr(check, "disk_cached", keep)
+    monkeypatch.setattr(check, "cached_arrays", keep)
     monkeypatch.setattr(check, "fork_map", lambda ask, claims: enumerate(map(ask, claims)))
     monkeypatch.setattr(
         check, "check_claim", lambda context, _: Finding(context.claim, 1.0, "holds", ["site.pue"])
