@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.compile.recipe import recipe_hash
 from tco.core.formula import Formula, greatest, least, total
 from tco.core.provenance import Input
 from tco.core.trace import Node, Traced, paused
@@ -192,6 +191,8 @@ class Program:
         return self.identities[index]
 
     def _described(self, index: int) -> bytes:
+        from tco.compile.recipe import recipe_hash  # what is cached is looked up without it
+
         step = self.steps[index]
         if step is not None:
             function = step.function
