@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import rankdata
 
 from tco.core.provenance import Input
-from tco.sampling.drivers import first_order, narrowing, rank_share
+from tco.sampling.drivers import first_order, leading_drivers, narrowing, rank_share
 from tco.sampling.scenario_quantity import finite_or_none, ratios
-from tco.sampling.sensitivity import Sensitivity, Swing
+from tco.sampling.sensitivity import Sensitivity, Swing, _input_swing
+from tco.sampling.uncertainty import error_of_spread, why_endless
+from tco.scenario.beliefs import Range
 
 
 def swing_of(path, size, kind="estimate", flips_at=None):
@@ -102,3 +104,67 @@ def test_a_ratio_is_lost_or_won_where_one_side_misses_its_target():
     assert ratios(baseline, costs)[:3].tolist() == [0.5, 0.0, np.inf]
     assert np.isnan(ratios(baseline, costs)[3])
     assert [finite_or_none(value) for value in (None, np.inf, np.nan, 2)] == [None, None, None, 2.0]
+
+
+# ---------------------------------------------------------------- swings
+@pytest.mark.parametrize(
+    ("metrics", "is_ratio", "expected"),
+    [
+        ([1.0, 2.0, 4.5], False, (1.0, 4.5, 3.5, True, True)),
+        ([4.5, 2.0, 1.0], False, (4.5, 1.0, -3.5, True, True)),
+        ([2.0, 2.0, 2.0], False, (2.0, 2.0, 0.0, True, True)),
+        # rounding is no swing
+        ([2.0, 2.0, 2.0 * (1 + 1e-15)], False, (2.0, 2.0, 0.0, True, True)),
+        ([np.nan, 2.0, 4.0], False, (None, 4.0, None, False, True)),
+        ([np.nan, np.nan, np.nan], False, (None, None, 0.0, False, False)),
+        # a ratio of nought misses the target, a cost of nought does not
+        ([0.0, 1.0, 2.0], True, (0.0, 2.0, 2.0, False, True)),
+        ([0.0, 1.0, 2.0], False, (0.0, 2.0, 2.0, True, True)),
+    ],
+)
+def test_a_swing_leads_from_the_low_end_of_an_input_to_its_high_end(metrics, is_ratio, expected):
+    swing_input = Input("a.b", 1.0, "", 0.5, 2.0)
+    swing = _input_swing(swing_input, np.array(metrics), is_ratio, None)
+    assert swing[1:6] == pytest.approx(expected)
+
+
+def test_the_inputs_that_move_a_ratio_most_come_first():
+    def range_of(path):
+        return Range(path, 0.5, 1.0, 2.0, "x", 0.0, 9.0, False, None, path)
+
+    swings = {
+        "weak": [1.5, 1.6, 1.8],
+        "strong": [2.4, 1.6, 1.2],
+        "none": [1.6, 1.6, 1.6],
+        "missed": [1.6, 1.6, np.inf],
+        "lost": [np.nan, 1.6, np.nan],
+    }
+    drivers = leading_drivers(
+        {path: range_of(path) for path in swings},
+        {path: np.array(ratio) for path, ratio in swings.items()},
+        lambda _: pytest.fail("no order turns"),
+    )
+    assert [(driver.path, driver.swing) for driver in drivers] == [
+        ("missed", None),
+        ("strong", pytest.approx(-1.2)),
+        ("weak", pytest.approx(0.3)),
+    ]
+
+
+# ---------------------------------------------------------------- draws without a value
+def test_a_share_of_draws_without_a_value_is_told_in_per_cent():
+    draws = np.array([1.0] * 7 + [np.nan])
+    assert why_endless("capex_usd", draws).startswith("in 12 % of the draws it has no value")
+    ratio = np.array([1.0] * 3 + [np.inf])
+    assert why_endless("perf_per_tco_vs_baseline", ratio).startswith(
+        "only the baseline misses the target in 25 % of the draws"
+    )
+
+
+def test_an_error_needs_two_draws_with_a_value():
+    assert error_of_spread("capex_usd", np.array([1.0, np.nan, np.nan])) is None
+    assert error_of_spread("capex_usd", np.array([np.nan, np.nan])) is None
+    two = error_of_spread("capex_usd", np.array([1.0, 3.0]))
+    # the standard deviation of two is sqrt(2), over the square root of their number
+    assert two["mean"] == pytest.approx(1.0)
+    assert error_of_spread("capex_usd", np.array([1.0, 3.0, np.nan]))["mean"] is None
