@@ -12,8 +12,12 @@ from tco.comparison.records import Sureness
 from tco.comparison.workloads import Cell
 from tco.evaluation.side_by_side import Driver
 from tco.evidence.forecasts import Forecast
+from tco.regression.difference import ChangeCause, ChangeContribution, Move
+from tco.report.difference import _step_table
+from tco.report.figures.hardware import tiles
 from tco.report.forecasts import _forecasts_table
 from tco.report.gigawatt import _gigawatt_table, _published_capex_tables
+from tco.report.kernels import _binary_size_text
 from tco.report.ranges import (
     percentile_range_text,
     range_end_label,
@@ -33,7 +37,9 @@ from tco.report.table import (
     sentence,
     weak,
 )
+from tco.report.verdict import _basis_of
 from tco.report.workloads import _workloads_table
+from tco.scenario.result import OWN_COST
 from tests.scenario_helpers import result
 
 RATIO, COST = "perf_per_tco_vs_baseline", "usd_per_million_output_tokens"
@@ -289,3 +295,69 @@ def test_published_costs_stand_beside_the_range_of_ours():
     (table,) = _published_capex_tables([site_of()])
     assert table.rows == [("gb200-nvl72", "Bernstein", "35.0", "50.0", "28.9", "39.2", "all of it")]
     assert _published_capex_tables([site_of(published=[])]) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0.0, "0 B"),
+        (1.0, "1 B"),
+        (1023.0, "1,023 B"),
+        (1024.0, "1 KiB"),
+        (1536.0, "1.5 KiB"),
+        (2.0**20, "1 MiB"),
+        (3 * 2.0**30, "3 GiB"),
+        (2.0**50, "1,024 TiB"),
+    ],
+)
+def test_sizes_of_buffers_go_by_1024(size, text):
+    assert _binary_size_text(size) == text
+
+
+@pytest.mark.parametrize("room", [(40.0, 30.0), (30.0, 90.0), (400.0, 10.0)])
+def test_rectangles_fill_their_room_in_proportion_to_their_sizes(room):
+    sizes, (width, height) = [8.0, 5.0, 3.0, 2.0, 1.0, 1.0], room
+    rectangles = tiles(sizes, 7.0, 11.0, width, height)
+    areas = [wide * high for _, _, wide, high in rectangles]
+    assert areas == pytest.approx([size / 20 * width * height for size in sizes])
+    for left, top, wide, high in rectangles:
+        assert 7 - 1e-9 <= left <= left + wide <= 7 + width + 1e-9
+        assert 11 - 1e-9 <= top <= top + high <= 11 + height + 1e-9
+    for index, (left, top, wide, high) in enumerate(rectangles):
+        for right, bottom, breadth, depth in rectangles[index + 1 :]:
+            overlap_x = min(left + wide, right + breadth) - max(left, right)
+            overlap_y = min(top + high, bottom + depth) - max(top, bottom)
+            assert min(overlap_x, overlap_y) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("basis", "rent", "texts", "words"),
+    [
+        (None, None, {}, None),
+        (OWN_COST, None, {"terms.owner": "Amazon"}, "built at Amazon's own cost, for Amazon alone"),
+        (OWN_COST, None, {}, "built at its owner's own cost, for its owner alone"),
+        ("price", None, {}, "at vendor's price, for any buyer"),
+        (
+            "price",
+            ("rent", "SemiAnalysis"),
+            {},
+            "rented by contracts of three years (SemiAnalysis)",
+        ),
+    ],
+)
+def test_a_rack_is_priced_on_a_basis_that_is_named(basis, rent, texts, words):
+    rack = SimpleNamespace(basis=basis, rent=rent, texts=texts)
+    assert _basis_of(rack) == words
+
+
+def test_steps_of_a_metric_add_up_and_are_told_in_per_cent_of_where_they_begin():
+    causes = (ChangeCause("price", "parts.a.price", 1.0, 2.0, "USD"),)
+    steps = (
+        ChangeContribution(causes, 2.0, 3.0),
+        ChangeContribution(causes, 3.0, 1.5),
+    )
+    table = _step_table(Move(COST, 2.0, 1.5, -0.25, steps))
+    first, second, total = ([cell.strip() for cell in row[1:3]] for row in table.rows)
+    assert (first[0], second[0], total[0]) == ("+1", "-1.5", "-0.5")
+    percents = [float(row[1].rstrip(" %")) for row in (first, second, total)]
+    assert percents == pytest.approx([50.0, -50.0, -25.0])
