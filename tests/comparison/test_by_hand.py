@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tco.comparison import ranking, service
+from tco.comparison import curve, maps, ranking, service
 from tco.comparison.base_case import BaseCase
 from tco.comparison.maps import Map, MapAxis
 from tco.comparison.operations import doublings, limited, operation_of, performance_bound_rows
+from tco.comparison.records import AtSpeed
 from tco.core.errors import DataError, UsageError
 from tco.performance.service.traffic import Traffic
 
@@ -161,6 +162,28 @@ def test_a_base_case_differs_from_the_median_by_its_medians_and_by_the_spread_of
     assert base.spread == pytest.approx(1.2)
 
 
+# ---------------------------------------------------------------- a point of a curve
+def test_a_point_is_better_in_the_draws_that_cost_less_and_says_where_both_miss(monkeypatch):
+    monkeypatch.setattr(curve, "_ratios_at_ends", lambda *_: None)
+    monkeypatch.setattr(curve, "_software_share", lambda *_: None)
+
+    def side_of(*costs):
+        return SimpleNamespace(drawn_metric=lambda *_: np.array(costs))
+
+    point, miss = AtSpeed("rack", 50.0, 1.0), math.nan
+    base = side_of(2.0, 2.0, 2.0, miss, miss)
+    rated = curve._with_ratio(point, side_of(1.0, 4.0, miss, 4.0, miss), base, None)
+    assert rated.probability_better_than_baseline == pytest.approx(2 / 5)
+    assert rated.ties == pytest.approx(1 / 5)
+    assert rated.note is None
+    missed = side_of(miss, miss)
+    unrated = curve._with_ratio(point, missed, missed, None)
+    assert unrated.note == "neither it nor the baseline reaches this speed in any draw"
+    assert unrated.ties == 1
+    explained = point._replace(note="no plan fits")
+    assert curve._with_ratio(explained, missed, missed, None).note == "no plan fits"
+
+
 # ---------------------------------------------------------------- the order of all systems
 def test_the_order_is_written_with_a_line_for_each_system_that_has_a_rank(tmp_path, monkeypatch):
     def row_of(system, rank, median):
@@ -198,3 +221,9 @@ def test_the_best_of_a_map_costs_least_or_does_most():
     assert cheap.to_frame().index.tolist() == [0.1, 0.2]
     quick = map_of(values, "output_tokens_per_s_per_chip")
     assert quick.best.tolist() == [[1, 0], [1, -1]]
+
+
+@pytest.mark.parametrize("metric", ["perf_per_tco_vs_baseline", "chips"])
+def test_a_metric_of_which_none_has_the_best_makes_no_map(metric):
+    with pytest.raises(UsageError, match="of it no scenario has the best"):
+        maps.map_of(["gb200-nvl72"], ("site.pue", "terms.rate"), metric=metric)
