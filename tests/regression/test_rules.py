@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,14 @@ from tco.regression.difference import (
     side_text,
     value_in_unit_or_text,
 )
-from tco.regression.drift import Limit, Shift, parse_rule, shifts, stakes_of
+from tco.regression.drift import (
+    Limit,
+    Shift,
+    _without_unused_formulas,
+    parse_rule,
+    shifts,
+    stakes_of,
+)
 from tco.scenario.metrics import METRICS
 
 HOUR, TOKENS, SPEED = (
@@ -265,6 +273,20 @@ def test_a_ratio_takes_a_change_of_both_scenarios_as_one():
     ]
     # paths go by the alphabet: the price first
     assert [point.metrics[ratio] for point in walk] == pytest.approx([6 / 5, 8 / 4, 10 / 4, 10 / 4])
+
+
+def test_a_step_names_the_changed_formulas_that_its_metric_rests_on():
+    origin = SimpleNamespace(used_by=lambda metric: {HOUR: {"hour"}, TOKENS: set()}[metric])
+    result = SimpleNamespace(origin=origin)
+    hour, tokens = (ChangeCause("formula", name, "f", "g") for name in ("hour", "tokens"))
+    gone, price = ChangeCause("formula", "gone", "f", None), ChangeCause("price", "p", 1.0, 2.0)
+    step = ChangeContribution((price, hour, tokens, gone), 1.0, 2.0)
+    assert _without_unused_formulas(step, HOUR, result).causes == (price, hour, gone)
+    assert _without_unused_formulas(step, TOKENS, result).causes == (price, gone)
+    # a step keeps a cause
+    unused = step._replace(causes=(tokens,))
+    assert _without_unused_formulas(unused, HOUR, result) == unused
+    assert _without_unused_formulas(step, HOUR, SimpleNamespace(origin=None)) == step
 
 
 # ---------------------------------------------------------------- differences
