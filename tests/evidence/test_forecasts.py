@@ -59,7 +59,7 @@ def test_settings_of_a_forecast_give_a_value_within_its_range(forecast):
     ("column", "text", "message"),
     [
         ("predicted", "", "predicted"),
-        ("made", "soon", "made"),
+        ("date", "soon", "date"),
         ("measured", "9 t", "measured"),
         ("version", "", "the version that made it"),
     ],
