@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tco import evaluate
+from tests.catalogue import CATALOGUE
 from tests.cli import tco
 from tests.scenario_helpers import HEADLINE, again, fill_ratio_to_baseline, result
 
@@ -55,6 +57,27 @@ def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
 def test_the_headline_is_what_the_program_prints():
     printed = "".join(f"    {line}".rstrip() + "\n" for line in tco("compare").stdout.splitlines())
     assert printed in (ROOT / "README.md").read_text()
+
+
+def test_the_guide_states_the_errors_of_today():
+    """Order and ratio of pairs, matrix products of MI450X, and rows whose batch memory fills."""
+    (orders,) = csv.DictReader((ROOT / "data/accuracy/orders.csv").read_text().splitlines())
+    accuracy = GUIDE / "accuracy.md"
+    right = f"{float(orders['right']) * 100:.0f} %"
+    assert cells(accuracy, "order right, where the two differ by a tenth or more") == [right]
+    ratio = f"{float(orders['ratio_error']) * 100:.0f} %"
+    assert cells(accuracy, "median error of the ratio") == [ratio]
+    chips = csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines())
+    products = next(
+        row for row in chips if row["kind"] == "amd_gemm_kernels" and row["part"] == "mi450x"
+    )
+    statement = (
+        f"the times of {products['n']} single matrix products, and the model's median error on them"
+    )
+    assert f"{statement} is {float(products['median_ape']) * 100:.0f} %" in accuracy.read_text()
+    rows, median, *_ = cells(ROOT / "reports/validation/inference.md", "offline")
+    tables = f"The {rows} rows of TensorRT-LLM's tables, never fitted"
+    assert f"{tables}, have a median error of {float(median):.0f} %" in accuracy.read_text()
 
 
 def numbers(path):
@@ -135,3 +158,27 @@ def test_first_hand_shares_in_the_docs_are_those_the_program_computes(name):
     assert cells(GUIDE / "prices.md", f"`{name}`", "## Shares") == [
         f"{share * 100:.0f} %" for share in shares.values()
     ]
+
+
+# ---------------------------------------------------------------- what software moves
+SOFTWARE = {
+    "drawn": {},
+    "public": {"workload.software": "public"},
+    "best": {"workload.software": "best"},
+    "drawn, best plans": {"workload.as_deployed": "0"},
+    "NVIDIA's": {"workload.software": "nvidia"},
+    "drawn, native formats": {"workload.formats": "native"},
+    "drawn, no speculative decoding": {"workload.draft_tokens": "0"},
+}
+
+
+def test_what_software_moves_is_what_the_program_finds():
+    rows = re.findall(r"(?m)^\| (\d+) \| ([^|]+) \| (.*) \|$", (GUIDE / "software.md").read_text())
+    assert len(rows) == 16
+    for speed, software, ratios in rows:
+        settings = {"workload.interactivity": f"{speed} token/s", **SOFTWARE[software]}
+        results = [evaluate(name, settings, catalogue=CATALOGUE) for name in HEADLINE]
+        fill_ratio_to_baseline(results, BASE)
+        racks = [result for result in results if result.scenario != BASE]
+        expected = [f"{result.metrics[RATIOS[1]]:.2f}" for result in racks]
+        assert ratios.split(" | ") == expected, (speed, software)

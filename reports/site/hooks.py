@@ -86,7 +86,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """
     folder, inside, _ = page.file.src_uri.partition("/")
     return (
-        filled(markdown.replace("(../../../../CONTRIBUTING.md)", "(../contributing.md)"))
+        filled(
+            markdown.replace("(../../../../CONTRIBUTING.md#add-", "(../extending.md#add-").replace(
+                "(../../../../CONTRIBUTING.md)", "(../contributing.md)"
+            )
+        )
         if inside and folder in WRITTEN
         else markdown
     )
