@@ -249,6 +249,11 @@ class ResolvedScenario:
             *self.document_inputs,
             *TEXTS,
             *(
+                f"{group}.{attribute_name}"
+                for group, attribute_name in input_attributes()
+                if group in ("terms", "site", "workload", "cluster")
+            ),
+            *(
                 f"parts.{part}.{attribute_name}"
                 for part, attribute_name in self.catalogue.part_rows
             ),

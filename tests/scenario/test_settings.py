@@ -97,6 +97,7 @@ def test_inputs_below_a_cut_have_no_effect():
     ("path", "value", "message"),
     [
         ("site.puee", "1.2", "unknown input path 'site.puee'; did you mean 'site.pue'"),
+        ("terms.utilization", 0.6, "did you mean 'terms.utilisation'"),
         ("parts.trn33.tdp", "1 W", "unknown"),
         ("nonsense.path", "1", "unknown input path"),
         ("pue", "1.2", "unknown input path"),
