@@ -81,7 +81,7 @@ def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
     if shipped is not None:
         return catalogue.once(
             ("scenario", shipped),
-            lambda: _scenario_of(catalogue, shipped, catalogue.toml(shipped)),
+            lambda: _scenario_from_document(catalogue, shipped, catalogue.toml(shipped)),
         )
     path = _scenario_path(catalogue, scenario_name)
     if path.suffix != ".toml" and not exists(path):
@@ -95,10 +95,12 @@ def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
         catalogue.scenarios.get(path.stem),
         catalogue.published.get(path.name),
     )
-    return _scenario_of(catalogue, path, catalogue.toml(path) if is_shipped else read_toml(path))
+    return _scenario_from_document(
+        catalogue, path, catalogue.toml(path) if is_shipped else read_toml(path)
+    )
 
 
-def _scenario_of(catalogue: Catalogue, path: Path, document: JsonObject) -> Scenario:
+def _scenario_from_document(catalogue: Catalogue, path: Path, document: JsonObject) -> Scenario:
     """Return the scenario of a document; one that is no scenario raises `DataError`."""
     _expect_scenario(catalogue, path, document)
     rebates = document.get("rebates")
