@@ -95,3 +95,19 @@ def test_draws_in_another_order_are_grouped_from_the_cache(tmp_path, monkeypatch
     costs = [draws.metrics["tco_usd_per_chip_hour"] for draws in (first, again)]
     assert len(np.unique(costs[0])) == 3
     np.testing.assert_array_equal(costs[0], costs[1][::-1])
+
+
+def test_draws_of_a_system_with_one_part_to_choose_are_grouped_from_the_cache(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    drawn = {"cluster.chips": (np.array([1440.0, 14400.0, 144000.0]), "count")}
+    prices = [{"site.electricity_price": f"{price} USD/kWh"} for price in (0.0601, 0.0602)]
+    tco.evaluate_draws("trn3-nl32x2", drawn | prices[0], catalogue=CATALOGUE)
+
+    def refuse(*_):
+        raise AssertionError("draws are grouped again")
+
+    monkeypatch.setattr("tco.scenario.evaluate_samples.grouped", refuse)
+    draws = tco.evaluate_draws("trn3-nl32x2", drawn | prices[1], catalogue=CATALOGUE)
+    assert np.isfinite(draws.metrics["tco_usd_per_chip_hour"]).all()
