@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import signal
@@ -47,6 +48,15 @@ def keep_memory() -> None:
         library = ctypes.CDLL(None)
         for option, size in (TRIM, MMAP):
             library.mallopt(option, size)
+
+
+def release_memory() -> None:
+    """Collect garbage, and return free memory to the system."""
+    import ctypes
+
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def fork_map(make: Callable[[Any], Any], work_items: Sequence[Any]) -> Iterator[tuple[int, Any]]:

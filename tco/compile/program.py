@@ -9,7 +9,8 @@ a search are asked for together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -59,6 +60,8 @@ class Program:
         self.path_of: dict[int, str] = {}  # of the leaves that are inputs
         self.met: dict[Any, int] = {}
         self.workload_steps: set[int] = set()  # met first in a walk of the workload
+        self.is_on_first_plan = False  # whether steps are computed for the first plan alone
+        self.first_plan_steps: set[int] = set()  # computed so
         self.identities: list[bytes] = []  # of the steps, each by its function and what it takes
 
     def read(self, leaf_input: Input) -> Recorded:
@@ -141,10 +144,33 @@ class Program:
         index = self.met.get(step_key)
         if index is None:
             index = self.met[step_key] = self.keep(
-                ProgramStep(*step_key),
-                compute(*[self.values[source].value for source in step_key[1]]),
+                ProgramStep(*step_key), self._computed(step_key[1], compute)
             )
+            if self.is_on_first_plan:
+                self.first_plan_steps.add(index)
+        elif index in self.first_plan_steps and not self.is_on_first_plan:
+            self.first_plan_steps.remove(index)
+            self.values[index].value = self._computed(step_key[1], compute)
         return self.values[index]
+
+    def _computed(self, sources: Sequence[int], compute: Callable[..., Any]) -> Any:
+        """Compute a step from the values of its sources."""
+        source_values = [self.values[source].value for source in sources]
+        if self.is_on_first_plan:
+            source_values = [_of_first_plan(source_value) for source_value in source_values]
+        return compute(*source_values)
+
+    @contextmanager
+    def on_first_plan(self) -> Iterator[None]:
+        """Compute new steps for the first plan alone, whose numbers nothing but other steps takes.
+
+        Numbers of all plans of both phases fill the memory.
+        """
+        self.is_on_first_plan = True
+        try:
+            yield
+        finally:
+            self.is_on_first_plan = False
 
     def needed(self, targets: Iterable[int], known_steps: Container[int] = ()) -> set[int]:
         """Return the places of all that some steps rest on, up to `known_steps`."""
@@ -205,6 +231,10 @@ class Program:
         if isinstance(number, PlanNumbers):
             return b"plans %d " % number.axis + number.numbers.tobytes()
         return f"number {number!r}".encode()
+
+
+def _of_first_plan(step_value: Any) -> Any:
+    return step_value[(slice(1),) * step_value.ndim] if np.ndim(step_value) else step_value
 
 
 def _number_or_row(leaf_value: Any) -> float | PlanNumbers:

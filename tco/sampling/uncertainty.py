@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.compile.execute import fork_map
+from tco.compile.execute import fork_map, release_memory
 from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
@@ -194,7 +194,7 @@ def uncertainty(
     experiment = Experiment(functions[0], None, seed, samples)
     if reference and not why_incomparable(evaluations[0].result, reference.result):
         experiment = experiment._replace(baseline=functions[-1])
-    parts, kinds = _sample_in_blocks(experiment, workers, cluster, tell)
+    sample, kinds = _sample_in_blocks(experiment, workers, cluster, tell)
     ranges = {path: belief for side in functions for path, belief in side.ranges.items()}
     ranged = {path for evaluation in evaluations for path in beliefs_of(evaluation.result)}
     return Uncertainty(
@@ -202,7 +202,7 @@ def uncertainty(
         reference,
         seed,
         dict(sorted(ranges.items())),
-        _joint(parts),
+        sample,
         kinds,
         hold,
         sorted(ranged - ranges.keys()),
@@ -236,7 +236,11 @@ class Experiment(NamedTuple):
             sides.append(self.baseline)
         with named_step("drawing inputs"):
             draws = dict(fork_map(lambda side: side.sample(dice), sides))
-        return sample_of(draws[0], None if self.baseline is None else draws[len(sides) - 1])
+        sample = sample_of(draws[0], None if self.baseline is None else draws[len(sides) - 1])
+        if self.samples > BLOCK:
+            del draws, dice  # so that the next block has their memory
+            release_memory()
+        return sample
 
 
 def _sample_in_blocks(
@@ -244,8 +248,8 @@ def _sample_in_blocks(
     workers: int | None,
     cluster: str | None,
     tell: Callable[[Progress], None] | None,
-) -> tuple[list[Sample], frozenset[str]]:
-    """Return the draws of a study in blocks, and the kinds of arithmetic behind them."""
+) -> tuple[Sample, frozenset[str]]:
+    """Return the draws of a study, made block by block, and the kinds of arithmetic behind them."""
     from tco.evaluation.workers import Piece, Progress, done_by, folders_of, ground_on
 
     count = -(-experiment.samples // BLOCK)
@@ -253,8 +257,7 @@ def _sample_in_blocks(
         side.catalogue for side in (experiment.function, experiment.baseline) if side is not None
     ]
     folders = tuple(map(folders_of, catalogues))
-    samples: dict[int, Sample] = {}
-    kinds = set()
+    joint_sample, kinds = JointSample(experiment.samples), set[str]()
     progress = Progress(experiment.samples, 0, 0, count, 0)
     pieces: Iterator[Piece]
     if workers is None and cluster is None:
@@ -270,14 +273,14 @@ def _sample_in_blocks(
             range(count),
         )
     for number, sample, made_with in pieces:
-        samples[number] = sample
+        joint_sample.add(number * BLOCK, sample)
         kinds.add(made_with)
         progress = progress._replace(
             cases_made=progress.cases_made + len(sample.meets), finished=progress.finished + 1
         )
         if tell is not None:
             tell(progress)
-    return [samples[number] for number in range(count)], frozenset(kinds)
+    return joint_sample.sample(), frozenset(kinds)
 
 
 def sample_of(scenario_draws: Draws, baseline: Draws | None) -> Sample:
@@ -321,27 +324,42 @@ def sample_of(scenario_draws: Draws, baseline: Draws | None) -> Sample:
     return Sample(sample_metrics, scenario_draws.meets, scenario_draws.meets & baseline.meets, ties)
 
 
-def _joint(parts: list[Sample]) -> Sample:
-    """Return pieces as one, and leave none of their metrics, whose memory serves again."""
-    if len(parts) == 1:
-        return parts[0]
-    metric_names = dict.fromkeys(metric_name for part in parts for metric_name in part.metrics)
-    empty = [np.full(len(part.meets), np.nan) for part in parts]
-    joint_metrics = {
-        metric_name: np.concatenate(
-            [part.metrics.pop(metric_name, nan) for part, nan in zip(parts, empty, strict=True)]
-        )
-        for metric_name in metric_names
-    }
-    both, ties = (
-        [draw_flags for part in parts if (draw_flags := getattr(part, flag_name)) is not None]
-        for flag_name in ("both", "ties")
-    )
-    return Sample(
-        joint_metrics,
-        np.concatenate([part.meets for part in parts]),
-        *(np.concatenate(flag_parts) if flag_parts else None for flag_parts in (both, ties)),
-    )
+class JointSample:
+    """The draws of a study, to which blocks add theirs in any order."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count  # of the draws
+        self.columns: dict[str, AnyArray] = {}  # metrics and conditions by name, shape (draws,)
+
+    def add(self, start: int, block: Sample) -> None:
+        """Add a block of draws, of which `start` is the first.
+
+        A column that a block lacks is nan there, a condition is false.
+        """
+        conditions = {"meets": block.meets, "both": block.both}
+        block_columns = block.metrics | {
+            name: draw_flags for name, draw_flags in conditions.items() if draw_flags is not None
+        }
+        is_first = not self.columns
+        for name, values in block_columns.items():
+            if name not in self.columns:
+                # memory that nothing is written to yet takes none
+                column = np.empty(self.count, dtype=values.dtype)
+                self.columns[name] = column if is_first else np.full_like(column, _blank(column))
+        draws = slice(start, start + len(block.meets))
+        for name, column in self.columns.items():
+            column[draws] = block_columns.get(name, _blank(column))
+
+    def sample(self) -> Sample:
+        """Return the draws of all blocks."""
+        metrics = dict(self.columns)
+        meets, both = metrics.pop("meets"), metrics.pop("both", None)
+        ratio = metrics.get("perf_per_tco_vs_baseline")
+        return Sample(metrics, meets, both, None if ratio is None else np.isnan(ratio))
+
+
+def _blank(column: AnyArray) -> float:
+    return False if column.dtype == bool else np.nan
 
 
 # ---------------------------------------------------------------- figures of draws

@@ -96,7 +96,8 @@ def recorded(
                     "memory": reached.memory,
                 }
         program.workload_steps.update(range(begin, len(program.steps)))
-        metrics = run(inputs, input_values, None, workload).metrics
+        with program.on_first_plan():
+            metrics = run(inputs, input_values, None, workload).metrics
     named = {
         f"{METRIC}{metric_name}": metric_value for metric_name, metric_value in metrics.items()
     } | target_values

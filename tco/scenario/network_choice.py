@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from tco.core.inputs import Readable, Readings, Values
 from tco.core.own_values import question_quantity
 from tco.core.provenance import period
 from tco.core.trace import paused, untraced_value
+from tco.core.types import AnyArray
 from tco.cost.ledger import cost_of_world
 from tco.fabric.libraries import CollectiveLibrary, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
@@ -287,11 +288,8 @@ def cheapest_clos_parts_by_draw(
     if inputs.system.bare:
         return None
     lengths = np.broadcast_to(input_values.number(CABLE_LENGTH), inputs.shape)
-    reaches = {
-        optic: input_values.structure(f"parts.{optic}.reach")
-        for optic in _parts_for_sale(inputs, OPTIC)
-    }
-    pairs = _pairs_covering(inputs, input_values, lengths, reaches.values())
+    covered = _draws_of_pairs(inputs, input_values, lengths)
+    pairs = list(covered)
     if len(pairs) == 1:
         return None
     networks = [_reachable_network(inputs, input_values, parts) for parts in pairs]
@@ -301,11 +299,10 @@ def cheapest_clos_parts_by_draw(
         for parts in pairs
     ]
     never = np.full(inputs.shape, np.inf)
-    covered = [lengths <= reaches[parts.optic] for parts in pairs]
     prices = np.stack(
         [
             never if network is None else np.where(covers, network.price, np.inf)
-            for network, covers in zip(networks, covered, strict=True)
+            for network, covers in zip(networks, covered.values(), strict=True)
         ]
     )
     if inputs.perspective.rents:
@@ -319,23 +316,23 @@ def cheapest_clos_parts_by_draw(
     return choices, _hours_of(inputs, input_values, prices, powers).argmin(axis=0)
 
 
-def _pairs_covering(
-    inputs: ResolvedScenario, input_values: Values, lengths: Any, reaches: Iterable[float]
-) -> list[ClosParts]:
-    """Return the pairs of switch and optic that fit together at any draw's link length."""
-    past_a_reach = [lengths[lengths > reach].min(initial=np.inf) for reach in reaches]
-    probed = {
-        float(length)
-        for length in (lengths.min(), lengths.max(), *past_a_reach)
-        if np.isfinite(length)
-    }
-    return list(
-        dict.fromkeys(
-            pair
-            for length in sorted(probed)
-            for pair in _clos_candidates(inputs, input_values, length)
-        )
+def _draws_of_pairs(
+    inputs: ResolvedScenario, input_values: Values, lengths: AnyArray
+) -> dict[ClosParts, AnyArray]:
+    """Return the draws in which each pair may be built, as one draw by itself tells.
+
+    Draws whose links the same modules reach have the same pairs.
+    """
+    reaches = sorted(
+        input_values.structure(f"parts.{optic}.reach") for optic in _parts_for_sale(inputs, OPTIC)
     )
+    shortest_reach = np.searchsorted(reaches, lengths)
+    covered: dict[ClosParts, AnyArray] = {}
+    for reach_index in np.unique(shortest_reach):
+        draws = shortest_reach == reach_index
+        for pair in _clos_candidates(inputs, input_values, float(lengths[draws].max())):
+            covered[pair] = covered.get(pair, False) | draws
+    return covered
 
 
 def _reachable_network(

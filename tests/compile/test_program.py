@@ -93,6 +93,17 @@ def test_gatherings_of_the_same_terms_are_computed_once():
     assert len(kernel.schedule([output_slots["total"]], values).lines) == 1
 
 
+def test_a_step_met_on_the_first_plan_has_the_numbers_of_all_plans_when_these_are_walked():
+    program, rows, columns = Program(), np.array([[1.0], [2.0]]), np.array([[3.0, 4.0, 5.0]])
+    with recorded_by(program):
+        with program.on_first_plan():
+            first_plan = total("plans", [program.read(Input("test.a", 1.0, "s")), rows, columns])
+            assert first_plan.value.tolist() == [[5.0]]
+        again = total("plans", [program.read(Input("test.a", 1.0, "s")), rows, columns])
+    assert program.step_index(again) == program.step_index(first_plan)
+    assert again.value.tolist() == [[5.0, 6.0, 7.0], [6.0, 7.0, 8.0]]
+
+
 def draws_of(name, count, seed=3):
     """Draws of every input that has a range, in logarithm between its ends and its value."""
     base, generator = tco.evaluate(name, ROOM, catalogue=CATALOGUE), np.random.default_rng(seed)

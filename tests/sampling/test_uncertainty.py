@@ -19,7 +19,14 @@ from tco import DataError
 from tco.compile.execute import fork_map
 from tco.core.numeric_environment import agree
 from tco.report.uncertainty import notes
-from tco.sampling.uncertainty import error_of_share, error_of_spread, ratios
+from tco.sampling.uncertainty import (
+    BLOCK,
+    JointSample,
+    Sample,
+    error_of_share,
+    error_of_spread,
+    ratios,
+)
 from tco.scenario.beliefs import loadings
 from tests.catalogue import CATALOGUE, DATA, input_attributes, read_csv
 from tests.cli import document
@@ -165,6 +172,59 @@ def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monk
     )
     assert share(more.sample.better) == 0
     assert np.all(more.sample.metrics[RATIO][more.sample.meets] == 1)
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_draws_in_blocks_equal_draws_in_a_single_piece(hold, monkeypatch):
+    monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 400)
+    in_blocks = tco.uncertainty(TRN3, GB200, samples=1_000, seed=4, hold=hold).to_frame()
+    monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 1_000)
+    in_a_piece = tco.uncertainty(TRN3, GB200, samples=1_000, seed=4, hold=hold).to_frame()
+    assert in_blocks.equals(in_a_piece)
+
+
+def test_a_metric_that_a_block_lacks_has_no_value_in_its_draws():
+    joint_sample = JointSample(5)
+    joint_sample.add(3, Sample({"capex_usd": np.array([4.0, 5.0])}, np.array([False, True])))
+    ratio = {"capex_usd": np.array([1.0, 2.0, 3.0]), RATIO: np.array([0.5, np.nan, 2.0])}
+    meets, both = np.array([True, False, True]), np.array([True, False, False])
+    joint_sample.add(0, Sample(ratio, meets, both, np.isnan(ratio[RATIO])))
+    sample = joint_sample.sample()
+    assert sample.metrics["capex_usd"].tolist() == [1, 2, 3, 4, 5]
+    assert sample.metrics[RATIO] == pytest.approx([0.5, np.nan, 2, np.nan, np.nan], nan_ok=True)
+    assert sample.meets.tolist() == [True, False, True, False, True]
+    assert sample.both.tolist() == [True, False, False, False, False]
+    assert sample.ties.tolist() == [False, True, False, True, True]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux reports it")
+def test_a_million_draws_take_less_than_800_megabytes(tmp_path):
+    """The memory that each draw adds is measured, beside that of a study in four blocks."""
+    small_study, large_study = 4 * BLOCK, 8 * BLOCK
+    least, most = (
+        peak_memory(tmp_path / str(samples), samples) for samples in (small_study, large_study)
+    )
+    memory_per_draw = (most - least) / (large_study - small_study)
+    assert most + (1e6 - large_study) * memory_per_draw < 800e6
+
+
+def peak_memory(cache_home, samples):
+    """Return the most bytes that `tco uncertainty` keeps in memory, with an empty cache."""
+    code = (
+        "import resource, subprocess, sys;"
+        "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
+    )
+    study = ["uncertainty", GB200, "--samples", str(samples), "--quiet"]
+    measured = subprocess.run(
+        [sys.executable, "-c", code, sys.executable, "-m", "tco", *study],
+        env=os.environ | {"XDG_CACHE_HOME": str(cache_home)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return int(measured.stdout)
 
 
 @pytest.mark.thorough

@@ -66,6 +66,21 @@ def draws_of(name, count, share=0.5, seed=5, more=ROOM):
     return base, drawn
 
 
+def test_a_draw_has_the_network_it_has_by_itself_whatever_links_other_draws_have():
+    """A module of longer reach is cheap, and a draw of short links does not take it."""
+    lengths, cheap = [50.0, 600.0, 400.0], ROOM | {"parts.optic-800g-fr4.price": "1 USD"}
+    drawn = evaluate_samples.evaluate_draws(
+        TRN3, cheap | {"cluster.cable_length": (np.array(lengths), "m")}, catalogue=CATALOGUE
+    )
+    results = [
+        tco.evaluate(TRN3, cheap | {"cluster.cable_length": f"{length} m"}, catalogue=CATALOGUE)
+        for length in lengths
+    ]
+    network = [result.metrics["network_usd_per_chip"] for result in results]
+    assert drawn.metrics["network_usd_per_chip"] == pytest.approx(network, rel=1e-9)
+    assert network[0] > network[1]
+
+
 def one_of(drawn, draw_index):
     return {
         path: (float(drawn_values[draw_index]), unit)
