@@ -6,7 +6,6 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from tco.core.equation import Symbol, expression
 from tco.core.formula import Formula, normal_form
 
 
@@ -24,6 +23,8 @@ class Recipe(NamedTuple):
 @cache
 def recipe_of(formula: Formula) -> Recipe:
     """Return the operations of a formula."""
+    from tco.core.equation import Symbol, expression  # a cached kernel runs without it
+
     parameter_indices = {
         parameter_name: lower_symbol - len(formula.parameters)
         for lower_symbol, parameter_name in enumerate(formula.parameters)
