@@ -6,17 +6,16 @@ from statistics import NormalDist
 
 from tco.comparison.cash_flow import money_of
 from tco.comparison.confidence import confidence_of
-from tco.comparison.curve import DRAWS
 from tco.comparison.designs import AXES, designs_of
 from tco.comparison.frontier import evaluate_plan_grid, frontier_of, pool_of
 from tco.evaluation import evaluation
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.side_by_side import compare_results
+from tco.sampling.median import DRAWS, SEED, drawn_metric
 from tco.sampling.uncertainty import draw_statistics, share
 from tco.scenario.beliefs import Dice, Range, belief_of, beliefs_of, settings_of
 from tco.sweeps import job
 
-SEED = 0  # of a comparison, unless another is asked for
 __all__ = [  # what tests of several files ask for
     "AXES",
     "COST",
@@ -35,6 +34,7 @@ __all__ = [  # what tests of several files ask for
     "confidence_of",
     "designs_of",
     "draw_statistics",
+    "drawn_metric",
     "evaluate_each",
     "evaluate_plan_grid",
     "evaluation",

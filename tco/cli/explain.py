@@ -37,11 +37,13 @@ def price(
     from tco.comparison.cash_flow import money_of, swap_of
     from tco.evaluation.evaluation import evaluate_each
     from tco.report.cost import price_answer
+    from tco.sampling.median import drawn_chip_hour
 
     chosen = None if swap is None else swap_of(swap)
-    catalogue, (scenario_result,) = request.evaluated(
+    (evaluation,) = request.evaluate_scenarios(
         [scenario], workload=cash_flow or request.form == "json"
     )
+    catalogue, scenario_result = evaluation.catalogue, evaluation.result
     money = None
     if chosen is not None:
         (after,) = evaluate_each(
@@ -50,7 +52,8 @@ def price(
         money = money_of(scenario_result, catalogue, after.result, chosen.month)
     elif cash_flow:
         money = money_of(scenario_result, catalogue)
-    request.emit(price_answer(catalogue, scenario_result, money))
+    drawn = drawn_chip_hour(evaluation)
+    request.emit(price_answer(catalogue, scenario_result, money, drawn))
 
 
 @command(app, "plan", "set", "anchor", "variant")
@@ -100,6 +103,7 @@ def _metric_explanation(
     """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.core.trace import walk
     from tco.report.explanation import SHALLOW, View, explanation_answer
+    from tco.sampling.median import drawn_metric
     from tco.scenario.metrics import METRICS, unknown_metric
     from tco.scenario.result import why_absent
 
@@ -108,7 +112,8 @@ def _metric_explanation(
             f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
             f"{scenario}"
         )
-    catalogue, (scenario_result,) = request.evaluated([scenario], priced=False, trace=True)
+    (evaluation,) = request.evaluate_scenarios([scenario], priced=False, trace=True)
+    catalogue, scenario_result = evaluation.catalogue, evaluation.result
     if not scenario_result.nodes:
         raise DataError(
             f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
@@ -129,7 +134,8 @@ def _metric_explanation(
         )
     view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
-    return explanation_answer(scenario_result, metric, root, view, short)
+    drawn = drawn_metric(evaluation, metric)
+    return explanation_answer(scenario_result, metric, root, view, short, drawn)
 
 
 @command(app, "set", "variant")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os.path import isdir  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -17,11 +17,21 @@ from tco.core.errors import DataError, UsageError
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.report.page.page import ReportPage
+    from tco.sampling.median import DrawnMetrics
     from tco.scenario.result import Result
 
 WORKBOOK = ".xlsx"
 FOLDER = "/"  # the end of a folder's name
 ENDINGS = (WORKBOOK, ".csv", ".json", ".parquet", FOLDER)
+
+
+class Exported(NamedTuple):
+    """Results side by side as an export writes them, with the percentiles of their costs."""
+
+    catalogue: Catalogue
+    results: Sequence[Result]
+    drawn: Sequence[DrawnMetrics]
+    baseline: str
 
 
 def _ending_of(output: str) -> str:
@@ -55,21 +65,31 @@ def export(
 
     Scenarios stand side by side.
     """
-    from tco.evaluation.evaluation import HEADLINE
+    from tco.evaluation.evaluation import HEADLINE, catalogue_of
     from tco.evaluation.side_by_side import compare_results
     from tco.report.redaction import NOTE
+    from tco.sampling.median import drawn_costs
 
     ending = _ending_of(output)
     scenario_names = list(dict.fromkeys(scenarios or HEADLINE))
     trace = ending == WORKBOOK
-    catalogue, scenario_results = request.evaluated(
+    evaluations = request.evaluate_scenarios(
         scenario_names, priced=False, refuse=False, trace=trace
     )
-    _refuse_namesakes(scenario_results)
-    base, scenario_results = compare_results(scenario_results, baseline)
-    _write_workbook(
-        request, output, catalogue, scenario_results, base, scenario_names
-    ) if trace else _write_tables(request, output, ending, catalogue, scenario_results, base)
+    _refuse_namesakes([evaluation.result for evaluation in evaluations])
+    base, scenario_results = compare_results(
+        [evaluation.result for evaluation in evaluations], baseline
+    )
+    contents = Exported(
+        catalogue_of(evaluations, request.data),
+        scenario_results,
+        [drawn_costs(evaluation) for evaluation in evaluations],
+        base,
+    )
+    if trace:
+        _write_workbook(request, output, contents, scenario_names)
+    else:
+        _write_tables(request, output, ending, contents)
     notes = [
         f"{scenario_result.scenario}: {note}"
         for scenario_result in scenario_results
@@ -93,18 +113,13 @@ def _refuse_namesakes(scenario_results: Sequence[Result]) -> None:
 
 
 def _write_workbook(
-    request: CommandRequest,
-    output: str,
-    catalogue: Catalogue,
-    scenario_results: Sequence[Result],
-    baseline: str,
-    scenario_names: Sequence[str],
+    request: CommandRequest, output: str, contents: Exported, scenario_names: Sequence[str]
 ) -> None:
     """Write the workbook; one with own values to withhold is refused, as it recalculates."""
     from tco.core.files import write_atomically
     from tco.report.workbook.book import workbook_of
 
-    for scenario_name, scenario_result in zip(scenario_names, scenario_results, strict=True):
+    for scenario_name, scenario_result in zip(scenario_names, contents.results, strict=True):
         if not scenario_result.nodes:
             raise DataError(
                 f"{scenario_name}: a saved result holds no formulas, a workbook needs its "
@@ -113,7 +128,7 @@ def _write_workbook(
     if request.redact:
         if any(
             result_input.overlay
-            for scenario_result in scenario_results
+            for scenario_result in contents.results
             for result_input in scenario_result.inputs.values()
         ):
             raise UsageError(
@@ -123,20 +138,15 @@ def _write_workbook(
         from tco.cli.redaction import release_answer
 
         release_answer({})
-    made_by = join(
-        ["tco", "export", *request.words(scenario_names, baseline), "--output", "model.xlsx"]
+    words = request.words(scenario_names, contents.baseline)
+    made_by = join(["tco", "export", *words, "--output", "model.xlsx"])
+    content = workbook_of(
+        contents.results, contents.catalogue, contents.baseline, made_by, contents.drawn
     )
-    write_atomically(Path(output), workbook_of(scenario_results, catalogue, baseline, made_by))
+    write_atomically(Path(output), content)
 
 
-def _write_tables(
-    request: CommandRequest,
-    output: str,
-    ending: str,
-    catalogue: Catalogue,
-    scenario_results: Sequence[Result],
-    baseline: str,
-) -> None:
+def _write_tables(request: CommandRequest, output: str, ending: str, contents: Exported) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.core.files import write_atomically
     from tco.report.assumptions import values_by_scenario
@@ -150,12 +160,12 @@ def _write_tables(
     from tco.report.record import document, to_json
     from tco.report.table import to_csv
 
-    tables = tables_of(scenario_results, catalogue)
+    tables = tables_of(contents.results, contents.catalogue, contents.drawn)
     request_document = document(
         "export",
-        catalogue,
+        contents.catalogue,
         {
-            "inputs": values_by_scenario(scenario_results),
+            "inputs": values_by_scenario(contents.results),
             "set": request.settings,
             "variant": request.variant,
         },
@@ -173,7 +183,7 @@ def _write_tables(
         return
     makers: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: to_csv(tables["scenarios"].header, tables["scenarios"].rows),
-        ".json": lambda: to_json(request_document | export_document(tables, baseline)),
+        ".json": lambda: to_json(request_document | export_document(tables, contents.baseline)),
         ".parquet": lambda: parquet_of(tables["scenarios"]),
     }
     write_atomically(Path(output), makers[ending]())

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,9 +25,10 @@ from tco.cost.price_dates import newest_price
 from tco.evaluation.evaluation import evaluate_each, own_and_baseline
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.evaluation.varied_input import DATE, Ends, VariedInput, price_date, varied_input
-from tco.scenario.metrics import METRICS, perf_per_tco
+from tco.scenario.metrics import METRICS, RATIOS, perf_per_tco
 
 if TYPE_CHECKING:
+    from tco.sampling.median import DrawnMetric
     from tco.scenario.result import Result
 
 POINTS = 33  # of the grid where plans are held
@@ -77,6 +78,7 @@ class Solution(Shown):
     points: list[tuple[float, float | None]] = field(default_factory=list)  # of the grid
     reason: str = ""
     notes: list[str] = field(default_factory=list)
+    hold: bool = False  # whether every draw keeps the plan of the base case
 
     @property
     def path(self) -> str:
@@ -95,6 +97,14 @@ class Solution(Shown):
             mover.searches_plan and mover.side.result.plan is not None for mover in self.movers
         )
         return "re-optimised" if searched else "held"
+
+    @cached_property
+    def drawn(self) -> DrawnMetric | None:
+        """Percentiles of the metric today, over draws of every input."""
+        from tco.sampling.median import drawn_metric
+
+        reference = self.movers[1].side if self.metric in RATIOS else None
+        return drawn_metric(self.movers[0].side, self.metric, self.hold, reference)
 
     def metric_at(self, input_value: float) -> float:
         """Return the metric at a value of the input."""
@@ -191,7 +201,7 @@ def solve(
         centre = sides[0].metric(metric)
     today, movers = moved_sides(sides, vary, ends, read, hold)
     searched = any(mover.searches_plan for mover in movers)
-    solution = Solution(scenario, metric, words, today, movers, target, centre)
+    solution = Solution(scenario, metric, words, today, movers, target, centre, hold=hold)
     fill(solution, today.grid(ends, SEARCHED if searched else POINTS))
     return solution
 

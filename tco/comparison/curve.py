@@ -37,6 +37,7 @@ from tco.evaluation.varied_input import DATE
 from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import REACH
 from tco.sampling.drivers import leading_drivers, rank_share
+from tco.sampling.median import DRAWS
 from tco.sampling.scenario_quantity import (
     SampledScenario,
     ScenarioQuantity,
@@ -58,7 +59,6 @@ from tco.scenario.evaluate_samples import Draws
 from tco.scenario.metrics import TOKENS, perf_per_tco
 from tco.scenario.result import Result, why_incomparable
 
-DRAWS, SEED = 512, 0
 SOFTWARE_DRAWS = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")

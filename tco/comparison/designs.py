@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tco.comparison.curve import DRAWS, SEED, metric_percentiles
+from tco.comparison.curve import metric_percentiles
 from tco.comparison.frontier_records import BANDED, Band
 from tco.core.types import AnyArray
 from tco.evaluation.scenario_function import ScenarioFunction
 from tco.evaluation.side_by_side import SPEED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
+from tco.sampling.median import DRAWS, SEED
 from tco.sampling.scenario_quantity import metric_or_nan
 from tco.scenario.beliefs import Dice
 from tco.scenario.evaluate_samples import Draws, Many

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tco.performance.serving.plans import (
 )
 from tco.scenario.document import Scenario
 from tco.scenario.result import Result
+
+if TYPE_CHECKING:
+    from tco.sampling.median import DrawnMetric
 
 BANDED = (
     "usd_per_million_output_tokens",
@@ -152,6 +155,16 @@ class Frontier(Shown):
     bands: list[Band] = field(default_factory=list)
     hold: bool = False  # whether that is on the point's own plan
     unsure: str = ""  # why that is not known, though it was asked for
+
+    @property
+    def drawn(self) -> DrawnMetric | None:
+        """Percentiles of the cost at the workload's speed, over draws of every input."""
+        from tco.sampling.median import drawn_metric
+        from tco.sampling.uncertainty import COST
+
+        if self.separate or self.chosen is None:
+            return None
+        return drawn_metric(self.decode.evaluation, COST, self.hold)
 
     @property
     def chosen(self) -> Point | None:

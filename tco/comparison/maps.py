@@ -138,17 +138,41 @@ def field_of(
     ]
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why
+    settings = set or {}
+    resting = {path: _sides_resting_on(sides, path, settings) for path in vary}
     x, y = (
         _map_axis_around(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True)
     )
-    return Map(
-        list(scenarios),
-        metric,
-        x,
-        y,
-        np.array([_on_grid(side, metric, x, y) for side in sides]),
-        [side.result for side in sides],
-    )
+    metric_values = np.array([_on_grid(side, metric, (x, y), resting) for side in sides])
+    _refuse_replaced_input(x, y, metric_values)
+    return Map(list(scenarios), metric, x, y, metric_values, [side.result for side in sides])
+
+
+def _refuse_replaced_input(x: MapAxis, y: MapAxis, metric_values: FloatArray) -> None:
+    """Refuse an input that moves nothing because the other input of the same owner replaces it."""
+    if x.path.rpartition(".")[0] != y.path.rpartition(".")[0]:
+        return
+    for axis, other_axis, grid_axis in ((x, y, 2), (y, x, 1)):
+        first = metric_values.take([0], axis=grid_axis)
+        if np.allclose(metric_values, first, rtol=1e-12, equal_nan=True):
+            raise DataError(
+                f"--vary {axis.path}: it moves nothing, {other_axis.path} stands in its place"
+            )
+
+
+def _sides_resting_on(
+    sides: Sequence[Evaluation], path: str, settings: Mapping[str, str]
+) -> list[Evaluation]:
+    """Return the scenarios that read an input, given or derived; without one raise `DataError`."""
+    resting = [side for side in sides if path in side.result.inputs]
+    resting = resting or [side for side in sides if varied_input([side], path)[0].value is not None]
+    if resting:
+        return resting
+    owner = path.rpartition(".")[0]
+    overrides = [setting for setting in settings if setting.rpartition(".")[0] == owner]
+    why = f": {' and '.join(overrides)} stands in its place" if overrides else ""
+    scenario_names = ", ".join(side.name for side in sides)
+    raise DataError(f"--vary {path}: no scenario of {scenario_names} reads it{why}")
 
 
 def _map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
@@ -157,13 +181,19 @@ def _map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: 
     return MapAxis(path, today.unit, today.value, axis_values)
 
 
-def _on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:
+def _on_grid(
+    side: Evaluation,
+    metric: str,
+    axes: tuple[MapAxis, MapAxis],
+    resting: Mapping[str, Sequence[Evaluation]],
+) -> FloatArray:
     """Return a metric of a scenario in every cell, row by row of the second input."""
+    x, y = axes
     grid = np.array(list(product(y.values, x.values)))
     input_values = {
         axis.path: (grid[:, grid_column], axis.unit)
         for axis, grid_column in ((x, 1), (y, 0))
-        if axis.path in side.result.inputs
+        if side in resting[axis.path]
     }
     if input_values:
         metric_values = metric_or_nan(side.function().draws(input_values), metric)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.confidence import RANKED, RANKS
-from tco.comparison.curve import DRAWS, SEED
 from tco.compile.execute import fork_map
 from tco.core.columns import Hidden
 from tco.core.errors import DataError, unknown
@@ -18,9 +17,7 @@ from tco.core.provenance import month_text
 from tco.evaluation.evaluation import catalogue_for, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import compare_results, rated_by
-from tco.sampling.scenario_quantity import metric_or_nan
-from tco.sampling.uncertainty import draw_statistics
-from tco.scenario.beliefs import Dice
+from tco.sampling.median import drawn_metric
 from tco.scenario.document import HEADLINE_SYSTEM
 from tco.scenario.metrics import PRICED
 from tco.scenario.result import Result, why_absent
@@ -185,9 +182,8 @@ def _median_cost_of_draws(evaluation: Evaluation, metric: str) -> float | None:
     if evaluation.why_undrawable() is not None:
         cost: float | None = evaluation.result.metrics[metric]
         return cost
-    draws = evaluation.drawn_function().sample(Dice(evaluation.catalogue, SEED, 0, DRAWS))
-    cost_statistics = draw_statistics(metric, metric_or_nan(draws, metric))
-    return None if cost_statistics is None else cost_statistics["p50"]
+    drawn = drawn_metric(evaluation, metric)
+    return None if drawn is None else drawn.p50
 
 
 if __name__ == "__main__":

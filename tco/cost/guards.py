@@ -75,7 +75,4 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
     share = sum(sums[part] for part in parts) / bill_usd
     rest = f" and {len(parts) - NAMED_PARTS} more" if len(parts) > NAMED_PARTS else ""
     part_names = ", ".join(parts[:NAMED_PARTS]) + rest
-    return [
-        f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of "
-        f"another checks: {part_names}"
-    ]
+    return [f"no independent published figure checks {share * 100:.0f} % of the bill: {part_names}"]

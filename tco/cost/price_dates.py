@@ -357,7 +357,7 @@ BILL = ("servers", "network", "storage")  # classes of assets that are bought at
 REBATE = "rebate"  # class of asset of what suppliers give back
 TERMS = "terms."  # how paths of terms begin, on which every hour rests
 NOTED = ("site.", TERMS, "rebates.")  # how paths begin of what a note on old evidence names
-BY_ROWS = " of the bill is priced by rows "
+BY_ROWS = " of the bill has prices "
 ORDERED = 366  # days that what is announced may be ordered before a price of it is known
 NAMED = 3  # parts a note names, those of the largest sums
 
@@ -365,8 +365,8 @@ NAMED = 3  # parts a note names, those of the largest sums
 class Ages(NamedTuple):
     """Shares of the bill and of the chip-hour that rest on prices of other dates."""
 
-    later: float = 0.0  # share of the bill priced by rows later than its date
-    older: float = 0.0  # share of the bill priced by rows older than their kind may be
+    later: float = 0.0  # share of the bill with prices later than its date
+    older: float = 0.0  # share of the bill with prices older than they should be
     notes: tuple[str, ...] = ()  # on the bill
     # share of the gross chip-hour that rests on old evidence, the hall and power too
     hour_older: float = 0.0
@@ -412,7 +412,7 @@ def ages_of(
     if day.first > period(newest).last:
         notes.append(f"{date} lies beyond the prices known: the last is of {newest}, and holds on")
     later_share, later_notes = _misdated_share(bill, LATER, f"later than {date}")
-    old_share, old_notes = _misdated_share(bill, OLD, "older than their kind may be")
+    old_share, old_notes = _misdated_share(bill, OLD, "older than they should be")
     notes += [*later_notes, *old_notes]
     for line in lines:
         if line.asset in ("rebate", "rent"):
@@ -525,7 +525,7 @@ def _old_hours(
         for path, cost_input in sorted(old_inputs.items())
     )
     words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
-    return share, (f"evidence older than its kind may be: {input_names}; {words}",)
+    return share, (f"evidence older than it should be: {input_names}; {words}",)
 
 
 class DatedInput(NamedTuple):

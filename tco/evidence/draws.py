@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tco.comparison.curve import DRAWS, SEED
 from tco.core.expression import DimensionedQuantity
 from tco.core.types import FloatArray
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import speed_of
 from tco.evidence.questions import Context, Underived, metric_amount
+from tco.sampling.median import DRAWS, SEED
 from tco.sampling.scenario_quantity import finite_or_none, metric_or_nan
 from tco.sampling.uncertainty import quantiles
 from tco.scenario.beliefs import Dice

@@ -60,6 +60,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     },
 }
 SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
+_SHOWN_BY_METRIC = {metric: how for group in GROUPS.values() for metric, how in group.items()}
 COSTS = {
     metric_name
     for metric_name in METRICS
@@ -67,6 +68,11 @@ COSTS = {
 } | RATIOS
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
+
+
+def shown_metric(metric: str) -> tuple[str, str, float]:
+    """Return the label, the unit and the size of that unit in which tables print a metric."""
+    return _SHOWN_BY_METRIC.get(metric) or (METRICS[metric].label, METRICS[metric].unit, 1.0)
 
 
 def is_estimated(scenario_result: Result, metric: str) -> bool:

@@ -13,10 +13,10 @@ from tco.catalog.labels import axis_label, short_name
 from tco.comparison.break_even import Solution
 from tco.comparison.maps import NOBODY, Map, MapAxis
 from tco.evaluation.varied_input import Moment
-from tco.report.ranges import base_case_words
-from tco.report.record import Answer, Document, Member, Record
+from tco.report.ranges import base_case_words, figures
+from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, headed, input_unit, significant
-from tco.scenario.metrics import METRICS
+from tco.scenario.metrics import METRICS, RATIOS
 
 VALUE = float | str | None  # a number, or a date
 
@@ -88,6 +88,7 @@ SOLVE = Document(
     "metric",
     Member("metric_unit", read=lambda solution: METRICS[solution.metric].unit),
     Member("metric_today", float | None, "centre"),
+    Member("range", Maybe(figures("p10", "p50", "p90")), "drawn"),
     Member("until", read="words"),
     Member("target", float | None),
     Member("input", read="path"),
@@ -171,7 +172,7 @@ def _solution_table(solution: Solution) -> Table:
     plan = "fixed" if solution.plan == "held" else solution.plan
     above = [
         f"Searched from {low} to {high} with the plan {plan}. All else as in the base case.",
-        base_case_words(solution.base_case_result),
+        base_case_words(solution.base_case_result, solution.metric, solution.drawn),
     ]
     centre = fixed_digits(solution.centre, 4)
     crossing_rows = [["base case", _input_value_text(solution, today.value), "", centre]]
@@ -187,7 +188,10 @@ def _solution_table(solution: Solution) -> Table:
     ]
     below = [f"No value of it reaches the target: {solution.reason}."]
     if solution.breaks:
-        below = [f"Try it: tco price {solution.scenario} --set '{_rounded_setting(solution)}'"]
+        command = f"tco explain {solution.scenario} {solution.metric}"
+        if solution.metric in RATIOS:
+            command = f"tco compare {solution.scenario}"
+        below = [f"Try it: {command} --set '{_rounded_setting(solution)}'"]
     columns = (
         "",
         axis_label(solution.path, unit),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.cash_flow import DEBT, INCOME, Book, Money
@@ -22,10 +22,14 @@ from tco.report.assumptions import (
     missing_notes,
     premise,
 )
-from tco.report.ranges import base_case_words
-from tco.report.record import Answer, Document, Member, Record, record_of
+from tco.report.ranges import base_case_words, figures
+from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.report.table import ESTIMATE_NOTE, Table, fixed_digits, significant
+from tco.scenario.metrics import CHIP_HOUR
 from tco.scenario.result import Result
+
+if TYPE_CHECKING:
+    from tco.sampling.median import DrawnMetric
 
 COLUMNS = ("once", "recurring", "income", "debt")
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
@@ -48,6 +52,7 @@ class PricedScenario(NamedTuple):
 
     result: Result
     money: Money | None
+    range: DrawnMetric | None  # of the cost per chip-hour
 
 
 def cost_line_records(scenario_result: Result) -> list[tuple[Flow, Result]]:
@@ -84,6 +89,7 @@ PRICE = Document(
             ],
         ),
     ).read_via("result"),
+    Member("range", Maybe(figures("p10", "p50", "p90"))),
     Member("cash_flow", [Payment], "money.payments", optional=True),
     Member("money", Money, optional=True),
     Member("books", [Book], "money.books", optional=True),
@@ -92,13 +98,19 @@ PRICE = Document(
 )
 
 
-def price_answer(catalogue: Catalogue, scenario_result: Result, money: Money | None) -> Answer:
+def price_answer(
+    catalogue: Catalogue,
+    scenario_result: Result,
+    money: Money | None,
+    drawn: DrawnMetric | None,
+) -> Answer:
     """Answer with a scenario's cost by line, or by month.
 
     Args:
         catalogue: Catalogue of the scenario.
         scenario_result: Result of the scenario.
         money: Payments by month; None shows the cost lines.
+        drawn: Percentiles of the cost per chip-hour over draws; None without draws.
 
     """
     notes = [*_price_notes(scenario_result), *(money.notes if money else ())]
@@ -109,20 +121,22 @@ def price_answer(catalogue: Catalogue, scenario_result: Result, money: Money | N
     )
     return PRICE.answer(
         catalogue,
-        PricedScenario(scenario_result, money),
-        lambda: [_payment_table(scenario_result, money) if money else cost_table(scenario_result)],
+        PricedScenario(scenario_result, money, drawn),
+        lambda: [
+            _payment_table(scenario_result, money) if money else cost_table(scenario_result, drawn)
+        ],
         csv_rows,
         notes,
         of=scenario_result.context,
     )
 
 
-def cost_table(scenario_result: Result) -> Table:
+def cost_table(scenario_result: Result, drawn: DrawnMetric | None = None) -> Table:
     """Tabulate the cost lines of a scenario by class of asset, the largest first."""
     line_names = _line_names(scenario_result.lines)
     sources = _source_numbers(scenario_result.lines)
     line_rows: list[Sequence[str]] = []
-    chip_hour = float(scenario_result.metrics["tco_usd_per_chip_hour"])
+    chip_hour = float(scenario_result.metrics[CHIP_HOUR])
     for asset in dict.fromkeys(line.asset for line in scenario_result.lines):
         lines = sorted(
             (line for line in scenario_result.lines if line.asset == asset),
@@ -162,7 +176,7 @@ def cost_table(scenario_result: Result) -> Table:
         *available_words(scenario_result),
     ]
     header = ("", "bought, USD", "USD/chip-hour", "share, %", "kind", "source")
-    above = [premise(scenario_result), base_case_words(scenario_result)]
+    above = [premise(scenario_result), base_case_words(scenario_result, CHIP_HOUR, drawn)]
     return Table(header, line_rows, scenario_result.title, above, below, "lrrrll")
 
 

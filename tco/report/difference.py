@@ -16,7 +16,7 @@ from tco.regression.difference import (
     side_text,
 )
 from tco.regression.result_difference import Difference
-from tco.report.assumptions import SHOWN
+from tco.report.assumptions import shown_metric
 from tco.report.counterfactual import STEP_BETWEEN_SYSTEMS, counterfactual_table
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits, input_unit, significant
@@ -265,24 +265,16 @@ def _sized_sides(move: Move) -> tuple[str, str]:
 
 
 def _metric_label(metric: str) -> str:
-    return _shown_metric(metric)[0]
+    return shown_metric(metric)[0]
 
 
 def _metric_unit(metric: str) -> str:
-    unit = _shown_metric(metric)[1]
+    unit = shown_metric(metric)[1]
     return "" if unit == "x" else unit
 
 
 def _metric_size(metric: str) -> float:
-    return _shown_metric(metric)[2]
-
-
-def _shown_metric(metric: str) -> tuple[str, str, float]:
-    # label, unit and size of the unit
-    for metric_name, label, unit, size in SHOWN:
-        if metric_name == metric:
-            return label, unit, size
-    return METRICS[metric].label, METRICS[metric].unit, 1.0
+    return shown_metric(metric)[2]
 
 
 def _change_text(change: Move | ChangeCause) -> str:

@@ -35,10 +35,19 @@ DRIFT_ROW = Record(
     Member("worse", read=lambda drift: VERDICTS[drift.worse], label=""),
     Member("why", read=lambda drift: "; ".join(step_reasons(drift.move.steps))),
 )
+# what the draws come to, by the key of its figure
+FIGURES = {
+    "choose": "pick",
+    "share_of_best": "1 - mean regret",
+    "p50_usd": "median, USD per million output tokens",
+    "p10": "performance per TCO, P10",
+    "p50": "performance per TCO, median",
+    "p90": "performance per TCO, P90",
+}
 SHIFT = Record(
     Member("scenario", label="scenario"),
     Member("tokens_per_s_per_user", float, label="tokens/s", show="{:g}"),
-    Member("figure", label="of the draws"),
+    Member("figure", label="of the draws", show=lambda shift: FIGURES[shift.figure]),
     *side_members(Side),
 )
 CHECK = Document(

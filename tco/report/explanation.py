@@ -7,19 +7,22 @@ None opens everything.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun
 from tco.core.equation import equation
 from tco.core.trace import STRUCTURE, Node
 from tco.core.types import JsonObject
-from tco.report.ranges import base_case_words
-from tco.report.record import Answer, Document, Member, Record, json_number_or_none
+from tco.report.ranges import base_case_words, figures
+from tco.report.record import Answer, Document, Maybe, Member, Record, json_number_or_none
 from tco.report.table import Table, input_text, input_unit, weak
 from tco.scenario.metrics import METRICS
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure, plain_plan
+
+if TYPE_CHECKING:
+    from tco.sampling.median import DrawnMetric
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
 TERMS = 8  # of a long sum that it shows of itself
@@ -224,13 +227,19 @@ EXPLAIN = Document(
     "explain",
     Member("scenario", read="0.scenario"),
     Member("metric", read="1"),
-    Member("tree", dict, lambda content: _explanation_tree(*content[1:])),
+    Member("range", Maybe(figures("p10", "p50", "p90")), "4"),
+    Member("tree", dict, lambda content: _explanation_tree(*content[1:4])),
     Member("structure", dict | None, lambda content: structure_document(content[0].structure)),
 )
 
 
 def explanation_answer(
-    scenario_result: Result, metric: str, root: Node, view: View, short: View
+    scenario_result: Result,
+    metric: str,
+    root: Node,
+    view: View,
+    short: View,
+    drawn: DrawnMetric | None,
 ) -> Answer:
     """Return the answer on the tree of formulas below a number.
 
@@ -240,6 +249,7 @@ def explanation_answer(
         root: Node of the number.
         view: Catalogue of the sources, and the depth of the answer's rows.
         short: View with the depth of the table.
+        drawn: Percentiles of the metric over draws; None for a cell, or without draws.
 
     """
     title = f"{scenario_result.title}: {METRICS[metric].label if metric in METRICS else metric}"
@@ -249,18 +259,21 @@ def explanation_answer(
     )
     below = [
         f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.",
-        base_case_words(scenario_result),
         "[ ]: source; that of an equation stands where it is first used. ( ): name of the number.",
     ]
     below += [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
     below += structure_text(scenario_result.structure)
 
     def tables() -> list[Table]:
-        return [Table((), [], title, list(_explanation_lines(metric, root, short)), below)]
+        above = [
+            base_case_words(scenario_result, metric, drawn),
+            *_explanation_lines(metric, root, short),
+        ]
+        return [Table((), [], title, above, below)]
 
     return EXPLAIN.answer(
         view.catalogue,
-        (scenario_result, metric, root, view),
+        (scenario_result, metric, root, view, drawn),
         tables,
         (NODE, _explanation_rows(root, view)),
         scenario_result.notes,
@@ -287,13 +300,15 @@ def structure_text(structure: Structure | None) -> list[str]:
     """Return the structure in a line or two."""
     if structure is None:
         return []
-    parts = [f"{part} as {tree_position}" for tree_position, part in structure.alternatives.items()]
+    parts = [
+        f"{part} for {tree_position}" for tree_position, part in structure.alternatives.items()
+    ]
     if network := structure.choices.get("network"):
         tiers = count_with_noun(network["tiers"], "tier")
         parts.append(f"a network of {tiers} ({', '.join(network['parts'])})")
     formats = map(str.upper, dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
     return [
-        f"Chosen before anything is computed: the plan, {', '.join(parts)}. "
-        f"{count_with_noun(len(structure.readings), 'input')} decided it (--format json)."
+        f"{count_with_noun(len(structure.readings), 'input')} decided beforehand (--format json): "
+        f"the plan, {', '.join(parts)}."
     ]

@@ -16,6 +16,7 @@ from tco.report.cost import LINE, cost_line_records
 from tco.report.hardware import BILL
 from tco.report.record import Member, Record, json_number_or_none, record_of, to_json
 from tco.report.table import to_csv
+from tco.sampling.median import DRAWN_COSTS, DrawnMetrics
 from tco.scenario.metrics import METRICS
 from tco.scenario.result import Result
 
@@ -74,12 +75,35 @@ def _export_table(record: Record, sources: Iterable[Any]) -> ExportTable:
     return ExportTable(columns, list(map(record.cells, sources)))
 
 
-def tables_of(scenario_results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
+class ExportedScenario(NamedTuple):
+    """A result, with the percentiles of its costs over draws."""
+
+    result: Result
+    drawn: DrawnMetrics
+
+
+def _median_record(metric: str) -> Record:
+    """Return the columns of a cost's median, P10 and P90, beside its base case."""
+    unit = METRICS[metric].unit
+    return Record(
+        Member(f"median_{metric}", float | None, f"drawn.{metric}.p50", unit=unit),
+        Member(f"{metric}_p10", float | None, f"drawn.{metric}.p10", unit=unit),
+        Member(f"{metric}_p90", float | None, f"drawn.{metric}.p90", unit=unit),
+    )
+
+
+SCENARIO = Record(COMPARISON_ROW.read_via("result"), *map(_median_record, DRAWN_COSTS))
+
+
+def tables_of(
+    scenario_results: Sequence[Result], catalogue: Catalogue, drawn: Sequence[DrawnMetrics]
+) -> dict[str, ExportTable]:
     """Return the tables of results by name.
 
     Args:
         scenario_results: Results of scenarios.
         catalogue: Holds the sources.
+        drawn: Percentiles of the costs of each scenario.
 
     Returns:
         Tables `scenarios`, `inputs`, `bill`, `cost` and `sources`; the last holds only named
@@ -106,7 +130,7 @@ def tables_of(scenario_results: Sequence[Result], catalogue: Catalogue) -> dict[
         source for source_name, source in sorted(catalogue.sources.items()) if source_name in named
     ]
     return {
-        "scenarios": _export_table(COMPARISON_ROW, scenario_results),
+        "scenarios": _export_table(SCENARIO, list(map(ExportedScenario, scenario_results, drawn))),
         "inputs": _export_table(_with_context(INPUT.read_via("0")), inputs),
         "bill": _export_table(_with_context(BILL.read_via("0")), bill),
         "cost": _export_table(_with_context(LINE), cost),

@@ -31,6 +31,7 @@ from tco.report.verdict import (
     unrated_words,
     verdict_words,
 )
+from tco.scenario.metrics import CHIP_HOUR
 from tco.scenario.result import OWN_COST, Result
 
 LINES = 30
@@ -316,13 +317,16 @@ def _rack_table(
     points = {
         point.scenario: point for point in confidence.curve if point.tokens_per_s_per_user == speed
     }
-    columns = ["rack", "USD per chip-hour", "price basis", "published runs", "in volume"]
+    statistic = "median" if confidence.sure else "base case"
+    chip_hour = f"{statistic} USD/chip-h"
+    columns = ["rack", chip_hour, "priced by", "published runs", "in volume"]
     rack_rows: list[list[str]] = []
-    for scenario_result in scenario_results:
+    sureness: Sequence[Sureness | None] = confidence.sure or [None] * len(scenario_results)
+    for scenario_result, sure in zip(scenario_results, sureness, strict=True):
         mark = bound_mark(scenario_result)
         rack_row = [
             scenario_result.scenario,
-            mark + cost_text(scenario_result.metrics["tco_usd_per_chip_hour"]),
+            mark + _chip_hour_text(scenario_result, sure),
             _basis_text(scenario_result),
             scenario_result.standing.short,
             scenario_result.available.volume if scenario_result.available else "-",
@@ -332,10 +336,16 @@ def _rack_table(
             rack_row.insert(1, mark + cost if cost[:1].isdigit() else cost)
         rack_rows.append(rack_row)
     if speed is not None:
-        statistic = "median" if confidence.sure else "base case"
         columns.insert(1, f"{statistic} at {speed:g}")
         return Table(columns, rack_rows, align="lrrlll")
     return Table(columns, rack_rows, align="lrlll")
+
+
+def _chip_hour_text(scenario_result: Result, sure: Sureness | None) -> str:
+    """Return the median cost per chip-hour, USD, or without draws the base case."""
+    percentiles = None if sure is None else sure.range(CHIP_HOUR)
+    base_case = scenario_result.metrics[CHIP_HOUR]
+    return cost_text(base_case if percentiles is None else percentiles["p50"])
 
 
 def _basis_text(scenario_result: Result) -> str:

@@ -68,6 +68,7 @@ ROW = Record(
 )
 
 # of a table: names first, the cost of waiting only where there is one
+FLEET_TITLE = "Racks, capex and yearly cost of systems bought at their dates"
 TABLE_KEYS = ("scenario", "date", "arrives", *COLUMNS)
 
 
@@ -110,12 +111,10 @@ def _fleet_table(fleet: FleetRollout) -> Table:
     if total["waiting_usd"]:
         below.append("Waiting: what empty power costs until a system ships in volume.")
     scenario_results = [evaluation.result for evaluation in fleet.evaluations]
-    above = list(dict.fromkeys(premise_lines(scenario_results)))
+    above = [workload_title(scenario_results), *dict.fromkeys(premise_lines(scenario_results))]
     column_keys = [
         column_key for column_key in TABLE_KEYS if column_key != "waiting_usd" or total[column_key]
     ]
     sums = SUMS.only(*(column_key for column_key in column_keys if column_key in COLUMNS))
     last = ("all", "", "", *(member.text(total) for member in sums.members))
-    return ROW.only(*column_keys).table(
-        fleet.stages, workload_title(scenario_results), above, below, [last]
-    )
+    return ROW.only(*column_keys).table(fleet.stages, FLEET_TITLE, above, below, [last])

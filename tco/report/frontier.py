@@ -12,6 +12,7 @@ from tco.catalog import Catalogue
 from tco.comparison.designs import AXES, Design
 from tco.comparison.frontier_records import BANDED, Frontier, Point
 from tco.core.types import JsonObject
+from tco.evaluation.side_by_side import speed_of
 from tco.report.assumptions import (
     VALIDATED,
     formats_rows,
@@ -23,10 +24,12 @@ from tco.report.assumptions import (
 from tco.report.ranges import RANGE, base_case_words, figures, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.report.table import Table, fixed_digits, sentence, significant
+from tco.sampling.uncertainty import COST
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 
 if TYPE_CHECKING:
     from tco.comparison.frontier_records import Band
+    from tco.sampling.median import DrawnMetric
     from tco.scenario.result import Result
 
 Item = TypeVar("Item")
@@ -89,6 +92,7 @@ FRONTIER = Record(
             float,
             lambda frontier: frontier.decode.values["workload.interactivity"],
         ),
+        Member("range", Maybe(figures("p10", "p50", "p90")), "drawn"),
         Member("plans", int),
         Member("feasible", int),
         Member(
@@ -201,7 +205,7 @@ def frontier_answer(
             beaten = [_beaten_table(designs)] if any(design.by for design in designs) else []
             return [_free_table(frontiers, designs), *beaten]
         if not any(frontier.separate for frontier in frontiers):
-            return [frontier_table(frontier) for frontier in frontiers]
+            return [frontier_table(frontier, frontier.drawn) for frontier in frontiers]
         return [_pair_table(frontiers), *map(frontier_table, _ranked(frontiers)[:1])]
 
     def context(point: Design) -> JsonObject:
@@ -267,13 +271,19 @@ def frontier_title(frontier: Frontier) -> str:
     return f"{decode.title}, its prompts read by {prefill.title}"
 
 
-def frontier_table(frontier: Frontier) -> Table:
-    """Tabulate the points of a frontier, the quickest first."""
+def frontier_table(frontier: Frontier, drawn: DrawnMetric | None = None) -> Table:
+    """Tabulate the points of a frontier, the quickest first.
+
+    Args:
+        frontier: Points of a system, or of a pair of pools.
+        drawn: Percentiles of the cost at the workload's speed; None where they are not shown.
+
+    """
     pools = (frontier.decode.result, frontier.prefill.result)
     standings = dict.fromkeys(sentence(pool_result.standing.text) for pool_result in pools)
     above = [
         *(workload_words(pools[0]), premise(pools[0]), *standings),
-        base_case_words(pools[0]),
+        base_case_words(pools[0], COST, drawn, speed_of(pools[0])),
     ]
     title = frontier_title(frontier)
     if not frontier.points:

@@ -56,7 +56,7 @@ def _range_text(input_record: Input) -> str:
 
 
 # inputs up to which date, kind and source are printed beside the values
-MOST_DETAILED = 40
+MOST_DETAILED = 12
 OF_SCENARIO = Record(
     Member("path", label="path"),
     Member(
@@ -231,4 +231,5 @@ def _inputs_tables(scenario_result: Result, input_records: Sequence[Input]) -> l
     values_table = INPUT.only("path", "value", "unit", "low").table(
         numbers, f"{scenario_result.title}: numbers", (), below
     )
-    return [choices._replace(align="ll"), values_table._replace(align="lrll")]
+    values_table = values_table._replace(align="lrll")
+    return [choices._replace(align="ll"), values_table] if texts else [values_table]

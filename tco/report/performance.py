@@ -18,6 +18,7 @@ from tco.report.assumptions import (
     WAITING,
     available_words,
     plan_option_text,
+    shown_metric,
     workload_words,
 )
 from tco.report.explanation import structure_document, structure_text
@@ -180,7 +181,7 @@ OPERATOR = Record(
 )
 BARS = Member("bar", label="", show=lambda operator: "#" * round(operator.share * BAR))
 FIGURE = Record(
-    Member("metric", label="figure", show=lambda figure: METRICS[figure["metric"]].label),
+    Member("metric", label="figure", show=lambda figure: shown_metric(figure["metric"])[0]),
     Member("value", float, label="value", show=lambda figure: fixed_digits(figure["value"])),
     Member("unit", label="unit", read=lambda figure: METRICS[figure["metric"]].unit),
     "phase",

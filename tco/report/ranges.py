@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tco.catalog.labels import short_name
 from tco.comparison.records import Sureness
 from tco.evaluation.side_by_side import Driver
+from tco.report.assumptions import shown_metric
 from tco.report.record import Maybe, Member, Record, record_of
-from tco.report.table import significant
+from tco.report.table import fixed_digits, headed, sentence, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.scenario.result import Result
+
+if TYPE_CHECKING:
+    from tco.sampling.median import DrawnMetric
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
 DIGITS = 2  # of a range
 
 
-def base_case_words(scenario_result: Result) -> str:
-    """Return the sentence that names the base case, and the command for its median."""
-    command = f"tco uncertainty {scenario_result.scenario}"
-    return f"Base case: every input at its value. Median and P10 to P90: {command}"
+def base_case_words(
+    scenario_result: Result,
+    metric: str | None = None,
+    drawn: DrawnMetric | None = None,
+    speed: float | None = None,
+) -> str:
+    """Return the sentence that names the base case, with the median of a metric beside it.
+
+    Without draws the sentence names the command for the median.
+
+    Args:
+        scenario_result: Result of the base case.
+        metric: Metric that was drawn; None where none was.
+        drawn: Percentiles of the metric; None where it was not drawn.
+        speed: Speed that the metric is of, tokens/s per user; None where there is only one.
+
+    """
+    if metric is None or drawn is None:
+        command = f"tco uncertainty {scenario_result.scenario}"
+        return f"Base case: every input at its value. Median and P10 to P90: {command}"
+    label, unit, size = shown_metric(metric)
+    median, low, high = (
+        "no end" if percentile is None else fixed_digits(percentile / size)
+        for percentile in (drawn.p50, drawn.p10, drawn.p90)
+    )
+    at_speed = "" if speed is None else f", at {speed:g} tokens/s per user"
+    return (
+        f"{sentence(headed(label, unit))}{at_speed}: median of {drawn.draws} draws {median}, "
+        f"P10 to P90 {low} to {high}. Figures here are of the base case: every input at its value."
+    )
 
 
 def figures(*member_names: str) -> Record:

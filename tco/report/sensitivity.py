@@ -36,6 +36,8 @@ GROUPS = {
     "source": lambda input_record: input_record.source,
 }
 
+HEADS = {"part": "subject", "kind": "kind of value", "source": "source"}  # of the table
+
 
 class ShownInput(NamedTuple):
     """Value and range of an input in the unit that the catalogue writes it in."""
@@ -263,7 +265,7 @@ def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
     if not all(swing.meets_low and swing.meets_high for swing in moving):
         lines.append(f"{MISSED} no plan meets the workload's target there.")
     if any(swing.input_record.path.endswith(DEPLOYED) for swing in moving[:SHOWN]):
-        lines.append("speed in production: of a deployment, over the model's best plan.")
+        lines.append("production speed: what a deployment reaches over the model's best plan.")
     if study.drivers:
         lines.append(
             "alone, in all: share of the variance from the input by itself, and with its "
@@ -298,7 +300,7 @@ def _share_table(study: Sensitivity) -> list[Table]:
         ]
         for pairs in zip_longest(*groups, fillvalue=("", 0.0))
     ]
-    columns = [cell for grouping_name in GROUPS for cell in (f"by {grouping_name}", "share")]
+    columns = [cell for grouping_name in GROUPS for cell in (f"by {HEADS[grouping_name]}", "share")]
     title = "Where the variation comes from: share of the squared swings"
     return [Table(columns, share_rows, title, align="lrlrlr")]
 

@@ -150,6 +150,8 @@ def _service_table(services: Sequence[Service]) -> Table:
     above = [f"Promise: {promises}.", *map(_purchase_text, services)]
     above += [_users_text(service) for service in services if service.users is not None]
     below = [_service_range_text(service) for service in services if service.range]
+    if not below:
+        below = ["Costs are of the base case; --samples 512 adds their median and P10 to P90."]
     below += [
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
         f"Power is {first.power_basis}.",

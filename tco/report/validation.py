@@ -93,9 +93,16 @@ def validation_answer(
 
 SCORES = ("median error", "mean error", "P90 error", "bias")
 UNSEEN = {"accelerator": "chip"}
+GROUP_LABELS = {
+    "accelerator": "chip",
+    "source_id": "source",
+    "framework": "software",
+    "target": "measured quantity",
+    "tier": "tier (fitted: A)",
+}
 SCORE_LEGEND = (
     "Error: how far the prediction is from the measurement, without sign. Bias: the median with "
-    "its sign."
+    "its sign. Unseen: predicted by a fit without the rows of that chip, model or source."
 )
 
 
@@ -134,13 +141,13 @@ def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Tabl
     columns = ("", "rows", *(f"{score_name}, %" for score_name in SCORES), "rank correlation")
     score_rows = [_score_cells("all scored rows", card, "scored")]
     score_rows += [
-        _score_cells(f"{UNSEEN.get(what, what)} unseen in the fit", score)
+        _score_cells(f"fitted rows, {UNSEEN.get(what, what)} unseen", score)
         for what, score in card["left_out"].items()
         if what != "nothing"
     ]
     for label, score in (
-        ("within one curve (number of curves)", card["curves"]),
-        ("offline", card["offline"]),
+        ("curves, each by itself", card["curves"]),
+        ("offline batches", card["offline"]),
     ):
         score_rows += [_score_cells(label, score)] if score["n"] else []
     ranges = card["ranges"]
@@ -158,7 +165,7 @@ def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Tabl
         Table(
             columns,
             score_rows,
-            f"{file_name}: {card['scored']:,} of {card['n']:,} {kind} scored",
+            f"{file_name}: {card['scored']:,} of {card['n']:,} rows of {kind} are scored",
             [],
             [SCORE_LEGEND, *unstated],
         )
@@ -177,7 +184,7 @@ def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Tabl
             )
             tables.append(
                 Table(
-                    (group, *columns[1:]),
+                    (GROUP_LABELS.get(group, group), *columns[1:]),
                     [_score_cells(group_key, score) for group_key, score in largest],
                     "",
                     [],

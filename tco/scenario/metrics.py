@@ -214,6 +214,7 @@ SERVED = (
 )
 PERFORMANCE = SERVED | TRAINING | RATIOS  # rest on the workload
 TOKENS = "output_tokens_per_s_per_chip"
+CHIP_HOUR = "tco_usd_per_chip_hour"
 # what the work of a scenario costs: the one it has
 PRICED = (
     "usd_per_million_output_tokens",

@@ -19,8 +19,9 @@ from tco import UsageError
 from tco.cli.export import write_folder
 from tests.cli import document, tco
 from tests.registry import unit
-from tests.report.spreadsheet import cells, table
+from tests.report.spreadsheet import by_rows, cells, table
 from tests.scenario_helpers import METRICS
+from tests.study_helpers import drawn_metric, evaluate_each
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 
@@ -241,8 +242,31 @@ def test_a_rack_that_does_not_fit_keeps_its_column(tmp_path):
     pair = ("gb200-nvl72", "h200-hgx8", "--set", "site=us-air-hall")
     assert tco("export", *pair, "-o", tmp_path / "a.xlsx").exit_code == 0
     metrics = table((tmp_path / "a.xlsx").read_bytes(), "Summary", "metric")
-    assert metrics["tco_usd_per_chip_hour"].keys() == {"metric", "unit", "h200-hgx8"}
+    assert metrics["tco_usd_per_chip_hour"].keys() == {"metric", "unit", "h200-hgx8", "meaning"}
     assert metrics["output_tokens_per_s_per_chip"]["gb200-nvl72"] > 0
+
+
+MEDIANS = {
+    "usd_per_million_output_tokens": "cost per million output tokens",
+    "tco_usd_per_chip_hour": "cost per chip-hour",
+}
+
+
+def test_medians_stand_beside_the_base_case(folder):
+    sheet_rows = reversed(by_rows((folder / "model.xlsx").read_bytes(), "Summary").values())
+    first_rows = {values["A"]: values for values in sheet_rows if "A" in values}
+    evaluations = evaluate_each(PAIR, None, {"site.pue": "1.2"})
+    for row, evaluation, column in zip(rows(folder / "a.csv"), evaluations, "CD", strict=True):
+        for metric, label in MEDIANS.items():
+            low, median, high = (
+                float(row[name]) for name in (f"{metric}_p10", f"median_{metric}", f"{metric}_p90")
+            )
+            assert low < float(row[metric]) < high
+            assert median == pytest.approx(drawn_metric(evaluation, metric).p50, rel=1e-9)
+            sheet_numbers = [
+                first_rows[label + suffix][column] for suffix in (", P10", "", ", P90")
+            ]
+            assert sheet_numbers == pytest.approx([low, median, high], rel=1e-12)
 
 
 def test_a_saved_result_is_exported_as_tables_only(tmp_path):

@@ -130,3 +130,33 @@ def test_values_from_zero_are_even_in_difference():
 def test_a_bad_question_is_refused(vary, metric, ends, kind, message):
     with pytest.raises(kind, match=message):
         field_of(["gb200-nvl72"], vary, metric, ends)
+
+
+def test_price_of_a_chip_built_from_parts_moves_its_rack():
+    ends = (("2000 USD", "8000 USD"), (None, None))
+    vary = ("parts.trn3.price", "site.electricity_price")
+    field = field_of(["trn3-nl32x2", "gb200-nvl72"], vary, HOUR, ends, steps=3)
+    for column in (0, 2):
+        settings = {
+            vary[0]: f"{float(field.x.values[column])!r} USD",
+            vary[1]: f"{float(field.y.values[0])!r} {field.y.unit}",
+        }
+        expected = tco.evaluate("trn3-nl32x2", settings, catalogue=CATALOGUE).metrics[HOUR]
+        assert field.values[0, 0, column] == pytest.approx(expected, rel=1e-9)
+    assert np.ptp(field.values[1], axis=1) == pytest.approx(0)
+
+
+def test_input_that_another_replaces_is_refused_by_name():
+    wafer, price = "parts.trn3.wafer_price", "parts.trn3.price"
+    ends = (("10000 USD", "30000 USD"), (None, None))
+    with pytest.raises(DataError, match=f"{wafer}: no scenario of .*: {price} stands in its"):
+        field_of(
+            ["trn3-nl32x2"],
+            (wafer, "terms.life"),
+            HOUR,
+            ends,
+            set={price: "5000 USD"},
+            steps=2,
+        )
+    with pytest.raises(DataError, match=f"{wafer}: it moves nothing, {price} stands in its"):
+        field_of(["trn3-nl32x2"], (wafer, price), HOUR, ends, steps=2)

@@ -109,7 +109,7 @@ def test_impossible_map_is_refused(words, code, message):
 
 
 def test_inputs_that_move_nothing_are_refused():
-    with pytest.raises(DataError, match="do not move"):
+    with pytest.raises(DataError, match="no scenario of trn3-nl72x2 reads it"):
         map_of(
             [TRN3],
             (PRICE, "parts.h100-sxm.price"),

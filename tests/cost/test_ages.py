@@ -82,7 +82,7 @@ def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
         sum(line.usd for line in later) / sum(line.usd for line in bill), rel=1e-12
     )
     assert (
-        f"{priced_result.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: "
+        f"{priced_result.ages.later * 100:.1f} % of the bill has prices later than 2025-12: "
         "gb200-gpu (2026-05), nvswitch-5 (2026-05)" in priced_result.ages.notes[0]
     )
 
@@ -238,7 +238,7 @@ def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
     )
     (note,) = priced_result.ages.hour_notes
     assert note == (
-        "evidence older than its kind may be: electricity price (2025), grid carbon (2023), draw "
+        "evidence older than it should be: electricity price (2025), grid carbon (2023), draw "
         "over nameplate (2024-03); "
         f"{priced_result.ages.hour_older * 100:.0f} % of the chip-hour rests on old evidence"
     )
@@ -262,10 +262,13 @@ def test_terms_age_but_are_no_share_of_the_chip_hour(own_data, catalogue):
 
 
 # ---------------------------------------------------------------- guards
+UNCHECKED = "no independent published figure checks"
+
+
 def test_a_bill_names_the_parts_that_no_figure_of_another_checks(catalogue):
     for name in ("trn3-nl72x2", "mi450x-ualoe72"):
         priced_result = priced(catalogue, name, "2026-11")
-        (note,) = [note for note in priced_result.ages.notes if note.startswith("unguarded: ")]
+        (note,) = [note for note in priced_result.ages.notes if note.startswith(UNCHECKED)]
         assert "nvme-8tb" in note
         assert not any(part in note for part in ("ddr5-dimm", "hbm3e-12hi-36gb", "mi450x"))
 
@@ -273,16 +276,13 @@ def test_a_bill_names_the_parts_that_no_figure_of_another_checks(catalogue):
 def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparison_does_not():
     for command in ("price", "bom"):
         (line,) = [
-            line
-            for line in tco(command, "mi450x-ualoe72").stderr.splitlines()
-            if "unguarded" in line
+            line for line in tco(command, "mi450x-ualoe72").stderr.splitlines() if UNCHECKED in line
         ]
         assert re.fullmatch(
-            r"note: unguarded: \d+ % of the bill is priced by rows that no published figure of "
-            r"another checks: nvme-8tb.*",
+            r"note: no independent published figure checks \d+ % of the bill: nvme-8tb.*",
             line,
         )
-    assert "unguarded" not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
+    assert UNCHECKED not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
 
 
 def test_own_price_or_set_price_is_not_called_unguarded(own_data, catalogue):
@@ -338,7 +338,7 @@ def test_price_and_compare_print_the_age_of_prices():
     price_document = document("price", "gb200-nvl72", *december)
     assert 0.6 < price_document["bill_dates"]["later"] < 0.75
     assert any("later than 2025-12" in note for note in price_document["notes"])
-    assert "priced by rows later than 2025-12" in tco("price", "gb200-nvl72", *december).stderr
+    assert "has prices later than 2025-12" in tco("price", "gb200-nvl72", *december).stderr
     first = tco("compare", "gb200-nvl72", "--no-range", *december).stderr
     assert "notes on prices of other dates, up to 67 % of a bill; --full lists them" in first
     assert (
@@ -352,7 +352,7 @@ def test_first_table_sums_up_ages_in_one_line_and_the_full_table_lists_choices()
     first, full = tco(*compare_words).stderr, tco(*compare_words, "--full").stderr
     most = max(row["bill_dates"]["later"] for row in document(*compare_words)["rows"])
     assert f"notes on prices of other dates, up to {most * 100:.0f} % of a bill; --full" in first
-    assert "31.0 % of the bill is priced by rows later than 2025-12" in full
+    assert "31.0 % of the bill has prices later than 2025-12" in full
     assert "the cheapest at 2025-12" in full
     assert "the cheapest at 2025-12" not in first
     assert len(first.splitlines()) < len(full.splitlines())

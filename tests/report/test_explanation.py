@@ -22,10 +22,10 @@ def tree(name, metric=METRIC, *more):
 
 @cache
 def lines(name, metric=METRIC, *more):
-    """The lines of the tree, without the title above and what is said below it."""
+    """The lines of the tree, without title and median above and what is said below it."""
     output_lines = tco("explain", name, metric, *more).stdout.splitlines()
     return output_lines[
-        1 : next(
+        2 : next(
             line_index
             for line_index, line in enumerate(output_lines)
             if line.startswith("structure: ")

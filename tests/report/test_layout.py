@@ -91,7 +91,7 @@ def test_the_head_of_a_column_stands_over_its_figures(sheet):
 def test_the_chart_shows_every_class_of_every_scenario_and_covers_no_cell():
     rows = by_rows(book(), SUMMARY)
     top = row_of(SUMMARY, "class of cost")
-    total = row_of(SUMMARY, "cost a chip-hour, net")
+    total = row_of(SUMMARY, "cost per chip-hour, net")
     series = list(part(r"charts/chart\d+\.xml$").iter(f"{CHART}ser"))
     assert [bar_series.find(f"{CHART}tx").findtext(f".//{CHART}f") for bar_series in series] == [
         f"Summary!$A${row}" for row in range(top + 1, total)
@@ -108,14 +108,16 @@ def test_the_chart_shows_every_class_of_every_scenario_and_covers_no_cell():
         int(drawing.findtext(f".//{DRAWING}{end}/{DRAWING}row")) + 1 for end in ("from", "to")
     )
     assert total < first
-    assert last < row_of(SUMMARY, "Every metric")
+    assert last < row_of(SUMMARY, "Every metric of the base case")
     assert not [row for row in rows if first <= row <= last]
-    assert row_of(SUMMARY, "Every metric") - last <= 4, "and no gap is left below it"
+    assert row_of(SUMMARY, "Every metric of the base case") - last <= 4, (
+        "and no gap is left below it"
+    )
 
 
 def test_classes_of_cost_sum_to_the_chip_hour():
     rows = by_rows(book(), SUMMARY)
-    top, total = row_of(SUMMARY, "class of cost"), row_of(SUMMARY, "cost a chip-hour, net")
+    top, total = row_of(SUMMARY, "class of cost"), row_of(SUMMARY, "cost per chip-hour, net")
     for column, name in zip("CDE", NAMES, strict=True):
         hour = result(name).metrics["tco_usd_per_chip_hour"]
         assert rows[total][column] == pytest.approx(hour, rel=1e-12)
@@ -211,7 +213,7 @@ def test_what_is_printed_of_a_sheet_is_all_of_it_but_long_notes():
     ] == NAMES
     # without the notes of inputs; as far as the chart reaches
     beyond = {
-        "Inputs": "M",
+        "Inputs": "N",
         "Summary": "F",
     }
     for sheet, area in areas.items():

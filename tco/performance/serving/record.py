@@ -49,8 +49,8 @@ class ServingResult:
     def path(self) -> str:
         """Name the model's path: the closed loop that measured points take, or the steady state."""
         if self.plan is not None and self.plan.engines is None:
-            return "disaggregated, steady state, pools in the best proportion"
-        return "the closed loop of requests in flight"
+            return "steady state, prefill and decode on separate chips in the best proportion"
+        return "a stated number of requests in flight"
 
     @property
     def described(self) -> JsonObject:

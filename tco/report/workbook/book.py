@@ -11,13 +11,18 @@ from tco.catalog import Catalogue
 from tco.report.workbook import bill, grids, inputs, summary
 from tco.report.workbook.cells import content_of
 from tco.report.workbook.sheets import Workbook
+from tco.sampling.median import DrawnMetrics
 from tco.scenario.result import Result
 
 MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equal bytes
 
 
 def workbook_of(
-    scenario_results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str
+    scenario_results: Sequence[Result],
+    catalogue: Catalogue,
+    baseline: str,
+    command: str,
+    drawn: Sequence[DrawnMetrics] = (),
 ) -> bytes:
     """Return the workbook of traced results, side by side.
 
@@ -26,6 +31,7 @@ def workbook_of(
         catalogue: Catalogue of the results.
         baseline: Name of the baseline scenario.
         command: Command that makes the workbook, for its comments.
+        drawn: Percentiles of the costs of each scenario, over draws; empty without draws.
 
     Returns:
         Content of an XLSX file.
@@ -53,7 +59,7 @@ def workbook_of(
     book.sheets["Structure"].protect(
         "", {"format_columns": True, "format_rows": True, "select_locked_cells": True}
     )
-    summary.write_summary_sheet(book)
+    summary.write_summary_sheet(book, drawn)
     _write_sources(book)
     _write_read_me(book)
     book.sheets["Summary"].activate()
@@ -89,23 +95,25 @@ def _write_sources(book: Workbook) -> None:
 
 
 HELD_BY = {  # sheet -> what it holds
-    "Summary": "Scenarios side by side, the stack of costs, and every metric under its name.",
+    "Summary": "Median costs, the base case side by side, where the cost goes, and every metric.",
     "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange "
     "your own. Formulas use the name of its base value.",
     "BOM": "The parts of one scale-up domain: quantity, unit price, price, power.",
-    "Cost": "Every step from parts to dollars per chip-hour. A row is an equation, a column a "
-    "scenario.",
+    "Cost": "Every step from parts to dollars per chip-hour: a row for each equation, a column for "
+    "each scenario.",
     "Performance": "Every step from operators to tokens per second, on the fixed plan.",
     "Structure": "What is decided before anything is computed: plan, choices, counts. "
     "Locked, since changing it needs the program, which searches again.",
     "Sources": "Where the numbers come from.",
 }
 MEANT = {  # what is written in sheets -> what it means
-    "held": "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure "
-    "does. Another plan may then be better.",
-    "decides": "Inputs marked 'decides structure' also decided what exists; changing them here "
-    "moves what is computed, not what was decided.",
-    "no value": "An empty cell cannot be computed for that scenario; it is never zero.",
+    "fixed plan": "A change of inputs keeps the plan and all choices. Another plan may then be "
+    "better; the program searches it.",
+    "decides structure": "Inputs with this mark decided the plan, the parts and the counts before "
+    "anything was computed. A change here leaves these as they are.",
+    "base case": "Every input is at its value. The cells of the base case recalculate.",
+    "median": "It is the median of the costs over draws of all inputs. It is fixed.",
+    "empty cell": "It cannot be computed for that scenario; it is never zero.",
 }
 
 

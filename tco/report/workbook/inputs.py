@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tco.catalog.labels import short_name
 from tco.core.units import convert
 from tco.report.cells import input_sort_key, own_unit
 from tco.report.workbook.cells import InputCell
@@ -10,9 +11,9 @@ from tco.report.workbook.sheets import Workbook, number_format
 SHEET = "Inputs"
 HEADS = (
     *("input", "value", "unit", "in base units", "base unit", "low", "high", "kind"),
-    *("as of", "source", "own", "decides structure", "read by", "note"),
+    *("as of", "source", "own", "decides structure", "in words", "read by", "note"),
 )
-WIDTHS = (44, 14, 12, 16, 12, 12, 12, 11, 11, 46, 7, 11, 30, 60)
+WIDTHS = (44, 14, 12, 16, 12, 12, 12, 11, 11, 46, 7, 11, 34, 30, 60)
 TOP = 2  # rows above the head
 VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
 
@@ -21,8 +22,8 @@ def write_inputs_sheet(book: Workbook) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
     sheet_note = (
-        "Change a coloured value: everything else follows. Orange values are your own. low and "
-        "high are the P5 and P95 of belief."
+        "Change a coloured value: everything else follows. Orange values are your own. low, high: "
+        "5 % of the draws lie below, and 5 % above."
     )
     book.title(SHEET, "Inputs", sheet_note)
     book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
@@ -79,6 +80,7 @@ def _write_row(book: Workbook, input_row: int, leaf: InputCell) -> None:
         book.catalogue.source_title(input_record.source),
         "own" if input_record.overlay else "",
         "yes" if is_structure_input else "",
+        short_name(node.id),
     )
     everybody = len(read_by) == len(book.results)
     for column, cell_text in enumerate(

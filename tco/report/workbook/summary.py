@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.core.formula import REGISTRY
-from tco.report.assumptions import SHOWN, premise_lines, workload_title
+from tco.report.assumptions import SHOWN, premise_lines, shown_metric, workload_title
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS, cost_behind
 from tco.report.workbook import excel
 from tco.report.workbook.cells import SPLIT
 from tco.report.workbook.sheets import Workbook, number_format
+from tco.sampling.median import DRAWN_COSTS, DRAWS, DrawnMetrics
 from tco.scenario.metrics import METRICS, gross_token_cost, perf_per_tco
 
 SHEET = "Summary"
+PERCENTILES = {"": "p50", ", P10": "p10", ", P90": "p90"}  # of a cost, by what follows its label
+FIXED_MEDIANS = (
+    "Medians are fixed: they do not follow the sheet Inputs. P10 to P90: 8 of 10 draws lie between."
+)
 VALUES = 2  # first column of values, after label and unit
 CHART_ROWS = 18
 # told apart without red and green
@@ -57,13 +62,19 @@ class SummaryTable:
         return address
 
 
-def write_summary_sheet(book: Workbook) -> None:
-    """Write the comparison on top, the stack of costs with its chart, and all metrics below."""
+def write_summary_sheet(book: Workbook, drawn: Sequence[DrawnMetrics]) -> None:
+    """Write the comparison on top, the stack of costs with its chart, and all metrics below.
+
+    Args:
+        book: Workbook with all other sheets of formulas.
+        drawn: Percentiles of the costs of each scenario, over draws; empty without draws.
+
+    """
     scenario_results = book.results
     scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
     last = VALUES + len(scenario_names) - 1
     baseline_note = (
-        f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
+        f"Baseline: {book.baseline}. The base case follows the sheet Inputs; plan and choices "
         "are fixed."
     )
     above = [
@@ -74,7 +85,8 @@ def write_summary_sheet(book: Workbook) -> None:
         baseline_note,
     ]
     book.title(SHEET, "Total cost of ownership", *above)
-    top = len(above) + 1
+    median_top = len(above) + 1
+    top = _write_medians(book, median_top, drawn)
     metric_rows = [
         metric_row
         for metric_row in SHOWN
@@ -86,7 +98,31 @@ def write_summary_sheet(book: Workbook) -> None:
     stack = _classes_of(book)
     stack_top = top + len(metric_rows) + 3
     table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
-    book.head(SHEET, top, ("", "unit", *scenario_names), range(VALUES, VALUES + len(book.results)))
+    _write_base_case(book, top, metric_rows, table)
+    if stack:
+        _write_stack(book, stack_top, stack, table)
+    _write_metrics(book, table)
+    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in scenario_names)))
+    book.page(
+        SHEET,
+        table.top + len(table.rows),
+        max(last + 1, VALUES + 3),
+        median_top + 1,
+        VALUES,
+        upright=True,
+    )
+
+
+def _write_base_case(
+    book: Workbook,
+    top: int,
+    metric_rows: Sequence[tuple[str, str, str, float]],
+    table: SummaryTable,
+) -> None:
+    """Write the metrics of the base case, live, in the units that tables show."""
+    names = (scenario_result.scenario for scenario_result in book.results)
+    head = ("base case: every input at its value", "unit", *names)
+    book.head(SHEET, top, head, range(VALUES, VALUES + len(book.results)))
     for row_index, (metric, label, unit, size) in enumerate(metric_rows, top + 1):
         book.text(SHEET, row_index, 0, label, "strong" if metric in RATIOS else "text")
         book.text(SHEET, row_index, 1, unit, "weak")
@@ -94,11 +130,11 @@ def write_summary_sheet(book: Workbook) -> None:
             unit or METRICS[metric].unit,
             *(
                 metric_value / size
-                for scenario_result in scenario_results
+                for scenario_result in book.results
                 if (metric_value := scenario_result.metrics[metric]) is not None
             ),
         )
-        for scenario, scenario_result in enumerate(scenario_results):
+        for scenario, scenario_result in enumerate(book.results):
             metric_value = scenario_result.metrics[metric]
             if metric_value is not None:
                 formula = f"={table.cell(metric, scenario)}" + (
@@ -108,13 +144,36 @@ def write_summary_sheet(book: Workbook) -> None:
                 book.live(
                     SHEET, row_index, VALUES + scenario, formula, metric_value / size, look, numbers
                 )
-    if stack:
-        _write_stack(book, stack_top, stack, table)
-    _write_metrics(book, table)
-    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in scenario_names)))
-    book.page(
-        SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True
-    )
+
+
+def _write_medians(book: Workbook, top: int, drawn: Sequence[DrawnMetrics]) -> int:
+    """Write the median, P10 and P90 of each cost as numbers.
+
+    Returns:
+        Row at which the next table begins; `top` without draws.
+
+    """
+    metrics = [metric for metric in DRAWN_COSTS if any(metric in costs for costs in drawn)]
+    if not metrics:
+        return top
+    columns = range(VALUES, VALUES + len(book.results))
+    names = (scenario_result.scenario for scenario_result in book.results)
+    book.head(SHEET, top, (f"median of {DRAWS} draws", "unit", *names), columns)
+    median_row = top
+    for metric in metrics:
+        label, unit, size = shown_metric(metric)
+        for suffix, percentile in PERCENTILES.items():
+            median_row += 1
+            look = "strong" if percentile == "p50" else "text"
+            book.text(SHEET, median_row, 0, label + suffix, look)
+            book.text(SHEET, median_row, 1, unit, "weak")
+            for column, costs in zip(columns, drawn, strict=True):
+                cost = getattr(costs.get(metric), percentile, None)
+                if cost is not None:
+                    numbers = number_format(unit, cost / size)
+                    book.number(SHEET, median_row, column, cost / size, "fixed", numbers)
+    book.text(SHEET, median_row + 1, 0, FIXED_MEDIANS, "weak")
+    return median_row + 3
 
 
 def _classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
@@ -153,7 +212,7 @@ def _write_stack(
             }
         )
     bottom = top + 1 + len(stack)
-    book.text(SHEET, bottom, 0, "cost a chip-hour, net", "total")
+    book.text(SHEET, bottom, 0, "cost per chip-hour, net", "total")
     book.text(SHEET, bottom, 1, "USD/chip/h", "total")
     for scenario, scenario_result in enumerate(book.results):
         hourly_cost = scenario_result.metrics[HOUR]
@@ -167,7 +226,7 @@ def _write_stack(
         bottom + 2,
         0,
         chart,
-        {"description": "Stacked columns: cost a chip-hour of every scenario by class of cost"},
+        {"description": "Stacked columns: cost per chip-hour of each scenario by class of cost"},
     )
 
 
@@ -184,7 +243,7 @@ def _write_class_sum(book: Workbook, class_row: int, scenario: int, nodes: Seque
 
 def _style_stack_chart(chart: Any) -> None:
     gridlines = {"visible": True, "line": {"color": "#DDDDDD"}}
-    chart.set_title({"name": "Cost a chip-hour by class", "name_font": {"size": 12}})
+    chart.set_title({"name": "Cost per chip-hour by class", "name_font": {"size": 12}})
     chart.set_y_axis({"name": "USD/chip/h", "num_format": "0.00", "major_gridlines": gridlines})
     chart.set_x_axis({"label_position": "low"})  # rebates lie below the line
     chart.set_legend({"position": "right"})
@@ -207,11 +266,17 @@ def _read_metric_values(book: Workbook, table_metric: str) -> list[float | None]
 
 def _write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
-    book.text(SHEET, table.top - 1, 0, "Every metric", "section")
+    book.text(SHEET, table.top - 1, 0, "Every metric of the base case", "section")
+    meaning = VALUES + len(book.results)
     book.head(
         SHEET,
         table.top,
-        ("metric", "unit", *(scenario_result.scenario for scenario_result in book.results)),
+        (
+            "metric",
+            "unit",
+            *(scenario_result.scenario for scenario_result in book.results),
+            "meaning",
+        ),
         range(VALUES, VALUES + len(book.results)),
     )
     base = next(
@@ -220,49 +285,48 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
         if scenario_result.scenario == book.baseline
     )
     for table_metric, metric_row in table.rows.items():
-        unit = METRICS[TOKENS if table_metric == GROSS else table_metric].unit
+        unit, label = METRICS[TOKENS if table_metric == GROSS else table_metric][:2]
         book.text(SHEET, metric_row, 0, table_metric)
         book.text(SHEET, metric_row, 1, unit, "weak")
+        rebates = " before rebates" if table_metric == GROSS else ""
+        book.text(SHEET, metric_row, meaning, label + rebates, "weak")
         metric_values = _read_metric_values(book, table_metric)
         numbers = number_format(
             unit, *(metric_value for metric_value in metric_values if metric_value is not None)
         )
-        for scenario, (scenario_result, metric_value) in enumerate(
-            zip(book.results, metric_values, strict=True)
-        ):
+        for scenario, metric_value in enumerate(metric_values):
             if metric_value is None:
                 continue
-            available_metrics = [
-                metric_name
-                for metric_name in table.rows
-                if scenario_result.metrics.get(TOKENS if metric_name == GROSS else metric_name)
-                is not None
-            ]
-            if table_metric in RATIOS and (cost := cost_behind(table_metric, available_metrics)):
-                formula = _registered_formula_call(
-                    perf_per_tco,
-                    baseline=table.cell(cost, base),
-                    scenario_cost=table.cell(cost, scenario),
-                )
-            elif table_metric == GROSS:
-                cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
-                formula = _registered_formula_call(
-                    gross_token_cost,
-                    **{
-                        parameter: table.cell(metric, scenario)
-                        for parameter, metric in cells.items()
-                    },
-                )
-            elif table_metric in scenario_result.nodes:
-                formula = (
-                    f"={book.reference(scenario, scenario_result.nodes[table_metric].id, SHEET)}"
-                )
-            else:  # a count of the system
+            formula = _metric_formula(book, table, table_metric, scenario, base)
+            if formula is None:  # a count of the system
                 book.number(SHEET, metric_row, VALUES + scenario, metric_value, "fixed", numbers)
                 continue
             book.live(
                 SHEET, metric_row, VALUES + scenario, formula, metric_value, "number", numbers
             )
+
+
+def _metric_formula(
+    book: Workbook, table: SummaryTable, table_metric: str, scenario: int, base: int
+) -> str | None:
+    """Return the formula of a metric of a scenario; None for a count of the system."""
+    scenario_result = book.results[scenario]
+    available_metrics = [
+        metric_name
+        for metric_name in table.rows
+        if scenario_result.metrics.get(TOKENS if metric_name == GROSS else metric_name) is not None
+    ]
+    if table_metric in RATIOS and (cost := cost_behind(table_metric, available_metrics)):
+        return _registered_formula_call(
+            perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
+        )
+    if table_metric == GROSS:
+        cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
+        addresses = {parameter: table.cell(metric, scenario) for parameter, metric in cells.items()}
+        return _registered_formula_call(gross_token_cost, **addresses)
+    if table_metric in scenario_result.nodes:
+        return f"={book.reference(scenario, scenario_result.nodes[table_metric].id, SHEET)}"
+    return None
 
 
 def _registered_formula_call(formula: Any, **cells: str) -> str:

@@ -1,0 +1,58 @@
+"""The median of one metric, as every screen of a base case shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.scenario.metrics import CHIP_HOUR
+from tests.study_helpers import (
+    COST,
+    DRAWS,
+    SEED,
+    Dice,
+    confidence_of,
+    draw_statistics,
+    drawn_metric,
+    evaluate_each,
+)
+
+TRAINING = {"workload": "llama-3.1-405b-training", "cluster.chips": "2304"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("trn3-nl32x2", {}), ("mi450x-ualoe72", {}), ("gb200-nvl72", TRAINING)]
+)
+def test_chip_hour_without_model_has_median_of_full_draws(name, settings):
+    (evaluation,) = evaluate_each([name], None, settings)
+    draws = evaluation.drawn_function().sample(Dice(evaluation.catalogue, SEED, 0, DRAWS))
+    expected = draw_statistics(CHIP_HOUR, draws.metrics[CHIP_HOUR])
+    drawn = drawn_metric(evaluation, CHIP_HOUR)
+    for percentile in ("p10", "p50", "p90"):
+        assert getattr(drawn, percentile) == pytest.approx(expected[percentile], rel=1e-9)
+    assert drawn.p10 < evaluation.result.metrics[CHIP_HOUR] < drawn.p90
+
+
+def test_median_cost_is_that_of_comparison():
+    evaluations = evaluate_each(["trn3-nl32x2", "gb200-nvl72"], None, {})
+    confidence = confidence_of(evaluations, "gb200-nvl72")
+    for evaluation in evaluations:
+        (point,) = [
+            point
+            for point in confidence.curve
+            if (point.scenario, point.tokens_per_s_per_user) == (evaluation.name, 50.0)
+        ]
+        assert drawn_metric(evaluation, COST).p50 == pytest.approx(
+            point.median_usd_per_million_output_tokens, rel=1e-9
+        )
+
+
+def test_ratio_of_baseline_to_itself_is_one_in_every_draw():
+    (evaluation,) = evaluate_each(["gb200-nvl72"], None, {})
+    drawn = drawn_metric(evaluation, "perf_per_tco_vs_baseline", reference=evaluation)
+    assert (drawn.p10, drawn.p50, drawn.p90) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("metric", [COST, CHIP_HOUR])
+def test_saved_result_has_no_median(metric):
+    (evaluation,) = evaluate_each(["gb200-nvl72"], None, {})
+    assert drawn_metric(evaluation._replace(saved=True), metric) is None
