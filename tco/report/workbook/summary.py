@@ -318,7 +318,7 @@ def _metric_formula(
     ]
     if table_metric in RATIOS and (cost := cost_behind(table_metric, available_metrics)):
         return _registered_formula_call(
-            perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
+            perf_per_tco, baseline=table.cell(cost, base), scenario_cost=table.cell(cost, scenario)
         )
     if table_metric == GROSS:
         cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
