@@ -11,6 +11,8 @@ from tco.cli.options import DETAIL, CommandRequest, Scenario, command, name_argu
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from tco.comparison.cash_flow import Money, SystemUpgrade
+    from tco.evaluation.scenario_function import Evaluation
     from tco.report.record import Answer
 
 
@@ -34,26 +36,39 @@ def price(
     """Show the cost lines of one scenario, down to the chip-hour."""
     if swap is not None and not cash_flow:
         raise UsageError("--swap is of the money by month: add --cash-flow")
-    from tco.comparison.cash_flow import money_of, swap_of
-    from tco.evaluation.evaluation import evaluate_each
     from tco.report.cost import price_answer
     from tco.sampling.median import drawn_chip_hour
 
-    chosen = None if swap is None else swap_of(swap)
+    upgrade = None
+    if swap is not None:
+        from tco.comparison.cash_flow import swap_of
+
+        upgrade = swap_of(swap)
     (evaluation,) = request.evaluate_scenarios(
         [scenario], workload=cash_flow or request.form == "json"
     )
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
-    money = None
-    if chosen is not None:
-        (after,) = evaluate_each(
-            [scenario], request.data, request.settings, request.variant | {chosen.key: chosen.value}
-        )
-        money = money_of(scenario_result, catalogue, after.result, chosen.month)
-    elif cash_flow:
-        money = money_of(scenario_result, catalogue)
+    money = _money_by_month(request, evaluation, upgrade) if cash_flow else None
     drawn = drawn_chip_hour(evaluation)
     request.emit(price_answer(catalogue, scenario_result, money, drawn))
+
+
+def _money_by_month(
+    request: CommandRequest, evaluation: Evaluation, upgrade: SystemUpgrade | None
+) -> Money:
+    """Return the money of a scenario by month, with another variant from a month on."""
+    from tco.comparison.cash_flow import money_of
+    from tco.evaluation.evaluation import evaluate_each
+
+    if upgrade is None:
+        return money_of(evaluation.result, evaluation.catalogue)
+    (after,) = evaluate_each(
+        [evaluation.name],
+        request.data,
+        request.settings,
+        request.variant | {upgrade.key: upgrade.value},
+    )
+    return money_of(evaluation.result, evaluation.catalogue, after.result, upgrade.month)
 
 
 @command(app, "plan", "set", "anchor", "variant")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from tco.core.trace import recorded_by, scope
 from tco.core.types import AnyArray, FloatArray, JsonMapping, JsonObject, Settings
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
-from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plans import ServingPlan, ServingRequest
 from tco.scenario.document import Scenario
 from tco.scenario.evaluate import evaluate, run
@@ -41,6 +40,9 @@ from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, server_of, workload_kind
+
+if TYPE_CHECKING:
+    from tco.performance.layer.chip_model import Machine
 
 ALL = "all"  # plans of serving to choose among
 # of a plan and a draw that are looked at together: what is known of them fills the memory

@@ -328,7 +328,7 @@ def _draws_of_pairs(
     )
     shortest_reach = np.searchsorted(reaches, lengths)
     covered: dict[ClosParts, AnyArray] = {}
-    for reach_index in np.unique(shortest_reach):
+    for reach_index in np.flatnonzero(np.bincount(shortest_reach)):
         draws = shortest_reach == reach_index
         for pair in _clos_candidates(inputs, input_values, float(lengths[draws].max())):
             covered[pair] = covered.get(pair, False) | draws

@@ -51,12 +51,11 @@ def with_metric(monkeypatch, catalogue):
 
     def joined(*joined_arguments):
         usual(*joined_arguments)
-        *_, metrics_found, name = joined_arguments
-        used, out = (
-            metrics_found["tco_usd_per_used_chip_hour"],
-            metrics_found["output_tokens_per_s_per_chip"],
-        )
-        exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
+        *_, metrics_found, name_metric = joined_arguments
+        out = metrics_found.get("output_tokens_per_s_per_chip")
+        if out is not None:
+            used = metrics_found["tco_usd_per_used_chip_hour"]
+            exec(line, vars(metrics) | {"used": used, "out": out, "name_metric": name_metric})
 
     monkeypatch.setattr(metrics, "joined_metrics", joined)
     yield

@@ -77,7 +77,7 @@ LIGHT = {
     "parts list": ("tco.scenario", "tco.performance", "tco.cli.explain"),
     "compare": (*OTHER_ANSWERS, "tco.cli.explain"),
     "price trn3-nl72x2": (
-        *OTHER_ANSWERS,
+        *(set(OTHER_ANSWERS) - {"tco.core.equation"}),  # its draws are of compiled formulas
         "tco.cli.compare",
         "tco.performance.serving.passes",
         "tco.performance.chip.gemm",

@@ -15,7 +15,7 @@ from tests.conftest import CACHE_PREFIX, ROOT
 def test_tests_cache_arrays_in_a_folder_of_the_session():
     assert cache_folder().parent.name.startswith(CACHE_PREFIX)
     assert tco("perf", "gb200-nvl72").exit_code == 0
-    assert [*cache_folder().rglob("*.npy")]
+    assert [*cache_folder().rglob("*.bin")]
 
 
 def test_cache_of_the_user_is_neither_read_nor_written_by_tests(tmp_path):

@@ -55,7 +55,7 @@ def test_attention_is_the_kernel_of_its_phase():
 
 def profile(time, shares, lines, single_prompt=None):
     lines = [SimpleNamespace(bound=bound, ideal=ideal) for bound, ideal in lines]
-    return SimpleNamespace(time=time, shares=shares, lines=lines, alone=single_prompt)
+    return SimpleNamespace(time=time, shares=shares, lines=lines, single_prompt=single_prompt)
 
 
 def test_a_figure_at_its_bound_alone_is_as_much_better_as_the_phase_would_be_shorter():

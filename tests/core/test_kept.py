@@ -1,4 +1,4 @@
-"""What is cached rests on this program on this data, and an answer from it is the same."""
+"""Cached arrays belong to this program and data, and answers from them are the same."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.cli import tco
 
 
 @pytest.fixture
-def keeping(tmp_path, monkeypatch):
-    """Return a cache of one's own, a way to read through it, and how often something was made."""
+def cached_array(tmp_path, monkeypatch):
+    """Return a cache folder, a function that reads through it, and its computations."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compute_calls = []
 
@@ -33,10 +33,10 @@ def keeping(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("folder", ["data", "scenarios"])
 def test_edit_that_keeps_size_and_time_of_a_file_empties_the_cache(
-    cached_comparison, tmp_path, monkeypatch, folder
+    cached_array, tmp_path, monkeypatch, folder
 ):
     """Copies and checkouts may set a file's time back."""
-    _, read, compute_calls = cached_comparison
+    _, read, compute_calls = cached_array
     (tmp_path / "shipped").mkdir()
     price = tmp_path / "shipped" / "chips.csv"
     price.write_text("gb200-gpu,price,30059")
@@ -56,10 +56,10 @@ def test_edit_that_keeps_size_and_time_of_a_file_empties_the_cache(
 
 @pytest.mark.parametrize("environment_change", ["numpy", "scipy", "pint", "processor", "switch"])
 def test_change_of_libraries_or_instructions_empties_the_cache(
-    cached_comparison, tmp_path, monkeypatch, environment_change
+    cached_array, tmp_path, monkeypatch, environment_change
 ):
     """They round in the last digits."""
-    _, read, compute_calls = cached_comparison
+    _, read, compute_calls = cached_array
     if environment_change in ("numpy", "scipy", "pint"):
         (tmp_path / f"{environment_change}-0.0.dist-info").mkdir()
         monkeypatch.setattr(
@@ -76,8 +76,8 @@ def test_change_of_libraries_or_instructions_empties_the_cache(
 
 
 @pytest.mark.parametrize("level", [0, 1])
-def test_a_folder_that_others_may_write_to_keeps_nothing(keeping, level):
-    folder, read, compute_calls = keeping
+def test_cache_folder_that_others_may_write_to_keeps_nothing(cached_array, level):
+    folder, read, compute_calls = cached_array
     (folder, folder.parent)[level].chmod(0o777)
     read(), read()
     assert len(compute_calls) == 3 - 2 * level  # a file in a folder of one's own is one's own

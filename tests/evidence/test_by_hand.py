@@ -32,7 +32,7 @@ def written_forecasts(tmp_path, monkeypatch, *rows):
     source = next(iter(CATALOGUE.sources))
     usual = {
         "id": "f1",
-        "made": "2026-01",
+        "date": "2026-01",
         "version": "0.1",
         "hash": "abc",
         "system": "gb200-nvl72",

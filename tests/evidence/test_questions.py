@@ -77,7 +77,7 @@ def test_a_question_is_answered_as_its_vendor_does(formula, unit, figure):
         "port": Premise("400 Gb/s", 50e9, "Gb/s"),
         "lane": Premise("100 Gb/s", 12.5e9, "Gb/s"),
     }
-    assert finding_of(formula, unit, given=premises).computed == pytest.approx(figure, rel=1e-9)
+    assert finding_of(formula, unit, premises=premises).computed == pytest.approx(figure, rel=1e-9)
 
 
 def test_the_power_of_a_rack_is_that_of_its_operators():
@@ -169,7 +169,7 @@ def test_a_metric_in_draws_is_missed_without_end_or_does_nothing(monkeypatch):
     )
     slow_metrics = {COST: np.array([2.0, 4.0, 8.0]), TOKENS: np.array([3.0, 5.0, 7.0])}
     slow = quick._replace(
-        metrics=slow_metrics, meets=np.array([True, True, False]), at={80.0: quick}
+        metrics=slow_metrics, meets=np.array([True, True, False]), by_speed={80.0: quick}
     )
 
     def draws_of(_, scenario, settings, works):

@@ -202,7 +202,7 @@ def test_a_turn_is_told_in_the_unit_of_the_catalogue():
 # ---------------------------------------------------------------- tables
 def test_forecasts_are_off_by_a_signed_share_or_waiting():
     usual = {
-        "made": "2026-01",
+        "date": "2026-01",
         "version": "0.1",
         "hash": "a",
         "system": "rack",

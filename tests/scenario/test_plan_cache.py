@@ -48,7 +48,7 @@ def test_remembered_plan_reads_and_reports_what_its_search_did(searching):
     assert structure.readings.decisions == base.readings.decisions
     for phase, choice in searched.serving.choices.items():
         again = remembered.serving.choices[phase]
-        for field in ("plan", "plans", "feasible", "margin", "reason", "place"):
+        for field in ("plan", "plans", "feasible", "margin", "reason", "plan_index"):
             assert getattr(again, field) == getattr(choice, field)
         assert again.best.tobytes() == choice.best.tobytes()
         assert again.plan_pass.lines == choice.plan_pass.lines
