@@ -11,17 +11,22 @@ PLAIN_NUMBERS = ("ratio", "count")  # units that no reader needs
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Return the names of `data/words/labels.csv` with the pattern of their paths.
+def _patterns() -> list[tuple[str, str, str]]:
+    """Return the names of `data/words/labels.csv`, with the pattern of their paths before each.
 
-    `*` stands for one part of a path, or for some of it.
+    Before a pattern stands its beginning, up to the first `*`. A `*` stands for one part of a path,
+    or for some of it.
     """
     label_rows = (
         label_row
         for _, label_row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name"))
     )
     return [
-        (re.compile(re.escape(label_row["pattern"]).replace(r"\*", r"([\w-]+)")), label_row["name"])
+        (
+            label_row["pattern"].partition("*")[0],
+            re.escape(label_row["pattern"]).replace(r"\*", r"([\w-]+)"),
+            label_row["name"],
+        )
         for label_row in label_rows
     ]
 
@@ -36,8 +41,8 @@ def short_name(path: str) -> str:
         path: Path of the input.
 
     """
-    for pattern, label_name in _patterns():
-        if match := pattern.fullmatch(path):
+    for beginning, pattern, label_name in _patterns():
+        if path.startswith(beginning) and (match := re.fullmatch(pattern, path)):
             return label_name.format(*match.groups())
     _, *owner, label_name = path.split(".")
     return " ".join([*owner, label_name]).replace("_", " ")

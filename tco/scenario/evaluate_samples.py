@@ -28,6 +28,7 @@ from tco.core.provenance import making
 from tco.core.types import AnyArray, JsonMapping, JsonObject, Settings
 from tco.performance.serving.plans import ServingPlan
 from tco.scenario import metrics as joined
+from tco.scenario.beliefs import has_range
 from tco.scenario.compiled import (
     ALL,
     RATE,
@@ -764,15 +765,11 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     low_to_high, ends_met = [], []
     for path, (array, _) in case.drawn.items():
         nominal = centre.inputs.get(path)
-        nominal_value, low, high = float(np.median(array)), array.min(), array.max()
-        ranged = (
-            nominal is not None
-            and nominal.low is not None
-            and nominal.high is not None
-            and nominal.low < nominal.high
-        )
+        ranged = nominal is not None and has_range(nominal)
         if nominal is not None and ranged:
-            nominal_value, low, high = nominal.value, nominal.low, nominal.high
+            low, nominal_value, high = nominal.low, nominal.value, nominal.high
+        else:
+            low, nominal_value, high = array.min(), float(np.median(array)), array.max()
         if not isinstance(base_readings.get(path, True), bool):
             low = high = nominal_value
         low_to_high.append((low, nominal_value, high))
