@@ -7,6 +7,7 @@ another key. So nothing is invalidated, and the oldest files go when the folder 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -21,8 +22,10 @@ from tco.core.types import AnyArray
 
 FOLDER, ENDING = "arrays", ".bin"
 FULL = 2**28  # bytes of all files
+WRITES_PER_REMOVAL = 64  # of a process, whose first write looks for files to remove
 DIGEST_SIZE = sha256().digest_size
 SIZE_BYTES = 8  # of the length of a part; of what a part is filled up to a multiple of
+_writes = itertools.count()
 
 
 def cached_arrays(
@@ -70,7 +73,8 @@ def write_arrays(parts: Sequence[bytes], arrays: Sequence[AnyArray]) -> None:
     content = pack_arrays(digest, arrays)
     if len(content) < LARGEST // 4:
         write_own_file(path, content)
-        _remove_oldest(path.parent)
+        if next(_writes) % WRITES_PER_REMOVAL == 0:
+            _remove_oldest(path.parent)
 
 
 def _file_of(parts: Sequence[bytes]) -> tuple[bytes, Path]:
