@@ -29,6 +29,7 @@ from tco.comparison.records import (
 from tco.comparison.regimes import NONE_LATE, Costs, regimes_of
 from tco.comparison.regret import Stake, choices_in, least_regret, rated, stakes
 from tco.comparison.turning_points import Priced, price_turns
+from tco.core.memory import LazySequence
 from tco.core.progress import stepped
 from tco.core.types import FloatArray, JsonObject
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
@@ -609,11 +610,13 @@ def _sureness(
     reference = None if why_incomparable(side.result, base.result) else base.samples
     sample = sample_of(side.samples.draws, reference and reference.draws)
     ranges = {metric: metric_percentiles(metric, draws) for metric, draws in sample.metrics.items()}
-    drivers: list[Driver] = []
+    drivers: Sequence[Driver] = []
     metric = rated_by([side.result, base.result])
     if reference is not None and side is not base and metric is not None:
         ratio = ScenarioQuantity(metric, side.function, base.function, dice, samples)
-        drivers = leading_drivers(ratio.ranges, ratio.one_at_a_time_values(), ratio.together)
+        drivers = LazySequence(
+            lambda: leading_drivers(ratio.ranges, ratio.one_at_a_time_values(), ratio.together)
+        )
     return Sureness(
         ranges,
         share(sample.better),

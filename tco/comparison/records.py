@@ -17,7 +17,7 @@ class Sureness(NamedTuple):
     ranges: dict[str, JsonObject | None]
     probability_better_than_baseline: float | None
     share_of_draws_that_meet_the_target: float | None
-    drivers: list[Driver]
+    drivers: Sequence[Driver]  # found where they are shown
     reason: str | None = None  # why nothing is known
     draws: int = 0
     probability_error: float | None = None  # standard error of the probability

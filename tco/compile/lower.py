@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,10 @@ POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.
 
 def _weight(varies: int) -> tuple[int, int]:
     return varies & (BATCH | DRAW), varies.bit_count()
+
+
+def _number_key(number_or_row: Any, varies: int) -> tuple[Any, ...]:
+    return "number", varies, number_or_row.tobytes() if varies else float(number_or_row)
 
 
 class ArithmeticKernel:
@@ -153,6 +158,22 @@ class ArithmeticKernel:
         }
         return ArithmeticKernel.from_json(fields), position_of
 
+    def of_rows(self, plan_rows: Mapping[int, Any]) -> ArithmeticKernel:
+        """Return the kernel of some rows of plans, by axis, from a kernel of all plans."""
+        kernel = copy(self)
+        for field_name, field in vars(self).items():
+            if isinstance(field, list | dict):
+                setattr(kernel, field_name, copy(field))
+        kernel.plans = plan_rows
+        kernel.met = {key: position for key, position in self.met.items() if key[0] != "number"}
+        for position, number_or_row in self.numbers.items():
+            if varies := self.varies[position]:
+                rows = plan_rows.get(self.axis(position), slice(None))
+                kernel.numbers[position] = number_or_row[rows]
+            number_key = _number_key(kernel.numbers[position], varies)
+            kernel.met.setdefault(number_key, position)
+        return kernel
+
     def to_json(self) -> JsonObject:
         """Return the operations as numbers and texts; numbers of plans have no such form."""
         field_names = "operation", "taken", "varies", "numbers", "inputs"
@@ -193,7 +214,7 @@ class ArithmeticKernel:
             and (number_or_row == number_or_row[0]).all()
         ):
             number_or_row, varies = float(number_or_row[0]), 0
-        number_key = ("number", varies, number_or_row.tobytes() if varies else float(number_or_row))
+        number_key = _number_key(number_or_row, varies)
         if number_key not in self.met:
             self.met[number_key] = position = self.add("number", (), varies)
             self.numbers[position] = number_or_row if varies else float(number_or_row)

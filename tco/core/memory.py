@@ -1,8 +1,9 @@
-"""Values that are computed once and kept in a dictionary."""
+"""Values that are computed once, on first use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,3 +18,16 @@ def value_once(cache: dict[Any, Any], cache_key: Any, make: Callable[[], T]) -> 
         cache.setdefault(cache_key, make())
     cached_value: T = cache[cache_key]
     return cached_value
+
+
+class LazySequence(Sequence[T]):
+    """A sequence whose items are made on first use."""
+
+    def __init__(self, make: Callable[[], Sequence[T]]) -> None:
+        self.items = cache(make)
+
+    def __len__(self) -> int:
+        return len(self.items())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items()[index]

@@ -222,8 +222,10 @@ class Lot:
         """
         kernel_key = drawn, *((axis, axis_rows.tobytes()) for axis, axis_rows in plan_rows.items())
         if kernel_key not in self.kernels:
-            self.kernels[kernel_key] = ArithmeticKernel(
-                self.program, (*drawn, BATCH_PATH), plan_rows
+            self.kernels[kernel_key] = (
+                self.kernel(drawn, {}).of_rows(plan_rows)
+                if plan_rows
+                else ArithmeticKernel(self.program, (*drawn, BATCH_PATH), {})
             )
         self.kernels[kernel_key].grow()
         return self.kernels[kernel_key]

@@ -24,6 +24,7 @@ from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.inputs import Readings, Values, given_of
+from tco.core.memory import LazySequence
 from tco.core.provenance import making
 from tco.core.types import AnyArray, JsonMapping, JsonObject, Settings
 from tco.performance.serving.plans import ServingPlan
@@ -283,19 +284,6 @@ class Grouping(NamedTuple):
     keys: list[str]  # of the structures: what their arithmetic rests on
     # finds the groups, where somebody has to know the structures themselves
     find: Callable[[], list[StructureGroup]]
-
-
-class FoundStructures(Sequence[Structure]):
-    """The structures of groups of draws, found when they are looked at."""
-
-    def __init__(self, size: int, find: Callable[[], list[StructureGroup]]) -> None:
-        self.size, self.find = size, find
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __getitem__(self, index: Any) -> Any:
-        return [group.structure for group in self.find()][index]
 
 
 def _grouping_of(groups: list[StructureGroup]) -> Grouping:
@@ -578,7 +566,9 @@ def _evaluate_groups(
     if is_served(case, centre, grouping):
         with case.programs.lock:
             speed_results = _served(case, grouping, centre, solve, speeds)
-        structures: Sequence[Structure] = FoundStructures(len(grouping.draws), grouping.find)
+        structures: Sequence[Structure] = LazySequence(
+            lambda: [group.structure for group in grouping.find()]
+        )
     else:
         with case.programs.lock:
             speed_results, structures = _looked_at(case, grouping.find(), structure_of)

@@ -10,6 +10,7 @@ import pytest
 
 from tco.core.array_cache import cached_arrays
 from tco.core.disk_cache import stamp
+from tco.core.memory import LazySequence
 from tests.cli import tco
 
 
@@ -116,3 +117,11 @@ def data_folder(folder):
     (folder / "parts" / "own.csv").write_text(
         f"{header}\nnitro-v6-400g,price,5000,USD,,,2025-12,vendor,semianalysis-trn3,,\n"
     )
+
+
+def test_lazy_sequence_is_made_once_when_it_is_looked_at():
+    make_calls = []
+    names = LazySequence(lambda: make_calls.append(1) or ["a", "b"])
+    assert not make_calls
+    assert [len(names), names[1], [*names]] == [2, "b", ["a", "b"]]
+    assert len(make_calls) == 1
