@@ -66,6 +66,8 @@ COSTS = {
     for metric_name in METRICS
     if any(word in metric_name for word in ("usd", "power", "co2e"))
 } | RATIOS
+# kinds of a price's sources -> words
+SOURCE_KINDS = {"sourced": "sourced", "estimate": "estimated", "assumed": "assumed"}
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
 
@@ -189,20 +191,13 @@ def _site_words(scenario_result: Result, names_hall: bool) -> list[str]:
     return [f"{site_name or 'electricity'}{hall} at {significant(price_value)} {unit}"]
 
 
-def kinds_in_words(scenario_result: Result, share_name: str) -> str:
-    """Return sourced, estimated and assumed percentages of price or terms `share_name`.
-
-    The text is "-" where the result has no such shares.
-    """
-    kinds = scenario_result.shares.get(share_name)
-    return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
-
-
 def kinds_in_sentence(scenario_result: Result, share_name: str) -> str:
     """Return the shares of price or terms `share_name` by kind, such as `88 % sourced`."""
-    words = {"sourced": "sourced", "estimate": "estimated", "assumed": "assumed"}
     kinds = scenario_result.shares.get(share_name) or {}
-    return ", ".join(f"{share * 100:.0f} % {words[kind]}" for kind, share in kinds.items()) or "-"
+    return (
+        ", ".join(f"{share * 100:.0f} % {SOURCE_KINDS[kind]}" for kind, share in kinds.items())
+        or "-"
+    )
 
 
 def workload_title(scenario_results: Sequence[Result], target: bool = True) -> str:

@@ -20,13 +20,13 @@ from tco.report.assumptions import (
     GROUPS,
     PHASES,
     SHARES,
+    SOURCE_KINDS,
     VALIDATED,
     binding,
     deployed,
     deployed_words,
     formats_rows,
     is_estimated,
-    kinds_in_words,
     missing_notes,
     plan_option_text,
     premise_lines,
@@ -51,13 +51,14 @@ from tco.report.first_screen import first_screen
 from tco.report.ranges import (
     RATIO,
     SURENESS,
+    chance_rows,
     figures,
+    metric_range_rows,
     range_lines,
-    range_rows,
     rounded_percent,
 )
 from tco.report.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
-from tco.report.table import Table, headed, significant
+from tco.report.table import Table, fixed_digits, headed, significant
 from tco.report.verdict import (
     basis_words,
     later_words,
@@ -66,6 +67,7 @@ from tco.report.verdict import (
     target_speed,
     verdict_words,
 )
+from tco.sampling.median import DRAWN_COSTS
 from tco.scenario.metrics import METRICS
 from tco.scenario.result import Result, in_words, set_of
 from tco.scenario.workload import metric_workload_kinds
@@ -75,9 +77,9 @@ SITE = "the site filled"
 USD = "usd_per_million_output_tokens"
 PURE = "1"  # the unit of a number without one
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
-DRAWS_LEGEND = "P10 to P90 and chances are of the draws."
+DRAWN = (RATIO, *DRAWN_COSTS)  # metrics with rows of their draws
+DRAWS_LEGEND = "Medians, P10 to P90 and chances are of the draws."
 LEGEND = (
-    "Figures are of the base case. "
     "~ before a number, or before a row for all of its numbers: it is based on our estimate. "
     "estimate: no measurement of this kind is public for this chip or for its family."
 )
@@ -382,8 +384,7 @@ def _tables(
         *range_lines(options.names, confidence.sure),
         *map(_base_case_words, options.base_cases),
     ]
-    ranges = range_rows(confidence.sure)
-    return [verdict, comparison_table(scenario_results, baseline, halls, ranges, below)]
+    return [verdict, comparison_table(scenario_results, baseline, halls, confidence.sure, below)]
 
 
 def _base_case_words(case: BaseCase) -> str:
@@ -439,7 +440,7 @@ def comparison_table(
     scenario_results: Sequence[Result],
     baseline: str,
     halls: Sequence[Hall] = (),
-    ranges: Sequence[Row] = (),
+    sureness: Sequence[Sureness] = (),
     drivers: Sequence[str] = (),
 ) -> Table:
     """Tabulate every figure of scenarios side by side, in groups.
@@ -448,7 +449,7 @@ def comparison_table(
         scenario_results: Evaluated scenarios, a column for each.
         baseline: Scenario that ratios refer to.
         halls: What each system makes of its site; empty where no site is filled.
-        ranges: Rows under the first group.
+        sureness: Uncertainty of each scenario; empty without draws.
         drivers: Lines below the table.
 
     """
@@ -457,13 +458,15 @@ def comparison_table(
         title: [
             metric_row
             for metric in metrics
-            if (metric_row := _metric_row(metric, *metrics[metric], scenario_results, kinds))
+            for metric_row in _metric_rows(
+                metric, *metrics[metric], scenario_results, kinds, sureness
+            )
         ]
         for title, metrics in GROUPS.items()
     }
     if len(scenario_results) == 1:
         groups[ANSWER] = []  # it is held against nothing
-    groups[ANSWER][1:1] = ranges
+    groups[ANSWER] += chance_rows(sureness)
     groups[SPEED] += _bound_rows(scenario_results)
     groups[REST] += _tabulate_premises(scenario_results)
     ordered = {
@@ -477,8 +480,9 @@ def comparison_table(
     for title, group in ordered.items():
         if group:
             table_rows += [(title.upper(), *("" for _ in scenario_results)), *group]
-    below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
-    below += [DRAWS_LEGEND] if ranges else []
+    below = [DRAWS_LEGEND] if sureness else []
+    figures_named = "Other figures" if sureness else "Figures"
+    below.append(f"{figures_named} are of the base case. {LEGEND} Baseline: {baseline}.")
     if "serving" in kinds:
         below.append(f"Performance: {software_maturity_text(scenario_results)}.")
     below += [
@@ -508,28 +512,30 @@ def _bound_rows(scenario_results: Sequence[Result]) -> list[Row]:
     ]
 
 
-def _metric_row(
+def _metric_rows(
     metric: str,
     label: str,
     unit: str,
     size: float,
     scenario_results: Sequence[Result],
     kinds: set[str],
-) -> Row | None:
-    """Return the row of a metric; None where no workload here has it."""
+    sureness: Sequence[Sureness],
+) -> list[Row]:
+    """Return the row of a metric, and of its draws; none where no workload here has it."""
     if kinds.isdisjoint(metric_workload_kinds(metric)):
-        return None
+        return []
     estimated = [is_estimated(scenario_result, metric) for scenario_result in scenario_results]
     cells = []
     for scenario_result, is_weak in zip(scenario_results, estimated, strict=True):
         metric_value = scenario_result.metrics[metric]
-        cell = significant(
-            None if metric_value is None else metric_value / size, DIGITS if is_weak else 4
-        )
+        shown_value = None if metric_value is None else metric_value / size
+        cell = fixed_digits(shown_value) if is_weak else significant(shown_value)
         cells.append(cell or "-")
     if metric in GROUPS[COST]:
         label = label.removeprefix("cost per ")
-    return _marked_row(headed(label, unit), cells, estimated)
+    base_case = _marked_row(headed(label, unit), cells, estimated)
+    drawn = metric_range_rows(metric, size, sureness) if metric in DRAWN else []
+    return [base_case, *drawn]
 
 
 def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | None = None) -> Row:
@@ -560,16 +566,8 @@ def _tabulate_premises(scenario_results: Sequence[Result]) -> list[Row]:
         for scenario_result in scenario_results
     ]
     return [
-        *(
-            (
-                label,
-                *(
-                    kinds_in_words(scenario_result, share_group)
-                    for scenario_result in scenario_results
-                ),
-            )
-            for share_group, label in (("hardware", "hardware price"), ("terms", "terms and site"))
-        ),
+        *_share_rows("hardware", "hardware price", scenario_results),
+        *_share_rows("terms", "terms and site", scenario_results),
         *_delivery_rows(scenario_results),
         *([("own values", *map(str, own_values))] if any(own_values) else []),
         *map(tuple, formats_rows(scenario_results)),
@@ -577,6 +575,19 @@ def _tabulate_premises(scenario_results: Sequence[Result]) -> list[Row]:
             "published runs",
             *(scenario_result.standing.short for scenario_result in scenario_results),
         ),
+    ]
+
+
+def _share_rows(share_group: str, label: str, scenario_results: Sequence[Result]) -> list[Row]:
+    """Return a row for each kind of source, with its share of a price; none without shares."""
+    shares = [scenario_result.shares.get(share_group) or {} for scenario_result in scenario_results]
+    return [
+        (
+            f"{label}, {words}",
+            *(f"{kinds[kind] * 100:.0f} %" if kinds else "-" for kinds in shares),
+        )
+        for kind, words in SOURCE_KINDS.items()
+        if any(shares)
     ]
 
 

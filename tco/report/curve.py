@@ -30,7 +30,7 @@ from tco.report.ranges import (
     turn_words,
 )
 from tco.report.record import Maybe, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table, fixed_digits
 from tco.report.verdict import (
     ENDS,
     format_regime,
@@ -144,10 +144,8 @@ def bound_mark(scenario_result: Result) -> str:
 
 
 def cost_text(cost: float | None) -> str:
-    """Print a cost in dollars with three significant digits, and two decimals at least."""
-    if cost is None:
-        return "none"
-    return f"{cost:.2f}" if 0.1 <= cost < 100 else significant(cost, 3)
+    """Print a cost in dollars with three significant digits."""
+    return "none" if cost is None else fixed_digits(cost)
 
 
 def is_too_slow(point: AtSpeed) -> bool:
@@ -246,9 +244,7 @@ def _flip_words(driver: Driver) -> str:
         return turn_words(100 * flips_at, 100 * driver_value, "%", None)
     if driver.path == REACH:
         return turn_words(100 * flips_at, 100 * driver_value, "% of the way to the best", None)
-    return turn_words(flips_at, driver_value, driver.unit, driver.catalogue_value).removesuffix(
-        " ratio"
-    )
+    return turn_words(flips_at, driver_value, driver.unit, driver.catalogue_value)
 
 
 # ---------------------------------------------------------------- why, and which measurements

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import count_with_noun
 from tco.regression.difference import Move, Side
 from tco.regression.drift import Drift, Shift
 from tco.report.difference import (
@@ -84,7 +85,7 @@ def drift_answer(
         Answer in all usual formats, and as `github` and `junit`.
 
     """
-    shift_count = f"{len(shifts)} figures of the draws moved"
+    shift_count = f"{count_with_noun(len(shifts), 'figure')} of the draws moved"
     notes = [
         f"{scenario}: {len(metrics)} metrics rest on your own values and are not checked"
         for scenario, metrics in withheld.items()
@@ -99,7 +100,9 @@ def drift_answer(
     def tables() -> list[Table]:
         tables = [_drift_table(baseline_name, len(checked), drifts)] if drifts or not shifts else []
         if shifts:
-            tables.append(SHIFT.table(shifts, f"baseline {baseline_name}: {shift_count}"))
+            title = f"baseline {baseline_name}: {shift_count}"
+            shift_table = SHIFT.table(shifts, title)._replace(align="lrlrr")
+            tables.append(_headed_by_scenario(shift_table))
         return tables
 
     return CHECK.answer(
@@ -131,14 +134,28 @@ def _unguarded_warning(baseline_name: str, file: str) -> str:
 
 def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift]) -> Table:
     if not drifts:
-        return Table((), [], f"baseline {baseline_name}: {scenario_count} scenarios, nothing moved")
+        counted = count_with_noun(scenario_count, "scenario")
+        return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved")
     below = ["Step by step, all earlier steps kept:"]
     for scenario in dict.fromkeys(drift.scenario for drift in drifts):
         for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
             below.append(line if position else f"{scenario}: {line}")
-    return DRIFT_ROW.table(
-        drifts, f"baseline {baseline_name}: {len(drifts)} metrics moved", (), below
+    moved = count_with_noun(len(drifts), "metric")
+    return _headed_by_scenario(
+        DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {moved} moved", (), below)
     )
+
+
+def _headed_by_scenario(table: Table) -> Table:
+    """Return a table with its first column, the scenario, as headings of groups of rows."""
+    groups: dict[str, list[Sequence[str]]] = {}
+    for scenario, *cells in table.rows:
+        groups.setdefault(scenario, []).append(cells)
+    columns = table.columns[1:]
+    grouped_rows: list[Sequence[str]] = []
+    for scenario, group in groups.items():
+        grouped_rows += [(scenario, *[""] * (len(columns) - 1)), *group]
+    return table._replace(columns=columns, rows=grouped_rows, align=table.align[1:])
 
 
 def _moves_of(scenario: str, drifts: Sequence[Drift]) -> list[Move]:
@@ -187,7 +204,9 @@ def _to_github(
         )
     if not lines:
         title = f"title=baseline {_in_title(baseline_name)}"
-        lines.append(f"::notice {title}::{scenario_count} scenarios, nothing moved\n")
+        lines.append(
+            f"::notice {title}::{count_with_noun(scenario_count, 'scenario')}, nothing moved\n"
+        )
     return "".join(lines)
 
 

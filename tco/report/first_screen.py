@@ -21,13 +21,13 @@ from tco.report.ranges import (
 from tco.report.table import NARROW_SCREEN, PICK, TIE, Table, significant
 from tco.report.terminal import folded
 from tco.report.verdict import (
+    compared_speed,
     format_speed_range,
     later_words,
     listed_names,
     price_words,
     rent_words,
     software_bound_picks,
-    target_speed,
     unrated_words,
     verdict_words,
 )
@@ -59,7 +59,7 @@ def first_screen(
         changes: Costs without the settings of the user and with them.
 
     """
-    speed = target_speed(scenario_results)
+    speed = compared_speed(scenario_results, confidence)
     title = ", ".join(
         filter(None, (workload_title(scenario_results, not confidence.curve), deployed))
     )
@@ -69,7 +69,7 @@ def first_screen(
         tables.append(_speed_table(confidence, scenario_results))
     else:
         tables += _work_table(scenario_results, confidence)
-    tables.append(_rack_table(scenario_results, confidence, speed if confidence.curve else None))
+    tables.append(_rack_table(scenario_results, confidence, speed))
     if confidence.choices:
         tables.append(_choice_table(confidence))
     first = [
@@ -185,7 +185,7 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         for speed_row in _speed_rows(speed, points[speed], picks.get(speed, ()), marks, is_drawn)
     ]
     costs = ("median", "P10 to P90") if is_drawn else ("base case",)
-    rivals = ("chance cheapest", "runner-up (its chance)") if is_drawn else ("runner-up",)
+    rivals = ("chance cheapest", "runner-up (chance)") if is_drawn else ("runner-up",)
     columns = ("tokens/s per user", "pick", *costs, *(rivals if has_rivals else ()))
     width = len(columns)
     legend = ["Costs: USD per million output tokens."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tco.catalog.labels import short_name
+from tco.catalog.labels import PLAIN_NUMBERS, short_name
 from tco.comparison.records import Sureness
 from tco.evaluation.side_by_side import Driver
 from tco.report.assumptions import shown_metric
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from tco.sampling.median import DrawnMetric
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
-MILLION = 1e6
-DIGITS = 2  # of a range
+DIGITS = 2  # of a value at which the order turns
 
 
 def base_case_words(
@@ -86,7 +85,7 @@ def range_end_label(metric: str, end_value: float | None, size: float = 1.0) -> 
     end.
     """
     if end_value is not None:
-        return significant(end_value / size, DIGITS)
+        return fixed_digits(end_value / size)
     return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
 
 
@@ -97,19 +96,30 @@ def rounded_percent(share: float | None) -> str:
     return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
 
 
-def range_rows(sureness: Sequence[Sureness]) -> list[tuple[str, ...]]:
-    """Return rows of the ranges of a comparison and of the chance to beat the baseline.
+def metric_range_rows(
+    metric: str, size: float, sureness: Sequence[Sureness]
+) -> list[tuple[str, ...]]:
+    """Return rows of the median and of P10 to P90 of a metric; none where nothing was drawn.
 
-    Of training the range is that of its cost.
+    Args:
+        metric: Metric of the row above.
+        size: Size of its shown unit in the metric's own.
+        sureness: Uncertainty of each scenario.
+
     """
+    spans = [percentile_range_text(sure, metric, size) for sure in sureness]
+    if all(span == "-" for span in spans):
+        return []
+    medians = [
+        "-" if span == "-" else range_end_label(metric, (sure.range(metric) or {})["p50"], size)
+        for sure, span in zip(sureness, spans, strict=True)
+    ]
+    return [("median of the draws", *medians), ("P10 to P90", *spans)]
+
+
+def chance_rows(sureness: Sequence[Sureness]) -> list[tuple[str, ...]]:
+    """Return rows of the chances to beat the baseline and to meet the target."""
     table_rows: list[tuple[str, ...]] = []
-    for metric, label, size in (
-        (RATIO, "P10 to P90", 1.0),
-        (TRAINING_COST, "P10 to P90 of a trillion training tokens, million USD", MILLION),
-    ):
-        cells = [percentile_range_text(sure, metric, size) for sure in sureness]
-        if any(cell != "-" for cell in cells):
-            table_rows.append((label, *cells))
     if any(sure.probability_error is not None for sure in sureness):
         table_rows.append(("chance to beat the baseline", *map(_chance_with_error, sureness)))
     ties = [sure.ties for sure in sureness]
@@ -182,4 +192,5 @@ def turn_words(
     )
     scale = number / input_value if input_value else 1.0
     side = "below" if turns_at < input_value else "above"
-    return f"{side} about {significant(turns_at * scale, DIGITS)} {unit}".rstrip()
+    shown_unit = "" if unit in PLAIN_NUMBERS else unit
+    return f"{side} about {significant(turns_at * scale, DIGITS)} {shown_unit}".rstrip()

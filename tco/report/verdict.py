@@ -294,3 +294,12 @@ def target_speed(scenario_results: Sequence[Result]) -> float | None:
     """Return the speed that the workload asks for, where all ask for the same."""
     speeds = {speed_of(scenario_result) for scenario_result in scenario_results}
     return speeds.pop() if len(speeds) == 1 else None
+
+
+def compared_speed(scenario_results: Sequence[Result], confidence: Confidence) -> float | None:
+    """Return the compared speed that is nearest to the target, or nothing without a target."""
+    target = target_speed(scenario_results)
+    speeds = {point.tokens_per_s_per_user for point in confidence.curve}
+    if target is None or not speeds:
+        return None
+    return min(sorted(speeds), key=lambda speed: abs(speed - target))

@@ -101,7 +101,8 @@ def evaluate(
     Args:
         scenario: Name, path or document of the scenario.
         set: Replaces inputs by path: a text, or a number or array with its unit. A pure number
-            needs no unit; arrays need `structure` and give metrics that are arrays.
+            needs no unit; arrays need `structure` and give metrics that are arrays;
+            `evaluate_draws` takes arrays without it.
         plan: Plan of a result, saved or not, or axes by name, such as `{"tp": "8"}`; all other axes
             are searched.
         structure: Decisions of an earlier result, the plan among them; None decides anew.
@@ -150,8 +151,9 @@ def chain_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> Chain
         plan = structure.plan
     if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
         raise DataError(
-            "a plan is searched for one value of every input: give the structure to evaluate many "
-            "on, or use `evaluate_draws`"
+            "a plan is searched for one value of every input; for arrays call "
+            f"tco.evaluate_draws({inputs.scenario.name!r}, {{path: (array, unit)}}), or keep the "
+            "plan of a result with structure=result.structure"
         )
     return run(inputs, input_values, plan)
 

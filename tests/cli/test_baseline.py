@@ -466,3 +466,13 @@ def test_a_plan_may_come_from_a_saved_result(tmp_path):
     done = tco("perf", "train-gpt3-175b-a100x64", "--plan", tmp_path / "a.json")
     assert done.exit_code == 3
     assert "a plan of serving is given, the workload is training" in done.stderr
+
+
+def test_moved_metrics_stand_under_their_scenario_within_eighty_columns():
+    settings = ("--set", "site.electricity_price=0.2 USD/kWh")
+    done = tco("baseline", "check", "main", *settings)
+    lines = done.stdout.splitlines()
+    head = next(index for index, line in enumerate(lines) if line.startswith("metric "))
+    assert lines[head + 2] == "gb200-nvl72"
+    below = lines.index("Step by step, all earlier steps kept:")
+    assert max(map(len, lines[head:below])) <= 80

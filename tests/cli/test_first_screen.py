@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tco.report.curve import cost_text
 from tests.cli import document, tco
 
 TWO = ("trn3-nl72x2", "gb200-nvl72")
@@ -39,7 +40,34 @@ def test_first_screen_prints_pick_median_and_percentiles_of_each_speed(screen):
                 point[f"{name}_usd_per_million_output_tokens"] for name in ("median", "p10", "p90")
             ]
             assert line.split()[1] == regime["choose"]
-            assert [f"{cost:.2f}" for cost in costs] == re.findall(r"\d+\.\d\d", line)[:3]
+            assert list(map(cost_text, costs)) == re.findall(r"\d+\.\d+", line)[:3]
+
+
+def test_first_screen_without_the_target_speed_prints_medians_of_the_nearest():
+    done = tco("compare", *TWO, "--speeds", "40,45")
+    answer = document("compare", *TWO, "--speeds", "40,45")
+    rack_lines = done.stdout.partition("\nrack ")[2].splitlines()
+    assert "45" in " ".join(rack_lines[:2])
+    for point in answer["curve"]:
+        if point["tokens_per_s_per_user"] == 45:
+            (line,) = [line for line in rack_lines if line.startswith(point["scenario"])]
+            assert line.split()[1] == cost_text(point["median_usd_per_million_output_tokens"])
+
+
+def test_full_table_prints_the_median_below_each_base_case_cost():
+    lines = tco("compare", *TWO, "--full").stdout.splitlines()
+    answer = document("compare", *TWO)
+    (base_case,) = [
+        index for index, line in enumerate(lines) if line.startswith("~ million output tokens")
+    ]
+    assert lines[base_case + 1].startswith("median of the draws")
+    medians = [row["range"]["usd_per_million_output_tokens"]["p50"] for row in answer["rows"]]
+    assert lines[base_case + 1].split()[-2:] == list(map(cost_text, medians))
+
+
+def test_full_table_names_the_kind_of_each_share():
+    text = tco("compare", *TWO, "--full").stdout
+    assert re.search(r"hardware price, estimated +\d+ % +\d+ %", text)
 
 
 def test_first_screen_counts_notes_on_old_prices_in_one_line(screen):

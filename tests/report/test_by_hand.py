@@ -19,10 +19,11 @@ from tco.report.forecasts import _forecasts_table
 from tco.report.gigawatt import _gigawatt_table, _published_capex_tables
 from tco.report.kernels import _binary_size_text
 from tco.report.ranges import (
+    chance_rows,
+    metric_range_rows,
     percentile_range_text,
     range_end_label,
     range_lines,
-    range_rows,
     rounded_percent,
     turn_words,
 )
@@ -128,8 +129,8 @@ def test_draws_cannot_tell_a_share_from_none_or_all(share, text):
 
 
 def test_an_end_beyond_which_the_target_is_missed_is_none_of_a_rate_and_no_end_of_a_cost():
-    assert range_end_label(COST, 1234.5) == "1,200"
-    assert range_end_label(COST, 2.5e6, 1e6) == "2.5"
+    assert range_end_label(COST, 1234.5) == "1,230"
+    assert range_end_label(COST, 2.5e6, 1e6) == "2.50"
     assert range_end_label(COST, None) == "no end"
     assert range_end_label(RATIO, None) == "no end"
     assert range_end_label("output_tokens_per_s_per_chip", None) == "none"
@@ -150,27 +151,37 @@ BASELINE = sureness_of(1.0, 1.0, probability_error=None, ties=0.0)
 
 
 def test_a_range_has_two_ends_unless_it_is_of_the_baseline_against_itself():
-    assert percentile_range_text(sureness_of(), RATIO, 1.0) == "0.8 to 1.2"
-    assert percentile_range_text(sureness_of(0.8, None), RATIO, 1.0) == "0.8 to no end"
+    assert percentile_range_text(sureness_of(), RATIO, 1.0) == "0.800 to 1.25"
+    assert percentile_range_text(sureness_of(0.8, None), RATIO, 1.0) == "0.800 to no end"
     assert percentile_range_text(BASELINE, RATIO, 1.0) == "-"
     assert percentile_range_text(sureness_of(), COST, 1.0) == "-"
 
 
 def test_rows_of_ranges_are_those_that_somebody_has():
-    assert range_rows([BASELINE, sureness_of(ties=0.03)]) == [
-        ("P10 to P90", "-", "0.8 to 1.2"),
+    assert metric_range_rows(RATIO, 1.0, [BASELINE, sureness_of()]) == [
+        ("median of the draws", "-", "1.00"),
+        ("P10 to P90", "-", "0.800 to 1.25"),
+    ]
+    assert metric_range_rows(RATIO, 1.0, [BASELINE]) == []
+    assert chance_rows([BASELINE, sureness_of(ties=0.03)]) == [
         ("chance to beat the baseline", "-", "62 % ± 2.1"),
         ("ties: both miss the target", "<1 %", "3 %"),
         ("meets the target, share of draws", "97 %", "97 %"),
     ]
     undrawn = BASELINE._replace(share_of_draws_that_meet_the_target=None)
-    assert range_rows([undrawn]) == []
-    train = BASELINE._replace(
-        ranges={"train_usd_per_trillion_tokens": {"p10": 1.5e6, "p50": 2e6, "p90": 3.1e6}},
-        share_of_draws_that_meet_the_target=None,
-    )
-    assert range_rows([train]) == [
-        ("P10 to P90 of a trillion training tokens, million USD", "1.5 to 3.1")
+    assert chance_rows([undrawn]) == []
+
+
+def test_rows_of_a_metrics_draws_are_in_the_unit_shown():
+    metric = "train_usd_per_trillion_tokens"
+    missed = {"p10": 1.5e6, "p50": None, "p90": None}
+    trained = [
+        BASELINE._replace(ranges={metric: {"p10": 1.5e6, "p50": 2e6, "p90": 3.1e6}}),
+        BASELINE._replace(ranges={metric: missed}),
+    ]
+    assert metric_range_rows(metric, 1e6, trained) == [
+        ("median of the draws", "2.00", "no end"),
+        ("P10 to P90", "1.50 to 3.10", "1.50 to no end"),
     ]
 
 

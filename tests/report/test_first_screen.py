@@ -62,6 +62,6 @@ def test_speed_missed_in_over_a_fifth_of_draws_is_too_slow_with_its_share():
     ]
 
 
-def test_costs_have_two_decimals_and_at_least_three_digits_where_they_are_small():
+def test_costs_have_three_significant_digits():
     costs = (None, 0.0123, 0.7, 1.234, 123.4)
-    assert [cost_text(cost) for cost in costs] == ["none", "0.0123", "0.70", "1.23", "123"]
+    assert [cost_text(cost) for cost in costs] == ["none", "0.0123", "0.700", "1.23", "123"]

@@ -291,7 +291,10 @@ def test_bad_settings_are_refused(settings, words):
             {"parts.trn3.peak_fp8": (PAIR - 1, "PFLOP/s")},
             r"parts\.trn3\.peak_fp8 decides what exists and is zero in some of 2 values",
         ),
-        ({"terms.rate": PAIR / 10}, "a plan is searched for one value of every input"),
+        (
+            {"terms.rate": PAIR / 10},
+            "a plan is searched for one value of every input; for arrays call",
+        ),
     ],
     ids=str,
 )

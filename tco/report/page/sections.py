@@ -27,7 +27,7 @@ from tco.report.frontier import frontier_table
 from tco.report.hardware import fabric_table
 from tco.report.page.page import Picture, Section
 from tco.report.performance import OPERATOR, operators_of
-from tco.report.ranges import drawn_words, range_rows
+from tco.report.ranges import drawn_words
 from tco.report.sensitivity import plan_treatment, sensitivity_table
 from tco.report.table import Table, fixed_digits, input_unit, significant
 
@@ -69,7 +69,7 @@ def _summary_sections(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
     scenario_results = material.results
     sure = material.sure if any(result_sureness.draws for result_sureness in material.sure) else ()
-    table = comparison_table(scenario_results, material.baseline, (), range_rows(sure))
+    table = comparison_table(scenario_results, material.baseline, (), sure)
     yield Section(
         "summary",
         "Side by side" if len(scenario_results) > 1 else "In figures",
@@ -130,7 +130,7 @@ def _points_table(material: Material) -> Table:
             (
                 curve_point.scenario,
                 f"{curve_point.tokens_per_s_per_user:g}",
-                *map(cost_text, costs),
+                *(fixed_digits(cost, 4) or "none" for cost in costs),
             )
         )
     columns = (
