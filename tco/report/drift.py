@@ -140,9 +140,9 @@ def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift
     for scenario in dict.fromkeys(drift.scenario for drift in drifts):
         for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
             below.append(line if position else f"{scenario}: {line}")
-    moved = count_with_noun(len(drifts), "metric")
+    metric_count = count_with_noun(len(drifts), "metric")
     return _headed_by_scenario(
-        DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {moved} moved", (), below)
+        DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {metric_count} moved", (), below)
     )
 
 
