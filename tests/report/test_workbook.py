@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import zipfile
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 
 from tco import evaluate
 from tco.report.workbook.cells import SPLIT, excel_name, split_long_formulas
+from tco.report.workbook.sheets import LINE_HEIGHT
 from tests.catalogue import CATALOGUE
 from tests.registry import total
 from tests.report.helpers import DEEPEST, LONGEST, workbook_of
@@ -300,6 +302,19 @@ def test_the_structure_is_locked_and_inputs_are_not():
     assert any(
         "needs the program" in str(value) for _, value in cells(content, "Structure").values()
     )
+
+
+def test_rows_of_folded_texts_are_as_high_as_their_lines():
+    """A row that keeps its height would print its texts over the rows below."""
+    archive = zipfile.ZipFile(io.BytesIO(book(*SERVING)))
+    decoded = archive.read("xl/worksheets/sheet6.xml").decode()
+    row = next(
+        number
+        for number, (_, value) in cells(book(*SERVING), "Structure").items()
+        if value == "choices/operators/decode"
+    )
+    (height,) = re.findall(rf'<row r="{row[1:]}"[^>]* ht="(\d+)"', decoded)
+    assert int(height) >= 4 * LINE_HEIGHT
 
 
 def test_workbook_states_its_data_and_command():

@@ -20,7 +20,7 @@ HEADS = (
     "source",
     "price lies in",
 )
-WIDTHS = (52, 28, 12, 14, 14, 12, 11, 46, 40)
+WIDTHS = (52, 28, 12, 14, 14, 12, 11, 90, 40)
 TOP = 2  # rows above the head
 QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
 

@@ -84,7 +84,7 @@ def used(book: Workbook) -> Iterator[str]:
 def _write_sources(book: Workbook) -> None:
     """Write the sources that are used, by id."""
     book.title(SOURCES, SOURCES)
-    book.head(SOURCES, 2, ("id", "title", "address", "date"), widths=(34, 80, 80, 12))
+    book.head(SOURCES, 2, ("id", "title", "address", "date"), widths=(34, 90, 110, 12))
     ids = sorted({source for source in used(book) if source in book.catalogue.sources})
     for source_row, source_id in enumerate(ids, 3):
         source = book.catalogue.sources[source_id]
@@ -94,6 +94,7 @@ def _write_sources(book: Workbook) -> None:
     book.page(SOURCES, 2 + len(ids), 3, 3, 1)
 
 
+READ_ME_WIDTH = 120
 HELD_BY = {  # sheet -> what it holds
     "Summary": "Median costs, the base case side by side, where the cost goes, and every metric.",
     "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange "
@@ -136,9 +137,10 @@ def _write_read_me(book: Workbook) -> None:
         if note
     ]
     book.title(READ_ME, READ_ME)
-    book.head(READ_ME, 0, (), widths=(22, 120))
+    book.head(READ_ME, 0, (), widths=(22, READ_ME_WIDTH))
     for line_row, (line_label, line_text) in enumerate([*lines, ("", ""), *notes], 2):
         if line_label:
             book.text(READ_ME, line_row, 0, line_label, "strong")
             book.text(READ_ME, line_row, 1, line_text, "wrapped")
+            book.fit_row(READ_ME, line_row, [line_text], READ_ME_WIDTH)
     book.page(READ_ME, 2 + len(lines) + len(notes), 1, 0, 0)

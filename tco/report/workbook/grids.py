@@ -14,6 +14,7 @@ from tco.scenario.result import Result
 from tco.scenario.structure import plain_plan
 
 TOP = 2  # rows above the head
+VALUE_WIDTH = 20
 VALUES = 3  # first column of values, after place, name and unit
 TITLES = {
     "Cost": "Parts, networks, rebates, site, upkeep and finance, down to dollars per chip-hour.",
@@ -72,7 +73,7 @@ def _write_grid(book: Workbook, sheet: str, top: int, grid_rows: Sequence[SheetR
     """Write the head and the rows of a grid."""
     scenario_names = [scenario_result.scenario for scenario_result in book.results]
     after = VALUES + len(scenario_names)
-    widths = (46, 30, 14, *(20 for _ in scenario_names), 70, 46)
+    widths = (56, 30, 14, *(VALUE_WIDTH for _ in scenario_names), 70, 60)
     book.head(
         sheet,
         top,
@@ -220,6 +221,8 @@ def write_choices(book: Workbook) -> int:
                 book.text(
                     STRUCTURE_SHEET, decision_row, VALUES + scenario, decided_value, "fixed-text"
                 )
+        texts = [decisions.get(decision_name, "") for decisions in scenario_decisions]
+        book.fit_row(STRUCTURE_SHEET, decision_row, texts, VALUE_WIDTH)
         decision_row += 1
     book.text(STRUCTURE_SHEET, decision_row + 1, 0, "Counts and constants", "section")
     return decision_row + 2

@@ -13,7 +13,7 @@ HEADS = (
     *("input", "value", "unit", "in base units", "base unit", "low", "high", "kind"),
     *("as of", "source", "own", "decides structure", "in words", "read by", "note"),
 )
-WIDTHS = (44, 14, 12, 16, 12, 12, 12, 11, 11, 46, 7, 11, 34, 30, 60)
+WIDTHS = (44, 14, 12, 16, 12, 12, 12, 11, 11, 72, 7, 11, 44, 30, 60)
 TOP = 2  # rows above the head
 VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
+from textwrap import wrap
 from typing import Any
 
 from tco import __version__
@@ -20,6 +21,8 @@ from tco.scenario.result import Result
 
 SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
 INK, PAPER, LINE, GREY = "#1F2A44", "#FFFFFF", "#C9CED8", "#6B7280"
+LINE_HEIGHT = 15  # points
+LETTERS = 1.1  # of a text, on average, in a unit of width
 INPUT, OWN, FIXED = "#FFF9DB", "#FFD9B3", "#EEF0F4"
 HEAD: JsonObject = {
     "bold": True,
@@ -40,9 +43,10 @@ LOOKS: dict[str, JsonObject] = {
     "section": {"bold": True, "font_size": 12, "font_color": INK, "bottom": 2, "bottom_color": INK},
     "head": {**HEAD, "align": "right"},
     "head-text": {**HEAD, "align": "left"},
-    "text": {},
+    "head-weak": {**HEAD, "align": "left", "indent": 1},
+    "text": {"valign": "top"},
     "wrapped": {"text_wrap": True, "valign": "top"},
-    "strong": {"bold": True},
+    "strong": {"bold": True, "valign": "top"},
     "weak": {"font_color": GREY, "indent": 1},
     "number": {},
     "weak-number": {"font_color": GREY},
@@ -191,13 +195,26 @@ class Workbook:
         numbers: Container[int] = (),
         widths: Sequence[int] = (),
     ) -> None:
-        """Write a table's head, right-aligned over numbers, and set the column widths."""
+        """Write a table's head, right-aligned over numbers, and set the column widths.
+
+        A heading of texts that stands right of a number is indented as its texts are.
+        """
+        text_look = "head-text"
         for column, column_name in enumerate(column_names):
-            self.text(
-                sheet, head_row, column, column_name, "head" if column in numbers else "head-text"
-            )
+            if column in numbers:
+                self.text(sheet, head_row, column, column_name, "head")
+                text_look = "head-weak"
+            else:
+                self.text(sheet, head_row, column, column_name, text_look)
         for column, width in enumerate(widths):
             self.sheets[sheet].set_column(column, column, width)
+
+    def fit_row(self, sheet: str, sheet_row: int, texts: Iterable[Any], width: int) -> None:
+        """Set the height of a row to the lines of its longest text, folded to a column's width."""
+        letters = int(LETTERS * width)
+        lines = max((len(wrap(str(text), letters)) for text in texts), default=1)
+        if lines > 1:
+            self.sheets[sheet].set_row(sheet_row, LINE_HEIGHT * lines)
 
     def page(
         self,

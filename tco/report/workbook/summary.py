@@ -102,7 +102,7 @@ def write_summary_sheet(book: Workbook, drawn: Sequence[DrawnMetrics]) -> None:
     if stack:
         _write_stack(book, stack_top, stack, table)
     _write_metrics(book, table)
-    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in scenario_names)))
+    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in scenario_names), 80))
     book.page(
         SHEET,
         table.top + len(table.rows),
