@@ -1,0 +1,190 @@
+"""Plans and lines of a step of training on numbers that are made by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tco import DataError
+from tco.performance.training.plans import (
+    ALL_FREE,
+    _candidate_divisions,
+    _value_of,
+    _working_share,
+    orders,
+)
+from tco.performance.training.result import Details, _step_bound, _step_counts
+from tests.performance.training.jobs import job
+
+
+# ---------------------------------------------------------------- axes that a user gives
+@pytest.mark.parametrize(
+    ("axis", "text", "value"),
+    [
+        ("zero", "0", 0),
+        ("zero", "3", 3),
+        ("tensor", "1", 1),
+        ("tensor", "12", 12),
+        ("order", "pipeline-first", None),
+        ("schedule", "1f1b-interleaved", "interleaved"),
+    ],
+)
+def test_a_value_of_an_axis_is_read(axis, text, value):
+    if value is None:
+        with pytest.raises(DataError, match="order"):
+            _value_of(axis, text)
+    else:
+        assert _value_of(axis, text) == value
+
+
+@pytest.mark.parametrize(
+    ("axis", "text", "expected"),
+    [
+        ("tensor", "0", "a whole number from 1 on"),
+        ("tensor", "-2", "a whole number from 1 on"),
+        ("tensor", "1.5", "a whole number from 1 on"),
+        ("zero", "4", "0, 1, 2 or 3"),
+        ("zero", "-1", "0, 1, 2 or 3"),
+    ],
+)
+def test_a_value_that_an_axis_cannot_take_is_refused(axis, text, expected):
+    with pytest.raises(DataError, match=f"--plan {axis}={text}: expected {expected}"):
+        _value_of(axis, text)
+
+
+# ---------------------------------------------------------------- divisions
+def job_of(layers=8, batch=64, chips=16, length=4096, heads=(8,)):
+    model = SimpleNamespace(
+        layers=layers,
+        attentions=[SimpleNamespace(heads=count) for count in heads],
+        mixers=[],
+        blocks=[SimpleNamespace(feed_forward=SimpleNamespace(experts=0))],
+    )
+    return SimpleNamespace(model=model, batch=batch, chips=chips, length=length)
+
+
+def test_the_share_of_a_pipeline_that_works_is_layers_over_slots_and_batches_over_waits():
+    """Eight layers in four stages: no empty slot; four micro-batches wait for three more."""
+    shares = list(_working_share(job_of(batch=16), 4, 4))
+    assert shares[0] == pytest.approx(4 / 7)
+    # two parts a stage: half of the wait
+    assert shares[1] == pytest.approx(1 / (1 + 3 / 8))
+    # fewer micro-batches than stages are not interleaved
+    assert list(_working_share(job_of(batch=8), 4, 4)) == pytest.approx([2 / 5])
+    # more than stages are: 8 of them
+    assert list(_working_share(job_of(batch=32), 4, 4))[1] == pytest.approx(1 / (1 + 3 / 16))
+    # 19 layers in four stages leave one of 20 slots empty
+    assert next(_working_share(job_of(layers=19, batch=16), 4, 4)) == pytest.approx(19 / 20 * 4 / 7)
+
+
+@pytest.mark.parametrize(
+    ("domain", "inner", "stages", "data_parallel", "choices"),
+    [
+        (8, 8, 1, 4, (0,)),  # one stage
+        (8, 8, 4, 1, (0,)),  # one replica
+        (8, 2, 2, 4, (0, 1)),  # four replicas lie in a domain, or two
+        (8, 8, 2, 2, (0,)),  # both lie outside
+        (8, 2, 2, 2, (0,)),
+        (72, 8, 9, 3, (0, 1)),
+    ],
+)
+def test_an_order_of_groups_is_a_choice_only_where_it_moves_replicas(
+    domain, inner, stages, data_parallel, choices
+):
+    assert orders(domain, inner, stages, data_parallel) == choices
+
+
+def divisions_of(**fields):
+    return set(_candidate_divisions(job_of(**fields), 8, ALL_FREE))
+
+
+def test_divisions_multiply_to_all_chips_and_fit_heads_batch_and_length():
+    for tensor, context, stages, data_parallel, expert, _ in divisions_of():
+        assert tensor * context * stages * data_parallel == 16
+        assert 8 % tensor == 0
+        assert 64 % data_parallel == 0
+        assert expert == 1
+    # each of two ranks takes an early and a late part: a length of 4,098 is no multiple of four
+    assert {context for _, context, *_ in divisions_of(length=4098)} == {1}
+    assert 2 in {context for _, context, *_ in divisions_of(length=4100)}
+    assert {data for *_, data, _, _ in divisions_of(batch=6)} == {1, 2}
+
+
+# ---------------------------------------------------------------- lines of a step
+def operator_of(**fields):
+    usual = {
+        "name": "gate",
+        "link": False,
+        "runs": (2, 3),
+        "bytes": 10.0,
+        "layers": 4,
+        "time": 0.5,
+        "backward": 1.5,
+        "bandwidth": 100.0,
+        "flops": 7.0,
+        "compute_rate": 70.0,
+        "backward_work": (),
+        "recompute_level": 1,
+    }
+    return SimpleNamespace(**usual | fields)
+
+
+def work_of(flops, traffic, peak):
+    return SimpleNamespace(flops=flops, traffic=traffic, peak=peak)
+
+
+@pytest.mark.parametrize(
+    ("fields", "runs", "counts"),
+    [
+        ({"link": True}, 2, (0.0, 10 * (2 * 2 + 3))),
+        ({"name": "launches of kernels"}, 2, (0.0, 0.0)),
+        ({}, 2, (0.0, (2 * 0.5 + 1.5) * 100)),
+        # forward twice and backward once, in four layers
+        ({"backward_work": (work_of(14.0, 20.0, 70.0),)}, 2, (4 * (2 * 7 + 14), 4 * (2 * 10 + 20))),
+    ],
+)
+def test_work_and_traffic_of_an_operator_are_those_of_its_runs(monkeypatch, fields, runs, counts):
+    monkeypatch.setattr("tco.performance.training.result.LAUNCHES", "launches of kernels")
+    monkeypatch.setattr("tco.performance.training.result.OperatorWork", work_of)
+    assert _step_counts(operator_of(**fields), runs) == pytest.approx(counts)
+
+
+@pytest.mark.parametrize(
+    ("fields", "bound"),
+    [
+        ({"link": True}, ("link", None)),
+        ({"name": "launches of kernels"}, ("latency", None)),
+        ({}, ("memory", 2.5 * 100 / 50)),
+        # 2 x 7 / 70 + 14 / 70 s of work, 2 x 10 / 50 + 20 / 50 s of traffic
+        ({"backward_work": (work_of(14.0, 20.0, 70.0),)}, ("memory", 0.8)),
+        ({"backward_work": (work_of(70.0, 20.0, 70.0),)}, ("compute", 1.2)),
+    ],
+)
+def test_an_operator_is_bound_by_what_takes_longest(monkeypatch, fields, bound):
+    monkeypatch.setattr("tco.performance.training.result.LAUNCHES", "launches of kernels")
+    monkeypatch.setattr("tco.performance.training.result.OperatorWork", work_of)
+    machine = SimpleNamespace(kernels=SimpleNamespace(part=lambda _: 50.0))
+    name, time = _step_bound(operator_of(**fields), 2, machine)
+    assert (name, time) == (bound[0], None if bound[1] is None else pytest.approx(bound[1]))
+
+
+@pytest.mark.parametrize(
+    ("recompute", "share", "level", "runs"),
+    [
+        ("none", None, 1, 1),
+        ("selective", None, 1, 2),
+        ("selective", None, 2, 1),
+        ("full", None, 2, 2),
+        ("full", None, 0, 1),
+        ("partial", 0.25, 2, 1.25),
+        ("partial", 0.25, 0, 1),
+    ],
+)
+def test_what_is_computed_again_runs_twice_or_in_a_share_of_the_layers(
+    recompute, share, level, runs
+):
+    training_job, _ = job()
+    plan = SimpleNamespace(recompute=recompute, share=share)
+    details = SimpleNamespace(job=training_job, plan=plan)
+    assert Details.forward_runs(details, operator_of(recompute_level=level)) == runs
