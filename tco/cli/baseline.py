@@ -9,8 +9,6 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import (
-    DETAIL,
-    QUESTION,
     CommandRequest,
     Metrics,
     Scenarios,
@@ -103,28 +101,19 @@ def _redact_states(request: CommandRequest, states: dict[str, JsonObject]) -> di
 def check(
     request: CommandRequest,
     name: Name,
-    threshold: Annotated[
-        str,
-        typer.Option(
-            metavar="LIMIT",
-            help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.",
-            **QUESTION,
-        ),
-    ] = "1e-9",
-    max_increase: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIMIT",
-            help="How much worse a metric may get: costs up, rates down. What gets better never "
-            "fails then.",
-            **QUESTION,
-        ),
-    ] = None,
+    threshold: str = "1e-9",
+    max_increase: str | None = None,
     metrics: Metrics = None,
 ) -> None:
     """Compare today's results with the kept ones, and fail if any moved.
 
     It exits with 1 and says why, step by step, if any metric moved.
+
+    What is asked:
+        threshold (LIMIT): Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.
+        max_increase (LIMIT): How much worse a metric may get: costs up, rates down. What gets
+            better never fails then.
+
     """
     try:
         _check_baseline(request, name, threshold, max_increase, metrics)
@@ -233,20 +222,10 @@ def diff(
         str,
         name_argument("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A"),
     ],
-    b: Annotated[
-        str | None,
-        typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False),
-    ] = None,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit 1 if they differ.", **DETAIL)
-    ] = False,
+    b: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    exit_code: bool = False,
     metrics: Metrics = None,
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full", help="Of two systems list all metrics and inputs that differ, too.", **DETAIL
-        ),
-    ] = False,
+    full: bool = False,
 ) -> None:
     """Show what changed between two scenarios or results, and why.
 
@@ -254,6 +233,14 @@ def diff(
 
     Of two systems it says what each group of things adds to the cost as it becomes the other's:
     chip, network, site, energy, memory, software.
+
+    Arguments:
+        b (B): Another one, or A again with --set.
+
+    What is shown:
+        exit_code: Exit 1 if they differ.
+        full: Of two systems list all metrics and inputs that differ, too.
+
     """
     from tco.evaluation.evaluation import HEADLINE
     from tco.regression.drift import known_metrics

@@ -9,29 +9,10 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import (
-    DETAIL,
-    DRAWS,
-    QUESTION,
-    AirCooled,
-    AllSystems,
     Baseline,
-    Choose,
     CommandRequest,
-    CurveRows,
-    CurveSeed,
-    DrawRanges,
-    EvidenceRows,
-    Full,
-    HallPower,
     Named,
-    Practice,
     Scenarios,
-    Speeds,
-    Vendor,
-    WhatIf,
-    WholeRacks,
-    Why,
-    Workloads,
     command,
     parse_key_values,
 )
@@ -113,26 +94,57 @@ def compare(
     request: CommandRequest,
     scenarios: Scenarios = None,
     baseline: Baseline = None,
-    speeds: Speeds = None,
-    full: Full = False,
-    why: Why = False,
-    evidence: EvidenceRows = False,
-    curve: CurveRows = False,
-    hall: HallPower = None,
-    practice: Practice = None,
-    what_if: WhatIf = None,
-    ranges: DrawRanges = True,
-    choose: Choose = None,
-    racks: WholeRacks = None,
-    seed: CurveSeed = 0,
-    workloads: Workloads = False,
-    all_systems: AllSystems = False,
-    vendor: Vendor = None,
-    air: AirCooled = False,
+    speeds: str | None = None,
+    full: bool = False,
+    why: bool = False,
+    evidence: bool = False,
+    curve: bool = False,
+    hall: str | None = None,
+    practice: str | None = None,
+    what_if: list[str] | None = None,
+    ranges: bool = True,
+    choose: str | None = None,
+    racks: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    workloads: bool = False,
+    all_systems: bool = False,
+    vendor: str | None = None,
+    air: bool = False,
 ) -> None:
     """Compare what racks cost at every speed, and say which to buy.
 
     Without a name the four headline racks are compared.
+
+    What is asked:
+        speeds (N,...): Speeds in tokens/s per user; default: 20,30,50,75,100 and the workload's
+            own.
+        workloads: Which to choose for each of the shipped workloads.
+        all_systems (--all): Rank every system by what the work costs, a line each.
+        vendor (NAME): With --all: the systems of one vendor, such as AMD.
+        air: With --all: the systems that air cools.
+
+    What is shown:
+        full: Every figure at the workload's own speed, in groups.
+        why: What moves the answer at which speeds, and what to measure to narrow it.
+        evidence: Which measured rows notice what moves the answer.
+        curve: With --format csv: a row for each scenario and speed.
+        choose (A,B:0.5+C:0.5): Rate choices by their regret, each a scenario or a split of
+            dollars.
+
+    What if:
+        hall (POWER): Fill a site with each system, such as '20 MW' from the grid.
+        practice (FAMILY): Give all chips the software maturity of one family, such as nvidia;
+            default: each its own.
+        what_if (PATH=VALUE): Replace an input as --set does, with fixed plans and choices.
+            Repeatable.
+        racks (N): How many racks whole instances are placed on; default: a fleet large enough
+            to split freely.
+
+    Draws and workers:
+        ranges (--range/--no-range): Draw the inputs within their ranges: how sure the answer
+            is.
+        seed: Start of the random draws.
+
     """
     options = (hall, practice, what_if, baseline, speeds, choose, racks)
     not_alone = (
@@ -340,36 +352,26 @@ def _noticed(
 def frontier(
     request: CommandRequest,
     scenarios: Named,
-    prefill: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--prefill",
-            metavar="SCENARIO",
-            help="Read prompts on a pool of another system; find the best pair. Repeatable.",
-            **QUESTION,
-        ),
-    ] = None,
-    pareto: Annotated[
-        bool,
-        typer.Option(
-            "--pareto",
-            help="Compare all designs by cost, throughput, speed per user and power; name what "
-            "beats what.",
-            **DETAIL,
-        ),
-    ] = False,
-    ranges: Annotated[
-        bool,
-        typer.Option(
-            "--range",
-            help="Draw the inputs within their ranges at every point: P10 to P90 along it.",
-            **DRAWS,
-        ),
-    ] = False,
+    prefill: list[str] | None = None,
+    pareto: bool = False,
+    ranges: bool = False,
 ) -> None:
     """Show what each speed per user costs, by the best plan for it.
 
     Each plan is listed that no other beats, with its throughput per chip and its cost.
+
+    What is asked:
+        prefill (SCENARIO): Read prompts on a pool of another system; find the best pair.
+            Repeatable.
+
+    What is shown:
+        pareto: Compare all designs by cost, throughput, speed per user and power; name what
+            beats what.
+
+    Draws and workers:
+        ranges (--range): Draw the inputs within their ranges at every point: P10 to P90 along
+            it.
+
     """
     from tco.comparison import frontier as study
     from tco.comparison.designs import designs_of
@@ -385,21 +387,20 @@ def frontier(
 @command(app, "set")
 def fleet(
     request: CommandRequest,
-    waves: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SCENARIO:POWER[:DATE]...",
-            help="System, power and date, such as 'trn3-nl72x2:500 MW:2026-06'.",
-        ),
-    ],
-    power: Annotated[
-        str | None,
-        typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.", **QUESTION),
-    ] = None,
+    waves: list[str],
+    power: str | None = None,
 ) -> None:
     """Fill one power with systems that are bought at their dates.
 
     The answer has racks, chips, price and tokens of each system and of all.
+
+    Arguments:
+        waves (SCENARIO:POWER[:DATE]...): System, power and date, such as 'trn3-nl72x2:500
+            MW:2026-06'.
+
+    What is asked:
+        power (POWER): What all of them share, such as '2.2 GW'.
+
     """
     from tco.comparison.fleet import fleet_of, wave_of
     from tco.evaluation.evaluation import catalogue_of
@@ -414,22 +415,19 @@ def fleet(
 @command(app, "set")
 def gigawatt(
     request: CommandRequest,
-    systems: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SYSTEM...", help="What the power is filled with, such as gb200-nvl72."
-        ),
-    ],
-    power: Annotated[
-        str,
-        typer.Option(
-            metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.", **QUESTION
-        ),
-    ] = "1 GW",
+    systems: list[str],
+    power: str = "1 GW",
 ) -> None:
     """Turn power of the grid into racks, and racks into dollars.
 
     The dollars are split by kind of part, and stand beside published costs per watt.
+
+    Arguments:
+        systems (SYSTEM...): What the power is filled with, such as gb200-nvl72.
+
+    What is asked:
+        power (POWER): Power of the grid at the fence, such as '100 MW'.
+
     """
     from tco.comparison.gigawatt import gigawatts
     from tco.evaluation.evaluation import catalogue_of
@@ -444,15 +442,14 @@ def gigawatt(
 @command(app, "set")
 def rents(
     request: CommandRequest,
-    chip: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[CHIP]",
-            help="A chip or a system, such as h100-sxm; default: all with a rent.",
-        ),
-    ] = None,
+    chip: str | None = None,
 ) -> None:
-    """Show rents by month, the cost at that date and the gross margin."""
+    """Show rents by month, the cost at that date and the gross margin.
+
+    Arguments:
+        chip ([CHIP]): A chip or a system, such as h100-sxm; default: all with a rent.
+
+    """
     from tco.comparison.rents import rents_of
     from tco.report.rents import rents_answer
 

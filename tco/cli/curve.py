@@ -8,64 +8,35 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import QUESTION, SERVING_FACTS, CommandRequest, Samples, Seed, command
+from tco.cli.options import SERVING_FACTS, CommandRequest, Samples, Seed, command
 from tco.core.errors import UsageError
-
-CurveFiles = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...",
-        help="Throughput against speed per user, as benchmarks write it or in CSV columns of "
-        "data/measured.",
-    ),
-]
-MeasuredSystems = Annotated[
-    list[str],
-    typer.Option(
-        "--system",
-        metavar="ID",
-        help="The system it ran on, one for all files or one each.",
-        **QUESTION,
-    ),
-]
-PrefillShare = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Share of the chips' time that reads prompts, for a rate card.",
-        **QUESTION,
-    ),
-]
-CachedPrice = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Price of a cached input token over another's, such as 0.1.",
-        **QUESTION,
-    ),
-]
-CacheHit = Annotated[
-    float,
-    typer.Option(min=0, max=1, help="Share of input tokens that a cache held.", **QUESTION),
-]
 
 
 @command(app, "set", *SERVING_FACTS, forms=("endpoints",))
 def curve(
     request: CommandRequest,
-    files: CurveFiles,
-    systems: MeasuredSystems,
-    prefill_share: PrefillShare = None,
-    cached_price: CachedPrice = None,
-    cache_hit: CacheHit = 0.0,
+    files: list[Path],
+    systems: list[str],
+    prefill_share: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    cached_price: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    cache_hit: Annotated[float, typer.Option(min=0, max=1)] = 0.0,
     samples: Samples = 512,
     seed: Seed = 0,
 ) -> None:
     """Price a measured curve of throughput against speed per user.
 
     Nothing is predicted.
+
+    Arguments:
+        files (FILE...): Throughput against speed per user, as benchmarks write it or in CSV
+            columns of data/measured.
+
+    What is asked:
+        systems (--system ID): The system it ran on, one for all files or one each.
+        prefill_share: Share of the chips' time that reads prompts, for a rate card.
+        cached_price: Price of a cached input token over another's, such as 0.1.
+        cache_hit: Share of input tokens that a cache held.
+
     """
     from tco.comparison.measured_curve import CardTerms, priced_curves
     from tco.report.measured_curve import curve_answer

@@ -143,22 +143,19 @@ def new_scenario(request: CommandRequest, scenario: New, like: Like) -> None:
 @command(COMMAND_GROUPS["models"], name="add", usual=USUAL)
 def add_model(
     request: CommandRequest,
-    config: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CONFIG.json", help="A model's config.json, as Hugging Face publishes it."
-        ),
-    ],
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="ID", help="Its name; that of the file's folder unless named."
-        ),
-    ] = None,
+    config: Path,
+    name: str | None = None,
 ) -> None:
     """Check a model's config.json and put it into ./data or --data.
 
     --set workload.model=ID then runs it.
+
+    Arguments:
+        config (CONFIG.json): A model's config.json, as Hugging Face publishes it.
+
+    Options:
+        name (--id ID): Its name; that of the file's folder unless named.
+
     """
     from tco.catalog.templates import refuse_taken, write_draft
     from tco.core.files import read_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.options import DETAIL, FACTS, QUESTION, CommandRequest, command
+from tco.cli.options import FACTS, CommandRequest, command
 from tco.core.errors import UsageError
 from tco.core.streams import tell
 from tco.evidence.verdicts import Verdict
@@ -25,29 +25,19 @@ if TYPE_CHECKING:
 @command(app, "set")
 def claims(
     request: CommandRequest,
-    verdict: Annotated[
-        Verdict | None, typer.Option(help="Only claims of this verdict.", **QUESTION)
-    ] = None,
-    conclusions: Annotated[
-        bool,
-        typer.Option(
-            "--conclusions",
-            help="Only what they conclude, each with the command that shows it.",
-            **QUESTION,
-        ),
-    ] = False,
-    forecasts: Annotated[
-        bool,
-        typer.Option(
-            "--forecasts",
-            help="What was predicted before it was measured instead, and what came.",
-            **QUESTION,
-        ),
-    ] = False,
+    verdict: Verdict | None = None,
+    conclusions: bool = False,
+    forecasts: bool = False,
 ) -> None:
     """Check published claims against parts and formulas.
 
     It exits with 1 if a verdict is not the one that the ledger expects.
+
+    What is asked:
+        verdict: Only claims of this verdict.
+        conclusions: Only what they conclude, each with the command that shows it.
+        forecasts: What was predicted before it was measured instead, and what came.
+
     """
     catalogue = request.catalogue
     if forecasts:
@@ -65,102 +55,45 @@ def claims(
     request.emit(claims_answer(catalogue, selected, notes), unexpected)
 
 
-MeasuredFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="Measured kernels, collectives, training or serving: CSV, or as nccl-tests, vllm, "
-        "sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it.",
-    ),
-]
-MeasuredKind = Annotated[
-    str | None,
-    typer.Option(
-        help="kernels, collectives, training, inference, open-loop or deployments; default: "
-        "guessed from the header.",
-        **QUESTION,
-    ),
-]
-TargetColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Score only the rows predicted as this column.", **QUESTION
-    ),
-]
-LargestError = Annotated[
-    float | None,
-    typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.", **DETAIL),
-]
-AliasFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.csv",
-        help="What names in the rows mean: name,part or name,model.",
-        **QUESTION,
-    ),
-]
-EveryRow = Annotated[
-    bool,
-    typer.Option(
-        "--rows",
-        help="Also give every row: in JSON as rows, in CSV instead of the scores.",
-        **DETAIL,
-    ),
-]
-EnvelopesOnly = Annotated[
-    bool,
-    typer.Option(
-        "--envelopes",
-        help="Compare the best plan with the published runs of each chip, model, formats and "
-        "lengths instead.",
-        **DETAIL,
-    ),
-]
-BackTestOnly = Annotated[
-    bool,
-    typer.Option(
-        "--back-test",
-        help="Compare the rows with the P10 to P90 each chip would have been given had nobody "
-        "measured it.",
-        **DETAIL,
-    ),
-]
-RatiosOnly = Annotated[
-    bool,
-    typer.Option(
-        "--ratios",
-        help="Compare pairs of chips at one model and speed: their measured ratio with the "
-        "predicted one and its range.",
-        **DETAIL,
-    ),
-]
-ReportFolder = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Also write KIND.csv, KIND.md and a scatter KIND.png there.",
-        **DETAIL,
-    ),
-]
-
-
 @command(app, "set", *FACTS)
 def validate(
     request: CommandRequest,
-    file: MeasuredFile,
-    kind: MeasuredKind = None,
-    against: TargetColumn = None,
-    max_error: LargestError = None,
-    alias: AliasFile = None,
-    rows: EveryRow = False,
-    envelopes: EnvelopesOnly = False,
-    back_test: BackTestOnly = False,
-    ratios: RatiosOnly = False,
-    report: ReportFolder = None,
+    file: Path,
+    kind: str | None = None,
+    against: str | None = None,
+    max_error: Annotated[float | None, typer.Option(min=0)] = None,
+    alias: Path | None = None,
+    rows: bool = False,
+    envelopes: bool = False,
+    back_test: bool = False,
+    ratios: bool = False,
+    report: Path | None = None,
 ) -> None:
     """Compare predictions with measurements, row by row.
 
     Each row is predicted from the configuration that it states.
+
+    Arguments:
+        file (FILE): Measured kernels, collectives, training or serving: CSV, or as nccl-tests,
+            vllm, sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it.
+
+    What is asked:
+        kind: kernels, collectives, training, inference, open-loop or deployments; default:
+            guessed from the header.
+        against (COLUMN): Score only the rows predicted as this column.
+        alias (FILE.csv): What names in the rows mean: name,part or name,model.
+
+    What is shown:
+        max_error: Exit 1 if the median error (a fraction) is larger.
+        rows: Also give every row: in JSON as rows, in CSV instead of the scores.
+        envelopes: Compare the best plan with the published runs of each chip, model, formats
+            and lengths instead.
+        back_test: Compare the rows with the P10 to P90 each chip would have been given had
+            nobody measured it.
+        ratios: Compare pairs of chips at one model and speed: their measured ratio with the
+            predicted one and its range.
+        report (FOLDER): Also write KIND.csv, KIND.md and a scatter KIND.png there.
+
     """
     from tco.core.inputs import as_number
     from tco.report import validation
@@ -200,50 +133,31 @@ def _sayer(request: CommandRequest) -> Callable[[str], None]:
     return lambda message_text: None if request.quiet else tell(message_text)
 
 
-MeasuredFiles = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE...", help="Measured kernels, collectives, training or serving."),
-]
-CalibrationFile = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where the fitted rows go, such as data/calibration/serving.csv.",
-    ),
-]
-AccuracyFolder = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy "
-        "holds them.",
-    ),
-]
-FitName = Annotated[
-    str | None,
-    typer.Option(
-        "--fit",
-        metavar="NAME",
-        help="What may move: that of fits/NAME.csv, or 'deployed' (deployment efficiency), "
-        "'long-runs' or 'engine-kernels'; else of each kind.",
-    ),
-]
-
-
 @command(app, *FACTS, usual=("data", "quiet"))
 def calibrate(
     request: CommandRequest,
-    files: MeasuredFiles,
-    output: CalibrationFile,
-    accuracy: AccuracyFolder = None,
-    fit_name: FitName = None,
-    date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
+    files: list[Path],
+    output: Path,
+    accuracy: Path | None = None,
+    fit_name: str | None = None,
+    date: str = "2026-11",
 ) -> None:
     """Fit shared parameters to measurements, and cross-check the fit.
 
     Leave-one-out refits give the errors.
+
+    Arguments:
+        files (FILE...): Measured kernels, collectives, training or serving.
+
+    Options:
+        output (--output -o FILE): Where the fitted rows go, such as
+            data/calibration/serving.csv.
+        accuracy (FOLDER): Also write the errors of the fit and of leave-one-out refits, as
+            data/accuracy holds them.
+        fit_name (--fit NAME): What may move: that of fits/NAME.csv, or 'deployed' (deployment
+            efficiency), 'long-runs' or 'engine-kernels'; else of each kind.
+        date: Date the rows carry: year and month.
+
     """
     from tco.core.files import write_atomically
     from tco.core.inputs import as_number
@@ -329,37 +243,23 @@ def _named_fit_csv(
 @command(app, usual=("data", "quiet"))
 def measure(
     request: CommandRequest,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")
-    ],
-    kind: Annotated[
-        Literal["kernels", "collectives"],
-        typer.Option(
-            help="Products, attention and memory of one device, or collectives among several."
-        ),
-    ] = "kernels",
-    device: Annotated[
-        Literal["cpu", "cuda"] | None,
-        typer.Option(help="cpu or cuda; default: the GPU if there is one."),
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help="A few small shapes, in seconds: shows that it works, not what the machine can "
-            "do.",
-        ),
-    ] = False,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Accelerator the rows name; default: what its driver calls it."
-        ),
-    ] = None,
+    output: Path,
+    kind: Literal["kernels", "collectives"] = "kernels",
+    device: Literal["cpu", "cuda"] | None = None,
+    quick: bool = False,
+    name: str | None = None,
 ) -> None:
     """Measure kernels or collectives on this machine with PyTorch.
 
     The rows suit `tco validate` and `tco calibrate`.
+
+    Options:
+        output (--output -o FILE.csv): Where the rows go.
+        kind: Products, attention and memory of one device, or collectives among several.
+        device: cpu or cuda; default: the GPU if there is one.
+        quick: A few small shapes, in seconds: shows that it works, not what the machine can do.
+        name (NAME): Accelerator the rows name; default: what its driver calls it.
+
     """
     from tco.core.files import write_atomically
     from tco.measure.session import collective_session, kernel_session

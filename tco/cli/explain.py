@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import DETAIL, CommandRequest, Scenario, command, name_argument
+from tco.cli.options import CommandRequest, Scenario, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -20,20 +20,17 @@ if TYPE_CHECKING:
 def price(
     request: CommandRequest,
     scenario: Scenario,
-    cash_flow: Annotated[
-        bool,
-        typer.Option("--cash-flow", help="Show what is paid month by month instead.", **DETAIL),
-    ] = False,
-    swap: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY=VALUE@MONTH",
-            help="With --cash-flow: another variant from a month on, such as switch=gen2@24.",
-            **DETAIL,
-        ),
-    ] = None,
+    cash_flow: bool = False,
+    swap: str | None = None,
 ) -> None:
-    """Show the cost lines of one scenario, down to the chip-hour."""
+    """Show the cost lines of one scenario, down to the chip-hour.
+
+    What is shown:
+        cash_flow: Show what is paid month by month instead.
+        swap (KEY=VALUE@MONTH): With --cash-flow: another variant from a month on, such as
+            switch=gen2@24.
+
+    """
     if swap is not None and not cash_flow:
         raise UsageError("--swap is of the money by month: add --cash-flow")
     from tco.report.cost import price_answer
@@ -91,17 +88,16 @@ def explain(
             "shows, or of an input.",
         ),
     ] = None,
-    depth: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="How many levels of the tree to open; the table form opens three.", **DETAIL
-        ),
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Open the whole tree.", **DETAIL)
-    ] = False,
+    depth: Annotated[int | None, typer.Option(min=1)] = None,
+    everything: bool = False,
 ) -> None:
-    """Open a number: its equation, its inputs and their sources."""
+    """Open a number: its equation, its inputs and their sources.
+
+    What is shown:
+        depth: How many levels of the tree to open; the table form opens three.
+        everything (--all): Open the whole tree.
+
+    """
     if metric is None:
         raise UsageError(
             f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` "
@@ -157,16 +153,15 @@ def _metric_explanation(
 def inputs(
     request: CommandRequest,
     scenario: Scenario,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[WORD]...", help="Those alone that these words tell of: chip price, interest."
-        ),
-    ] = None,
+    words: list[str] | None = None,
 ) -> None:
     """List the inputs of a scenario, by the paths that --set takes.
 
     Each input has its value, range, kind and source.
+
+    Arguments:
+        words ([WORD]...): Those alone that these words tell of: chip price, interest.
+
     """
     from tco.catalog.system_tree import load_system
     from tco.evaluation.chip_prices import chip_parts_price

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os.path import isdir  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.cli import app
 from tco.cli.options import Baseline, CommandRequest, Scenarios, command
@@ -49,21 +47,18 @@ def _ending_of(output: str) -> str:
 @command(app, "set", "variant", usual=("data", "quiet", "redact"))
 def export(
     request: CommandRequest,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package.",
-        ),
-    ],
+    output: str,
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
     """Write a workbook whose formulas recalculate, or tables.
 
     Scenarios stand side by side.
+
+    Options:
+        output (--output -o FILE): Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for
+            a data package.
+
     """
     from tco.evaluation.evaluation import HEADLINE, catalogue_of
     from tco.evaluation.side_by_side import compare_results
@@ -218,21 +213,18 @@ MARK = "tco-report.json"  # the file by which a folder of pages is known
 @command(app, "set", usual=("data", "quiet", "redact"))
 def report(
     request: CommandRequest,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to: FILE.html, or FOLDER/ for pages that a site may publish.",
-        ),
-    ],
+    output: str,
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
     """Write one page that stands alone, with figures and a what-if.
 
     The page has the pick, the sources, and a what-if that recalculates as inputs move.
+
+    Options:
+        output (--output -o FILE): Where to: FILE.html, or FOLDER/ for pages that a site may
+            publish.
+
     """
     from tco.comparison.report_data import material_of
     from tco.evaluation.evaluation import HEADLINE

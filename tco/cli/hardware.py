@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tco.cli import app
-from tco.cli.options import QUESTION, CommandRequest, OptionHeading, System, command, name_argument
+from tco.cli.options import CommandRequest, System, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from tco.report.record import Answer
     from tco.scenario.resolved import ResolvedScenario
 
-SWITCHES = OptionHeading(rich_help_panel="Switches")
-SITES = OptionHeading(rich_help_panel="Links between sites")
-ALGORITHM = OptionHeading(rich_help_panel="Library and algorithm")
-PRODUCT = OptionHeading(rich_help_panel="Of a product")
-ATTENTION = OptionHeading(rich_help_panel="Of attention")
-EXPERTS = OptionHeading(rich_help_panel="Of experts")
-ELEMENTWISE = OptionHeading(rich_help_panel="Of an elementwise kernel")
 # sides of a kernel may be means, such as tokens per expert
 LEAST_SIDE = 0.001
-Side = float | None
+Side = Annotated[float | None, typer.Option(min=LEAST_SIDE)]
 
 
 @command(app, "set", "variant")
@@ -55,76 +48,39 @@ def fabric(request: CommandRequest, system: System) -> None:
     request.emit(fabric_answer(inputs, scopes, inputs.unused_notes(input_values, "this fabric")))
 
 
-SwitchId = Annotated[
-    str,
-    typer.Option(
-        help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).",
-        **SWITCHES,
-    ),
-]
-PortRate = Annotated[
-    str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.", **SWITCHES)
-]
-NetworkTiers = Annotated[
-    int | None,
-    typer.Option(min=1, max=4, help="Tiers; default: as many as the size needs.", **SWITCHES),
-]
-JoinedChips = Annotated[
-    int | None,
-    typer.Option(min=1, help="Chips to join; default: as many as the tiers reach.", **QUESTION),
-]
-NicRate = Annotated[
-    str | None,
-    typer.Option(help="NIC bandwidth of a chip, such as 400G; default: one port.", **QUESTION),
-]
-RackWiring = Annotated[
-    str,
-    typer.Option(
-        help="tor: copper to switches in the rack; leaf: optics from the NIC on.", **SWITCHES
-    ),
-]
-Oversubscription = Annotated[
-    float,
-    typer.Option(
-        min=0.05,
-        help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.",
-        **SWITCHES,
-    ),
-]
-SiteSpan = Annotated[
-    str | None,
-    typer.Option(
-        help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; "
-        "default: one site.",
-        **SITES,
-    ),
-]
-SiteLinkShare = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Share of the links between the top tiers that run between sites; default: half, "
-        "as of two equal sites.",
-        **SITES,
-    ),
-]
-
-
 @command(app, "set")
 def network(
     request: CommandRequest,
-    switch: SwitchId = "25.6T",
-    port: PortRate = "100G",
-    tiers: NetworkTiers = None,
-    chips: JoinedChips = None,
-    nic: NicRate = None,
-    design: RackWiring = "tor",
-    oversubscription: Oversubscription = 1.0,
-    span: SiteSpan = None,
-    between_sites: SiteLinkShare = None,
+    switch: str = "25.6T",
+    port: str = "100G",
+    tiers: Annotated[int | None, typer.Option(min=1, max=4)] = None,
+    chips: Annotated[int | None, typer.Option(min=1)] = None,
+    nic: str | None = None,
+    design: str = "tor",
+    oversubscription: Annotated[float, typer.Option(min=0.05)] = 1.0,
+    span: str | None = None,
+    between_sites: Annotated[float | None, typer.Option(min=0, max=1)] = None,
 ) -> None:
-    """Size a folded Clos: its switches, links, optics, watts, dollars."""
+    """Size a folded Clos: its switches, links, optics, watts, dollars.
+
+    Switches:
+        switch: Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).
+        port: Rate of a logical port: 100G, 200G, 400G, 800G.
+        tiers: Tiers; default: as many as the size needs.
+        design: tor: copper to switches in the rack; leaf: optics from the NIC on.
+        oversubscription: Downlink over uplink bandwidth; below 1 leaves spare uplinks.
+
+    What is asked:
+        chips: Chips to join; default: as many as the tiers reach.
+        nic: NIC bandwidth of a chip, such as 400G; default: one port.
+
+    Links between sites:
+        span: Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics;
+            default: one site.
+        between_sites: Share of the links between the top tiers that run between sites; default:
+            half, as of two equal sites.
+
+    """
     from tco.core.own_values import question_quantity
     from tco.report.hardware import network_answer
     from tco.scenario.network_choice import ClosRequest, port_rate, requested_clos
@@ -172,104 +128,52 @@ def network(
     request.emit(network_answer(catalogue, clos, figures, facts))
 
 
-CollectiveName = Annotated[
-    str,
-    typer.Option(
-        "--op",
-        help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, "
-        "dispatch or combine.",
-        **QUESTION,
-    ),
-]
-BufferSize = Annotated[
-    str,
-    typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.", **QUESTION),
-]
-LargestSize = Annotated[
-    str | None,
-    typer.Option(
-        "--to",
-        help="Also every doubling up to this size, each by its best algorithm.",
-        **QUESTION,
-    ),
-]
-RankCount = Annotated[
-    int | None,
-    typer.Option(min=2, help="Chips that take part; default: one scale-up domain.", **QUESTION),
-]
-DomainChips = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Chips of each scale-up domain that take part; default: as many as it holds.",
-        **QUESTION,
-    ),
-]
-CollectiveLibraryId = Annotated[
-    str | None,
-    typer.Option(
-        help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; default: "
-        "the family's.",
-        **ALGORITHM,
-    ),
-]
-AlgorithmName = Annotated[
-    str | None,
-    typer.Option(help="Take this algorithm of the library, not its quickest.", **ALGORITHM),
-]
-RankTokens = Annotated[
-    float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.", **EXPERTS)
-]
-TokenWidth = Annotated[float, typer.Option(min=1, help="Elements of a token.", **EXPERTS)]
-ExpertsPerToken = Annotated[float, typer.Option(min=1, help="Experts of a token.", **EXPERTS)]
-WireFormat = Annotated[
-    str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.", **EXPERTS)
-]
-CopyingCores = Annotated[
-    float | None,
-    typer.Option(
-        min=1, help="Cores that copy tokens; default: as many as the library takes.", **EXPERTS
-    ),
-]
-EngineKernel = Annotated[
-    str | None,
-    typer.Option(
-        help="Time the quickest as this engine's kernel was measured: ENGINE/KERNEL@RELEASE.",
-        **ALGORITHM,
-    ),
-]
-RoutingGroups = Annotated[
-    str | None,
-    typer.Option(
-        metavar="D/G",
-        help="Routing limited to D of G groups of experts, such as 4/8.",
-        **EXPERTS,
-    ),
-]
-
-
 @command(app, "set", "variant")
 def collective(
     request: CommandRequest,
     system: System,
-    operation: CollectiveName = "all-reduce",
-    size: BufferSize = "1MiB",
-    largest: LargestSize = None,
-    ranks: RankCount = None,
-    per_domain: DomainChips = None,
-    library: CollectiveLibraryId = None,
-    algorithm: AlgorithmName = None,
-    tokens: RankTokens = 128,
-    hidden: TokenWidth = 7168,
-    topk: ExpertsPerToken = 8,
-    precision: WireFormat = "bf16",
-    sms: CopyingCores = None,
-    engine_kernel: EngineKernel = None,
-    groups: RoutingGroups = None,
+    operation: str = "all-reduce",
+    size: str = "1MiB",
+    largest: str | None = None,
+    ranks: Annotated[int | None, typer.Option(min=2)] = None,
+    per_domain: Annotated[int | None, typer.Option(min=1)] = None,
+    library: str | None = None,
+    algorithm: str | None = None,
+    tokens: Annotated[float, typer.Option(min=0)] = 128,
+    hidden: Annotated[float, typer.Option(min=1)] = 7168,
+    topk: Annotated[float, typer.Option(min=1)] = 8,
+    precision: str = "bf16",
+    sms: Annotated[float | None, typer.Option(min=1)] = None,
+    engine_kernel: str | None = None,
+    groups: str | None = None,
 ) -> None:
     """Time a collective by every algorithm that the fabric allows.
 
     The quickest that the library offers is the answer; what it does not offer is shown beside it.
+
+    What is asked:
+        operation (--op): all-reduce, all-gather, reduce-scatter, all-to-all, broadcast,
+            send-recv, dispatch or combine.
+        size: The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.
+        largest (--to): Also every doubling up to this size, each by its best algorithm.
+        ranks: Chips that take part; default: one scale-up domain.
+        per_domain: Chips of each scale-up domain that take part; default: as many as it holds.
+
+    Library and algorithm:
+        library: The library whose algorithms are open: nccl, rccl, deepep, best, ...; default:
+            the family's.
+        algorithm: Take this algorithm of the library, not its quickest.
+        engine_kernel: Time the quickest as this engine's kernel was measured:
+            ENGINE/KERNEL@RELEASE.
+
+    Of experts:
+        tokens: Tokens of a rank, of dispatch and combine.
+        hidden: Elements of a token.
+        topk: Experts of a token.
+        precision: Format of the tokens on the wire: fp8 or bf16.
+        sms: Cores that copy tokens; default: as many as the library takes.
+        groups (D/G): Routing limited to D of G groups of experts, such as 4/8.
+
     """
     from tco.comparison.operations import doublings, limited
     from tco.fabric.expert_exchange import Tokens
@@ -471,131 +375,86 @@ def _buffer_bytes(size_text: str, option: str) -> float:
     return size
 
 
-def _side_option(help_text: str, heading: OptionHeading) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=help_text, **heading)
-    return option
-
-
-KernelName = Annotated[
-    str,
-    typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.", **QUESTION),
-]
-KernelFormat = Annotated[
-    str,
-    typer.Option(
-        help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.",
-        **QUESTION,
-    ),
-]
-ProductRows = Annotated[
-    Side, _side_option("Rows of the result: tokens, of each group if grouped.", PRODUCT)
-]
-GroupedProducts = Annotated[
-    Side, _side_option("Products whose tiles share the chip, as experts do.", PRODUCT)
-]
-ValueWidth = Annotated[
-    Side, _side_option("Width of the values of a head, if it is another.", ATTENTION)
-]
-RotaryWidth = Annotated[
-    Side, _side_option("Width of the rotary part beside the latent cache.", ATTENTION)
-]
-LayerTokens = Annotated[
-    Side, _side_option("Tokens of all ranks that an expert layer takes.", EXPERTS)
-]
-ExpertRanks = Annotated[
-    float, _side_option("Ranks that share the experts; the busiest is timed.", EXPERTS)
-]
-ExpertTokenWidth = Annotated[
-    Side,
-    _side_option(
-        "Width of the tokens of an expert layer; --width is the rank's part of an expert's.",
-        EXPERTS,
-    ),
-]
-ExpertSkew = Annotated[
-    float,
-    typer.Option(min=0, help="Standard deviation over mean of how popular experts are.", **EXPERTS),
-]
-EvenExperts = Annotated[
-    bool,
-    typer.Option(
-        "--even", help="Tokens are dealt out to experts in turn, not by chance.", **EXPERTS
-    ),
-]
-FullAttention = Annotated[
-    bool, typer.Option("--full", help="Attention without a causal mask.", **ATTENTION)
-]
-AttentionPhase = Annotated[
-    str,
-    typer.Option(
-        help="Of attention: prefill, decode, or latent, which is decoding against one latent "
-        "cache.",
-        **ATTENTION,
-    ),
-]
-ElementwiseWidth = Annotated[
-    Side, _side_option("Numbers of a row of an elementwise kernel.", ELEMENTWISE)
-]
-ElementwisePasses = Annotated[
-    Side, _side_option("Times an elementwise kernel reads or writes a row.", ELEMENTWISE)
-]
-FlatKernel = Annotated[
-    bool,
-    typer.Option(
-        "--flat", help="An elementwise kernel that knows no rows, as sums.", **ELEMENTWISE
-    ),
-]
-ProductCores = Annotated[
-    Side,
-    _side_option("Cores of the chip that a product has to itself; default: all.", QUESTION),
-]
-KernelLibraryId = Annotated[
-    str | None,
-    typer.Option(
-        help="Time it as this library's layer runs it, or an engine's kernel, "
-        "ENGINE/KERNEL@RELEASE; default: the bare kernel.",
-        **QUESTION,
-    ),
-]
-
-
 @command(app, "set")
 def kernel(
     request: CommandRequest,
     chip: Annotated[str, name_argument("chips", "A chip's id, such as h100-sxm.")],
-    operation: KernelName = "gemm",
-    precision: KernelFormat = "bf16",
-    m: ProductRows = None,
-    n: Annotated[Side, _side_option("Columns of the result.", PRODUCT)] = None,
-    k: Annotated[Side, _side_option("Inner side of a product.", PRODUCT)] = None,
-    groups: GroupedProducts = None,
-    batch: Annotated[Side, _side_option("Sequences of attention.", ATTENTION)] = None,
-    seq_q: Annotated[Side, _side_option("Queries of a sequence.", ATTENTION)] = None,
-    seq_kv: Annotated[Side, _side_option("Keys of a sequence.", ATTENTION)] = None,
-    heads: Annotated[Side, _side_option("Query heads.", ATTENTION)] = None,
-    kv_heads: Annotated[Side, _side_option("Key heads.", ATTENTION)] = None,
-    head_dim: Annotated[Side, _side_option("Width of a head.", ATTENTION)] = None,
-    value_dim: ValueWidth = None,
-    latent: Annotated[Side, _side_option("Width of the latent cache.", ATTENTION)] = None,
-    rotary: RotaryWidth = None,
-    tokens: LayerTokens = None,
-    topk: Annotated[Side, _side_option("Experts that a token chooses.", EXPERTS)] = None,
-    experts: Annotated[Side, _side_option("Experts of the layer, on all ranks.", EXPERTS)] = None,
-    ranks: ExpertRanks = 1,
-    hidden: ExpertTokenWidth = None,
-    skew: ExpertSkew = 0,
-    even: EvenExperts = False,
-    full: FullAttention = False,
-    phase: AttentionPhase = "prefill",
-    width: ElementwiseWidth = None,
-    passes: ElementwisePasses = None,
-    flat: FlatKernel = False,
-    cores: ProductCores = None,
-    library: KernelLibraryId = None,
+    operation: str = "gemm",
+    precision: str = "bf16",
+    m: Side = None,
+    n: Side = None,
+    k: Side = None,
+    groups: Side = None,
+    batch: Side = None,
+    seq_q: Side = None,
+    seq_kv: Side = None,
+    heads: Side = None,
+    kv_heads: Side = None,
+    head_dim: Side = None,
+    value_dim: Side = None,
+    latent: Side = None,
+    rotary: Side = None,
+    tokens: Side = None,
+    topk: Side = None,
+    experts: Side = None,
+    ranks: Annotated[float, typer.Option(min=LEAST_SIDE)] = 1,
+    hidden: Side = None,
+    skew: Annotated[float, typer.Option(min=0)] = 0,
+    even: bool = False,
+    full: bool = False,
+    phase: str = "prefill",
+    width: Side = None,
+    passes: Side = None,
+    flat: bool = False,
+    cores: Side = None,
+    library: str | None = None,
 ) -> None:
     """Time a kernel on one chip, and show the bound that binds.
 
     A kernel is a GEMM, attention, an expert layer or elementwise.
+
+    What is asked:
+        operation (--op): gemm, grouped, experts, attention or elementwise.
+        precision: Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.
+        cores: Cores of the chip that a product has to itself; default: all.
+        library: Time it as this library's layer runs it, or an engine's kernel,
+            ENGINE/KERNEL@RELEASE; default: the bare kernel.
+
+    Of a product:
+        m: Rows of the result: tokens, of each group if grouped.
+        n: Columns of the result.
+        k: Inner side of a product.
+        groups: Products whose tiles share the chip, as experts do.
+
+    Of attention:
+        batch: Sequences of attention.
+        seq_q: Queries of a sequence.
+        seq_kv: Keys of a sequence.
+        heads: Query heads.
+        kv_heads: Key heads.
+        head_dim: Width of a head.
+        value_dim: Width of the values of a head, if it is another.
+        latent: Width of the latent cache.
+        rotary: Width of the rotary part beside the latent cache.
+        full: Attention without a causal mask.
+        phase: Of attention: prefill, decode, or latent, which is decoding against one latent
+            cache.
+
+    Of experts:
+        tokens: Tokens of all ranks that an expert layer takes.
+        topk: Experts that a token chooses.
+        experts: Experts of the layer, on all ranks.
+        ranks: Ranks that share the experts; the busiest is timed.
+        hidden: Width of the tokens of an expert layer; --width is the rank's part of an
+            expert's.
+        skew: Standard deviation over mean of how popular experts are.
+        even: Tokens are dealt out to experts in turn, not by chance.
+
+    Of an elementwise kernel:
+        width: Numbers of a row of an elementwise kernel.
+        passes: Times an elementwise kernel reads or writes a row.
+        flat: An elementwise kernel that knows no rows, as sums.
+
     """
     from tco.comparison.operations import answer_kernel_query, operation_of
     from tco.report.kernels import kernel_answer

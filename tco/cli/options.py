@@ -1,7 +1,7 @@
 """The arguments and options that commands share: each is declared here, once.
 
 A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`. It gets the
-values of these and of the other options of `SHARED` as one `CommandRequest`. Types such as
+values of these and of the other options of `shared_options` as one `CommandRequest`. Types such as
 `Scenario` declare parameters that it gets as they are.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
+from tco.cli.descriptions import described_parameters
 from tco.cli.help import Taught
 from tco.cli.output import (
     FORMS,
@@ -74,9 +75,6 @@ class OptionHeading(TypedDict):
 QUESTION = OptionHeading(rich_help_panel="What is asked")
 DETAIL = OptionHeading(rich_help_panel="What is shown")
 DRAWS = OptionHeading(rich_help_panel="Draws and workers")
-WHAT_IF = OptionHeading(rich_help_panel="What if")
-FACT = OptionHeading(rich_help_panel="What a file of measured runs does not state")
-HOW = OptionHeading(rich_help_panel="How the answer is given")
 
 Scenario = Annotated[
     str, name_argument("scenarios", "A scenario's name or file, or the id of a system.")
@@ -150,246 +148,72 @@ Cluster = Annotated[
         metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.", **DRAWS
     ),
 ]
-Starts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--from",
-        metavar="X",
-        help="Where to begin to look, such as '96 GB', for each --vary; unless given a thirtieth "
-        "of today's value, of two inputs a third, of a date its own.",
-        **QUESTION,
-    ),
-]
-Ends = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--to",
-        metavar="Y",
-        help="Where to end, for each; unless given thirty times today's, of two inputs three "
-        "times, of a date two years on.",
-        **QUESTION,
-    ),
-]
-# of `tco compare`
-Speeds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N,...",
-        help="Speeds in tokens/s per user; default: 20,30,50,75,100 and the workload's own.",
-        **QUESTION,
-    ),
-]
-Full = Annotated[
-    bool,
-    typer.Option("--full", help="Every figure at the workload's own speed, in groups.", **DETAIL),
-]
-Why = Annotated[
-    bool,
-    typer.Option(
-        "--why",
-        help="What moves the answer at which speeds, and what to measure to narrow it.",
-        **DETAIL,
-    ),
-]
-EvidenceRows = Annotated[
-    bool,
-    typer.Option("--evidence", help="Which measured rows notice what moves the answer.", **DETAIL),
-]
-CurveRows = Annotated[
-    bool,
-    typer.Option("--curve", help="With --format csv: a row for each scenario and speed.", **DETAIL),
-]
-HallPower = Annotated[
-    str | None,
-    typer.Option(
-        metavar="POWER",
-        help="Fill a site with each system, such as '20 MW' from the grid.",
-        **WHAT_IF,
-    ),
-]
-Practice = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FAMILY",
-        help="Give all chips the software maturity of one family, such as nvidia; default: "
-        "each its own.",
-        **WHAT_IF,
-    ),
-]
-WhatIf = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--what-if",
-        metavar="PATH=VALUE",
-        help="Replace an input as --set does, with fixed plans and choices. Repeatable.",
-        **WHAT_IF,
-    ),
-]
-DrawRanges = Annotated[
-    bool,
-    typer.Option(
-        "--range/--no-range",
-        help="Draw the inputs within their ranges: how sure the answer is.",
-        **DRAWS,
-    ),
-]
-Choose = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B:0.5+C:0.5",
-        help="Rate choices by their regret, each a scenario or a split of dollars.",
-        **DETAIL,
-    ),
-]
-WholeRacks = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help="How many racks whole instances are placed on; default: a fleet large enough to "
-        "split freely.",
-        **WHAT_IF,
-    ),
-]
-CurveSeed = Annotated[int, typer.Option(min=0, help="Start of the random draws.", **DRAWS)]
-Workloads = Annotated[
-    bool,
-    typer.Option(
-        "--workloads", help="Which to choose for each of the shipped workloads.", **QUESTION
-    ),
-]
-AllSystems = Annotated[
-    bool,
-    typer.Option(
-        "--all", help="Rank every system by what the work costs, a line each.", **QUESTION
-    ),
-]
-Vendor = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="With --all: the systems of one vendor, such as AMD.", **QUESTION
-    ),
-]
-AirCooled = Annotated[
-    bool, typer.Option("--air", help="With --all: the systems that air cools.", **QUESTION)
-]
-
-
-def _shared_option(
-    kind: Any, *option_names: str, default: Any = None, **how: Any
-) -> tuple[Any, Any]:
-    return Annotated[kind, typer.Option(*option_names, **how)], default
 
 
 REDACT = "TCO_REDACT"  # of the environment
 ASKED = ("1", "true", "t", "yes", "y", "on")  # by which a switch is on there
-# Name of an option in Python -> its type with its declaration, and its default, in the order of the
-# help.
-SHARED: dict[str, tuple[Any, Any]] = {
-    "plan": _shared_option(
-        *(str | None, "--plan"),
-        metavar="AXIS=N,...",
-        help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a "
-        "saved result's plan.",
-        **WHAT_IF,
-    ),
-    "set": _shared_option(
-        *(list[str] | None, "--set"),
-        metavar="PATH=VALUE",
-        help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh' or "
-        "'parts.trn3.price=+20%'. Repeatable.",
-        autocompletion=_completed("settings"),
-        **WHAT_IF,
-    ),
-    "date": _shared_option(
-        *(str | None, "--date"),
-        metavar="YYYY-MM",
-        help="At the prices of this month: terms.date.",
-        **WHAT_IF,
-    ),
-    "anchor": _shared_option(
-        *(Path | None, "--anchor"),
-        metavar="FILE",
-        help="Measured serving runs of your own, as benchmarks write them or in columns as `tco "
-        "validate` reads them: they move the answer and its range.",
-        **WHAT_IF,
-    ),
-    "chip": _shared_option(
-        *(str | None, "--chip"),
-        metavar="CHIP",
-        help="Chip of measured runs whose file does not state it, such as h100-sxm.",
-        **FACT,
-    ),
-    "model": _shared_option(
-        *(str | None, "--model"), metavar="MODEL", help="Model of measured runs.", **FACT
-    ),
-    "tp": _shared_option(
-        *(int | None, "--tp"), metavar="N", min=1, help="Chips of their tensor parallelism.", **FACT
-    ),
-    "measured": _shared_option(
-        *(str | None, "--measured"), metavar="YYYY-MM", help="Month in which they ran.", **FACT
-    ),
-    "precision": _shared_option(
-        *(str | None, "--precision"), metavar="FORMAT", help="Format of their weights.", **FACT
-    ),
-    "ranks": _shared_option(
-        *(int | None, "--ranks"), metavar="N", min=2, help="Ranks of measured collectives.", **FACT
-    ),
-    "op": _shared_option(
-        *(str | None, "--op"), metavar="OP", help="Their operation, such as all_gather.", **FACT
-    ),
-    "fabric": _shared_option(
-        *(str | None, "--fabric"),
-        metavar="NETWORK",
-        help="Their network, of several nodes, such as '8x400G'.",
-        **FACT,
-    ),
-    "hold": _shared_option(
-        *(bool, "--hold/--replan"),
-        default=False,
-        help="Hold plan and structure as they are at the point; default: each draw, or value of "
-        "an input, chooses its own.",
-        **WHAT_IF,
-    ),
-    "variant": _shared_option(
-        *(list[str] | None, "--variant"),
-        metavar="KEY=VALUE",
-        help="Choose a variant of the system, such as switch=gen2. Repeatable.",
-        **WHAT_IF,
-    ),
-    "data": _shared_option(
-        *(Path | None, "--data"),
-        metavar="DIR",
-        help="Your own data folder, laid over the shipped one; ./data is taken anyway.",
-        **HOW,
-    ),
-    "form": _shared_option(
-        format_choices(), "--format", default="table", help="How the answer is printed.", **HOW
-    ),
-    "output": _shared_option(
-        Path | None,
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write to a file, in the form of its ending.",
-        **HOW,
-    ),
-    "quiet": _shared_option(
-        bool,
-        "--quiet",
-        default=False,
-        help="No notes on stderr.",
-        **HOW,
-    ),
-    "redact": _shared_option(
-        *(bool, "--redact"),
-        default=False,
-        envvar=REDACT,
-        show_envvar=False,
-        help="Withhold whatever rests on values of your own.",
-        **HOW,
-    ),
-}
+
+Settings = Annotated[list[str] | None, typer.Option(autocompletion=_completed("settings"))]
+
+
+def shared_options(
+    *,
+    plan: str | None = None,
+    set: Settings = None,  # noqa: A002 - the name of the option
+    date: str | None = None,
+    anchor: Path | None = None,
+    chip: str | None = None,
+    model: str | None = None,
+    tp: Annotated[int | None, typer.Option(min=1)] = None,
+    measured: str | None = None,
+    precision: str | None = None,
+    ranks: Annotated[int | None, typer.Option(min=2)] = None,
+    op: str | None = None,
+    fabric: str | None = None,
+    hold: bool = False,
+    variant: list[str] | None = None,
+    data: Path | None = None,
+    form: str = "table",
+    output: Path | None = None,
+    quiet: bool = False,
+    redact: Annotated[bool, typer.Option(envvar=REDACT, show_envvar=False)] = False,
+) -> None:
+    """Declare the options that commands share, in the order of the help.
+
+    What if:
+        plan (AXIS=N,...): Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are
+            searched. Or take a saved result's plan.
+        set (PATH=VALUE): Replace an input, such as 'site.electricity_price=0.09 USD/kWh' or
+            'parts.trn3.price=+20%'. Repeatable.
+        date (YYYY-MM): At the prices of this month: terms.date.
+        anchor (FILE): Measured serving runs of your own, as benchmarks write them or in
+            columns as `tco validate` reads them: they move the answer and its range.
+        hold (--hold/--replan): Hold plan and structure as they are at the point; default:
+            each draw, or value of an input, chooses its own.
+        variant (KEY=VALUE): Choose a variant of the system, such as switch=gen2.
+            Repeatable.
+
+    What a file of measured runs does not state:
+        chip (CHIP): Chip of measured runs whose file does not state it, such as h100-sxm.
+        model (MODEL): Model of measured runs.
+        tp (N): Chips of their tensor parallelism.
+        measured (YYYY-MM): Month in which they ran.
+        precision (FORMAT): Format of their weights.
+        ranks (N): Ranks of measured collectives.
+        op (OP): Their operation, such as all_gather.
+        fabric (NETWORK): Their network, of several nodes, such as '8x400G'.
+
+    How the answer is given:
+        data (DIR): Your own data folder, laid over the shipped one; ./data is taken anyway.
+        form (--format): How the answer is printed.
+        output (--output -o FILE): Write to a file, in the form of its ending.
+        quiet: No notes on stderr.
+        redact: Withhold whatever rests on values of your own.
+
+    """
+
+
+SHARED = {parameter.name: parameter for parameter in described_parameters(shared_options)[1]}
 MOST_WARNINGS = 3
 USUAL = ("data", "form", "output", "quiet", "redact")
 
@@ -413,9 +237,9 @@ class CommandRequest:
     """
 
     def __init__(self, texts: JsonMapping) -> None:
-        self.texts = {option_name: default for option_name, (_, default) in SHARED.items()} | dict(
-            texts
-        )
+        self.texts = {
+            option_name: parameter.default for option_name, parameter in SHARED.items()
+        } | dict(texts)
         self.data: Path | None = self.texts["data"]
         self.form: str = _form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
@@ -573,21 +397,16 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command.
 
-    Its first parameter is a `CommandRequest`; its own follow, then the shared options it `takes`.
+    Its first parameter is a `CommandRequest`; its own follow, as its docstring describes them, then
+    the shared options it `takes`.
 
     `usual` are those it has beside; `forms` are what its `--format` knows beside those of all.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         called_by = name or function.__name__
-        _, *command_parameters = inspect.signature(function, eval_str=True).parameters.values()
+        words, (_, *command_parameters) = described_parameters(function)
         options = _select_options(command_parameters, takes, usual, forms)
-        more = [
-            inspect.Parameter(
-                option_name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-            )
-            for option_name, (kind, default) in options.items()
-        ]
 
         def run(**texts: Any) -> None:
             command_arguments = {
@@ -605,12 +424,8 @@ def command(
                 # what a request states of anchors and measurements ends with it
                 copy_context().run(_answer_command, function, texts, command_arguments)
 
-        run.__name__, run.__doc__, run.__module__ = (
-            function.__name__,
-            function.__doc__,
-            function.__module__,
-        )
-        run_parameters = [*command_parameters, *more]
+        run.__name__, run.__doc__, run.__module__ = function.__name__, words, function.__module__
+        run_parameters = [*command_parameters, *options.values()]
         run.__signature__ = inspect.Signature(run_parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in run_parameters}
         group.command(name, cls=Taught)(run)
@@ -624,8 +439,8 @@ def _select_options(
     takes: tuple[str, ...],
     usual: tuple[str, ...],
     forms: tuple[str, ...],
-) -> dict[str, tuple[Any, Any]]:
-    """Return the declarations of a command's shared options, by name."""
+) -> dict[str, inspect.Parameter]:
+    """Return a command's shared options by name."""
     dated = (
         ("date",)
         if "set" in takes and "date" not in {parameter.name for parameter in command_parameters}
@@ -633,15 +448,13 @@ def _select_options(
     )
     facts = SERVING_FACTS if "anchor" in takes else ()
     options = {
-        option_name: SHARED[option_name]
-        for option_name in SHARED
+        option_name: parameter
+        for option_name, parameter in SHARED.items()
         if option_name in (*takes, *facts, *usual, *dated)
     }
-    if forms:
-        options["form"] = (
-            Annotated[format_choices(*forms), *options["form"][0].__metadata__],
-            options["form"][1],
-        )
+    if form := options.get("form"):
+        choices: Any = Annotated[format_choices(*forms), *form.annotation.__metadata__]
+        options["form"] = form.replace(annotation=choices)
     return options
 
 

@@ -12,7 +12,6 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import (
-    QUESTION,
     CommandRequest,
     Metric,
     Named,
@@ -67,31 +66,6 @@ PIXELS = typer.Option(
 )
 Output = Annotated[Path, FILE]
 Width = Annotated[int, PIXELS]
-OneInput = Annotated[
-    str,
-    typer.Option("--vary", metavar="PATH", help="The input to move, or terms.date.", **QUESTION),
-]
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="X",
-        help="Where it begins, such as '4,000 USD'; default: a third of the value of today.",
-        **QUESTION,
-    ),
-]
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to", metavar="Y", help="Where it ends; three times today's unless given.", **QUESTION
-    ),
-]
-LineSteps = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=2, max=201, help="How many values; today's is added.", **QUESTION
-    ),
-]
 
 
 def _write_figure(
@@ -168,23 +142,17 @@ def frontier(
     request: CommandRequest,
     output: Output,
     scenarios: Named,
-    prefill: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SCENARIO",
-            help="Read prompts on a pool of another system. Repeatable.",
-            **QUESTION,
-        ),
-    ] = None,
-    against: Annotated[
-        Literal["cost", "chip", "power"],
-        typer.Option(
-            help="Dollars per token, tokens per chip, or tokens per megawatt.", **QUESTION
-        ),
-    ] = "cost",
+    prefill: list[str] | None = None,
+    against: Literal["cost", "chip", "power"] = "cost",
     width: Width = WIDE,
 ) -> None:
-    """Draw what each speed per user costs on each system."""
+    """Draw what each speed per user costs on each system.
+
+    What is asked:
+        prefill (SCENARIO): Read prompts on a pool of another system. Repeatable.
+        against: Dollars per token, tokens per chip, or tokens per megawatt.
+
+    """
     from tco.comparison import frontier as study
     from tco.comparison.confidence import confidence_of
     from tco.evaluation.evaluation import evaluate_each
@@ -267,38 +235,23 @@ def drawn_range(
 def drawn_map(
     request: CommandRequest,
     output: Output,
-    vary: Annotated[
-        list[str],
-        typer.Option(
-            "--vary",
-            metavar="PATH",
-            help="An input to move; named twice, for the two axes.",
-            **QUESTION,
-        ),
-    ],
+    vary: list[str],
     scenarios: Scenarios = None,
     metric: Metric = METRIC,
-    start: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from", metavar="X", help="Where an input begins, in the order of --vary.", **QUESTION
-        ),
-    ] = None,
-    end: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--to", metavar="Y", help="Where it ends; three times today's unless given.", **QUESTION
-        ),
-    ] = None,
-    steps: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=2, max=65, help="How many values each input has.", **QUESTION
-        ),
-    ] = 13,
+    start: list[str] | None = None,
+    end: list[str] | None = None,
+    steps: Annotated[int, typer.Option(min=2, max=65)] = 13,
     width: Width = WIDE,
 ) -> None:
-    """Draw who wins where: two inputs moved together, the plan re-optimised in every cell."""
+    """Draw who wins where: two inputs moved together, the plan re-optimised in every cell.
+
+    What is asked:
+        vary (PATH): An input to move; named twice, for the two axes.
+        start (--from X): Where an input begins, in the order of --vary.
+        end (--to Y): Where it ends; three times today's unless given.
+        steps (N): How many values each input has.
+
+    """
     from tco.comparison.maps import field_of
     from tco.evaluation.evaluation import HEADLINE
     from tco.report.figures.maps import map_figure
@@ -321,11 +274,11 @@ def drawn_map(
 def line(
     request: CommandRequest,
     scenarios: Named,
-    vary: OneInput,
-    start: From = None,
-    end: To = None,
+    vary: str,
+    start: str | None = None,
+    end: str | None = None,
     metric: Metric = METRIC,
-    steps: LineSteps = 25,
+    steps: Annotated[int, typer.Option(min=2, max=201)] = 25,
     baseline: RatioTo = None,
     output: Annotated[Path | None, FILE] = None,
     width: Annotated[int | None, PIXELS] = None,
@@ -333,6 +286,14 @@ def line(
     """Draw a metric against one input, a line for each scenario.
 
     The plan is chosen again at every value. Without --output the numbers are printed.
+
+    What is asked:
+        vary (PATH): The input to move, or terms.date.
+        start (--from X): Where it begins, such as '4,000 USD'; default: a third of the value of
+            today.
+        end (--to Y): Where it ends; three times today's unless given.
+        steps (N): How many values; today's is added.
+
     """
     from tco.comparison.input_lines import lines_of
 

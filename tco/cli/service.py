@@ -9,79 +9,41 @@ import typer
 
 from tco.cli import app
 from tco.cli.catalogue import COMMAND_GROUPS
-from tco.cli.options import DRAWS, QUESTION, CommandRequest, Named, Seed, command
+from tco.cli.options import CommandRequest, Named, Seed, command
 from tco.core.streams import put
 
 TRAFFIC = COMMAND_GROUPS["traffic"]
-
-
-TrafficName = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Traffic by its name, or a file of it; `tco traffic list` shows them.",
-        **QUESTION,
-    ),
-]
-Promises = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="TEXT",
-        help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; default: the traffic's own. "
-        "Repeatable.",
-        **QUESTION,
-    ),
-]
-Users = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="How many sessions are under way at once; the rate of requests follows from them.",
-        **QUESTION,
-    ),
-]
-MostRacks = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Refuse a load that asks for more racks to be bought.",
-        **QUESTION,
-    ),
-]
-Router = Annotated[
-    Literal["affinity", "random", "round-robin"],
-    typer.Option(
-        help="Which engine reads a prompt: that of its session, any, or the next.", **QUESTION
-    ),
-]
-CostSamples = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Draws of prices and software maturity for the cost's P10 to P90; none: no range.",
-        **DRAWS,
-    ),
-]
 
 
 @command(app, "set", "variant")
 def service(
     request: CommandRequest,
     scenarios: Named,
-    traffic: TrafficName = "chat",
-    users: Users = None,
-    promise: Promises = None,
-    racks: MostRacks = None,
-    router: Router = "affinity",
-    samples: CostSamples = 0,
+    traffic: str = "chat",
+    users: Annotated[int | None, typer.Option(min=1)] = None,
+    promise: list[str] | None = None,
+    racks: Annotated[float | None, typer.Option(min=0)] = None,
+    router: Literal["affinity", "random", "round-robin"] = "affinity",
+    samples: Annotated[int, typer.Option(min=0)] = 0,
     seed: Seed = 0,
 ) -> None:
     """Size the racks that keep promises under traffic, and price them.
 
     The answer has the fewest racks, and what tokens, requests and agents cost on them.
+
+    What is asked:
+        traffic (NAME): Traffic by its name, or a file of it; `tco traffic list` shows them.
+        users (N): How many sessions are under way at once; the rate of requests follows from
+            them.
+        promise (TEXT): Such as 'ttft p99 <= 2 s', of tpot or e2e too; default: the traffic's
+            own. Repeatable.
+        racks (N): Refuse a load that asks for more racks to be bought.
+        router: Which engine reads a prompt: that of its session, any, or the next.
+
+    Draws and workers:
+        samples (N): Draws of prices and software maturity for the cost's P10 to P90; none: no
+            range.
+
     """
     from tco.comparison.service import ServiceRequest, services
     from tco.report.service import service_answer
@@ -105,14 +67,18 @@ def service(
 @command(TRAFFIC, name="new", usual=("data",))
 def new_traffic(
     request: CommandRequest,
-    traffic: Annotated[
-        str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")
-    ],
-    like: Annotated[
-        str, typer.Option("--like", metavar="ID", help="What it is copied from.")
-    ] = "chat",
+    traffic: str,
+    like: str = "chat",
 ) -> None:
-    """Write traffic of your own to edit, in ./data or --data: that of another."""
+    """Write traffic of your own to edit, in ./data or --data: that of another.
+
+    Arguments:
+        traffic (ID): Its name: letters, digits, dots and dashes.
+
+    Options:
+        like (ID): What it is copied from.
+
+    """
     from tco.catalog.templates import refuse_taken, write_draft
     from tco.cli.drafts import catalogue_with_overlay, option, own_folder
     from tco.core.files import read_text
@@ -132,19 +98,20 @@ def new_traffic(
 @command(TRAFFIC, name="from", usual=("data", "quiet"))
 def traffic_from(
     request: CommandRequest,
-    trace: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRACE",
-            help="CSV or JSON lines as Azure, BurstGPT, Mooncake, Bailian or vidur write them, or "
-            "arrived,input_tokens,output_tokens and, if known, session and prefix tokens.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.toml", help="Where the traffic goes.")
-    ],
+    trace: Path,
+    output: Path,
 ) -> None:
-    """Sum up a trace of requests as traffic: rate, bursts, lengths, sessions."""
+    """Sum up a trace of requests as traffic: rate, bursts, lengths, sessions.
+
+    Arguments:
+        trace (TRACE): CSV or JSON lines as Azure, BurstGPT, Mooncake, Bailian or vidur write
+            them, or arrived,input_tokens,output_tokens and, if known, session and prefix
+            tokens.
+
+    Options:
+        output (--output -o FILE.toml): Where the traffic goes.
+
+    """
     from tco.comparison.request_traces import compared_means, traffic_text
     from tco.comparison.trace_files import read_trace
     from tco.core.files import write_atomically

@@ -5,22 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tco.cli import app
 from tco.cli.options import (
-    DRAWS,
-    QUESTION,
     Baseline,
     Cluster,
     CommandRequest,
-    Ends,
     Metric,
     RatioTo,
     Samples,
     Scenario,
     Seed,
-    Starts,
     Workers,
     command,
     name_argument,
@@ -72,26 +66,19 @@ def sensitivity(
     scenario: Scenario,
     metric: Metric = "usd_per_million_output_tokens",
     baseline: RatioTo = None,
-    sobol: Annotated[
-        bool,
-        typer.Option(
-            "--sobol",
-            help="Add Sobol indices: shares of the variance with all inputs drawn together, the "
-            "plan fixed (--hold).",
-            **DRAWS,
-        ),
-    ] = False,
-    samples: Annotated[
-        int,
-        typer.Option(
-            "--samples", metavar="N", help="Rows of a Sobol sample, a power of two.", **DRAWS
-        ),
-    ] = 1024,
+    sobol: bool = False,
+    samples: int = 1024,
     seed: Seed = 0,
 ) -> None:
     """Show which inputs drive a metric, each at its P5 and P95.
 
     The answer names the three estimates that are most worth finding out.
+
+    Draws and workers:
+        sobol: Add Sobol indices: shares of the variance with all inputs drawn together, the
+            plan fixed (--hold).
+        samples (N): Rows of a Sobol sample, a power of two.
+
     """
     from tco.report.sensitivity import sensitivity_answer
     from tco.sampling.sensitivity import sensitivity as asked
@@ -112,40 +99,29 @@ def sensitivity(
     )
 
 
-VariedInputs = Annotated[
-    list[str],
-    typer.Option(
-        "--vary",
-        metavar="PATH",
-        help="The input to move, or terms.date; of two, a map says who wins where.",
-        **QUESTION,
-    ),
-]
-SolveTarget = Annotated[
-    str,
-    typer.Option(
-        "--until",
-        metavar="METRIC=VALUE",
-        help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; "
-        "of a map METRIC=SCENARIO,...",
-        **QUESTION,
-    ),
-]
-
-
 @command(app, "set", "hold", "variant")
 def solve(
     request: CommandRequest,
     scenario: Scenario,
-    vary: VariedInputs,
-    until: SolveTarget,
-    start: Starts = None,
-    end: Ends = None,
+    vary: list[str],
+    until: str,
+    start: list[str] | None = None,
+    end: list[str] | None = None,
     baseline: RatioTo = None,
 ) -> None:
     """Find the value of an input at which a metric reaches a target.
 
     With two inputs the answer is a map of the cheapest scenario.
+
+    What is asked:
+        vary (PATH): The input to move, or terms.date; of two, a map says who wins where.
+        until (METRIC=VALUE): The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that
+            scenario's; of a map METRIC=SCENARIO,...
+        start (--from X): Where to begin to look, such as '96 GB', for each --vary; unless given
+            a thirtieth of today's value, of two inputs a third, of a date its own.
+        end (--to Y): Where to end, for each; unless given thirty times today's, of two inputs
+            three times, of a date two years on.
+
     """
     from tco.comparison.break_even import is_number_text, target_of
     from tco.comparison.break_even import solve as asked
@@ -226,20 +202,10 @@ def sweep(
     study: Annotated[
         str, name_argument("studies", "A TOML file, or the name of a shipped study.", "STUDY")
     ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="The folder of the cases, or a URL such as s3://...",
-        ),
-    ],
+    output: str,
     workers: Workers = None,
     cluster: Cluster = None,
-    max_cases: Annotated[
-        int, typer.Option(metavar="N", help="Refuse a study of more cases.", **DRAWS)
-    ] = 100_000_000,
+    max_cases: int = 100_000_000,
 ) -> None:
     """Run a study over many cases, and write them as Parquet.
 
@@ -247,6 +213,13 @@ def sweep(
 
     The figures that its answer states are compared with the cases. It exits with 1 and names those
     that are no longer today's. With --set, or data of your own, none is compared.
+
+    Options:
+        output (--output -o DIR): The folder of the cases, or a URL such as s3://...
+
+    Draws and workers:
+        max_cases (N): Refuse a study of more cases.
+
     """
     from tco.report.progress import Bar
     from tco.report.sweeps import sweep_answer

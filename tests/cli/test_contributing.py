@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 import typer
@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from tco import evaluate as tco_evaluate
 from tco.catalog.rows import Attribute
 from tco.cli import options
+from tco.cli.descriptions import described_parameters
 from tco.cost import ledger
 from tco.scenario import choices, workload
 from tco.scenario.metrics import Metric
@@ -257,9 +258,10 @@ def test_example_form_is_printed(commands, with_output, monkeypatch, tmp_path):
 
 
 def test_example_option_is_read(commands, monkeypatch):
-    entry, code = blocks("Add an option")
-    (declared,) = eval(f"{{{entry}}}", {"Annotated": Annotated, "typer": typer}).items()
-    monkeypatch.setitem(options.SHARED, *declared)
+    declaration, code = blocks("Add an option")
+    exec(declaration, page := {})
+    _, (strict,) = described_parameters(page["shared_options"])
+    monkeypatch.setitem(options.SHARED, strict.name, strict)
     run(code)
     assert tco("sure", "--strict", "--set", "a=b").stdout == "strict {'a': 'b'}\n"
     assert tco("sure").stdout == "easy {}\n"
@@ -299,8 +301,9 @@ def making() -> set[str]:
 
 def test_a_shared_option_is_the_same_in_every_command():
     shared = {
-        annotation.__metadata__[0].default.partition("/")[0]: annotation.__metadata__[0].help
-        for annotation, _ in options.SHARED.values()
+        (declared.param_decls or [f"--{name}"])[0].partition("/")[0]: declared.help
+        for name, parameter in options.SHARED.items()
+        for declared in parameter.annotation.__metadata__
     }
     # of what is made, not of an answer
     exempt_options = {(command, "--output") for command in (*making(), "sweep")} | {
