@@ -10,15 +10,8 @@ from tco.system.bill import BillLine
 
 SHEET = "BOM"
 HEADS = (
-    "path",
-    "part",
-    "quantity",
-    "unit price, USD",
-    "price, USD",
-    "power, W",
-    "kind",
-    "source",
-    "price lies in",
+    *("path", "part", "quantity", "unit price, USD", "price, USD", "power, W"),
+    *("kind", "source", "price lies in"),
 )
 WIDTHS = (52, 28, 12, 14, 14, 12, 11, 90, 40)
 TOP = 2  # rows above the head
@@ -40,12 +33,9 @@ def assign_bill_cells(book: Workbook) -> None:
     for scenario, top, lines in _bill_blocks(book):
         for line_row, line in enumerate(lines, top + 1):
             for figure_name, column in (("extended_price", PRICE), ("extended_power", POWER)):
-                if (scenario, f"bill/{line.path}/{figure_name}") in book.content.computed:
-                    book.where[scenario, f"bill/{line.path}/{figure_name}"] = (
-                        SHEET,
-                        line_row,
-                        column,
-                    )
+                cell = (scenario, f"bill/{line.path}/{figure_name}")
+                if cell in book.content.computed:
+                    book.where[cell] = (SHEET, line_row, column)
 
 
 def write_bill_sheet(book: Workbook) -> None:
@@ -54,40 +44,33 @@ def write_bill_sheet(book: Workbook) -> None:
         "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; "
         "prices follow the inputs."
     )
-    book.title(SHEET, "Bill of materials", sheet_note)
-    book.head(SHEET, TOP, HEADS, range(QUANTITY, POWER + 1), WIDTHS)
+    sheet = book.sheets[SHEET]
+    sheet.title("Bill of materials", sheet_note)
+    sheet.head(TOP, HEADS, range(QUANTITY, POWER + 1))
+    sheet.widths(*WIDTHS)
     last = TOP
     for scenario, top, lines in _bill_blocks(book):
         scenario_result = book.results[scenario]
-        book.text(SHEET, top, 0, f"{scenario_result.scenario}: {scenario_result.title}", "section")
+        sheet.text(top, 0, f"{scenario_result.scenario}: {scenario_result.title}", "section")
         for line_row, line in enumerate(lines, top + 1):
             _write_line(book, scenario, line_row, line)
         last = top + len(lines) + 1
         if scenario_result.bill and lines:
-            for column in range(POWER):
-                book.text(SHEET, last, column, "" if column else "whole scale-up domain", "total")
+            for column, label in enumerate(("whole scale-up domain", "", "", "", "")):
+                sheet.text(last, column, label, "total")
             for column, total_value, unit in (
                 (PRICE, scenario_result.bill.price, "USD"),
                 (POWER, scenario_result.bill.power, "W"),
             ):
                 letter = "ABCDEF"[column]
                 formula = f"=SUM({letter}{top + 2}:{letter}{last})"
-                book.live(
-                    SHEET,
-                    last,
-                    column,
-                    formula,
-                    total_value,
-                    "total",
-                    number_format(unit, float(total_value)),
-                )
-    book.page(SHEET, last, len(HEADS) - 1, TOP + 1, 2)
+                numbers = number_format(unit, float(total_value))
+                sheet.number(last, column, total_value, "total", numbers, formula)
+    sheet.page(last, len(HEADS) - 1, TOP + 1, 2)
 
 
 def _write_line(book: Workbook, scenario: int, line_row: int, line: BillLine) -> None:
     """Write a leaf of the bill, live where the trace has a cell for it, otherwise as a number."""
-    book.text(SHEET, line_row, 0, line.path)
-    book.text(SHEET, line_row, 1, line.part)
     below = f"bill/{line.path}"
     price = book.content.computed.get((scenario, f"{below}/extended_price"))
     unit_price = (
@@ -95,49 +78,32 @@ def _write_line(book: Workbook, scenario: int, line_row: int, line: BillLine) ->
         if price
         else ""
     )
-    _write_value(book, scenario, (line_row, QUANTITY), f"{below}/quantity", line.quantity, "")
-    _write_value(book, scenario, (line_row, UNIT_PRICE), unit_price, line.unit_price, "USD")
-    _write_value(book, scenario, (line_row, PRICE), f"{below}/extended_price", line.extended, "USD")
-    _write_value(
-        book,
-        scenario,
-        (line_row, POWER),
-        _power_of(book, scenario, below, line.power),
-        line.power,
-        "W",
-    )
-    kind = line.kind + (" (own)" if line.overlay else "")
-    sources = ", ".join(book.catalogue.source_title(source) for source in line.sources)
-    for column, cell_text in (
-        (6, "" if line.included_in else kind),
-        (7, sources),
-        (8, line.included_in or ""),
+    power = _power_of(book, scenario, below, line.power)
+    for column, cell_name, cell_value, unit in (
+        (QUANTITY, f"{below}/quantity", line.quantity, ""),
+        (UNIT_PRICE, unit_price, line.unit_price, "USD"),
+        (PRICE, f"{below}/extended_price", line.extended, "USD"),
+        (POWER, power, line.power, "W"),
     ):
-        if cell_text:
-            book.text(SHEET, line_row, column, cell_text, "weak")
+        if cell_value is not None:
+            formula = _cell_formula(book, scenario, (line_row, column), cell_name)
+            numbers = number_format(unit, float(cell_value))
+            book.sheets[SHEET].number(line_row, column, cell_value, "number", numbers, formula)
+    kind = "" if line.included_in else line.kind + " (own)" * line.overlay
+    sources = ", ".join(book.catalogue.source_title(source) for source in line.sources)
+    book.sheets[SHEET].text(line_row, 0, line.path)
+    book.sheets[SHEET].text(line_row, 1, line.part)
+    book.sheets[SHEET].texts(line_row, POWER + 1, (kind, sources, line.included_in), "weak")
 
 
-def _write_value(
-    book: Workbook, scenario: int, cell: tuple[int, int], cell_name: str, cell_value: Any, unit: str
-) -> None:
-    """Write the trace's cell of this position, a reference to its other position, or a number."""
-    if cell_value is None:
-        return
-    numbers = number_format(unit, float(cell_value))
+def _cell_formula(book: Workbook, scenario: int, cell: tuple[int, int], cell_name: str) -> str:
+    """Return the formula of the trace's cell here, or a reference to it; empty without a cell."""
     node: Node | None = book.content.computed.get((scenario, cell_name))
     if node is not None and book.where[scenario, cell_name] == (SHEET, *cell):
-        book.live(SHEET, *cell, book.formula(scenario, node, SHEET), cell_value, "number", numbers)
-    elif book.has(scenario, cell_name):
-        book.live(
-            SHEET,
-            *cell,
-            f"={book.reference(scenario, cell_name, SHEET)}",
-            cell_value,
-            "number",
-            numbers,
-        )
-    else:
-        book.number(SHEET, *cell, cell_value, "number", numbers)
+        return book.formula(scenario, node, SHEET)
+    if book.has(scenario, cell_name):
+        return f"={book.reference(scenario, cell_name, SHEET)}"
+    return ""
 
 
 def _power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:

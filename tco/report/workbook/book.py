@@ -56,13 +56,13 @@ def workbook_of(
     bill.write_bill_sheet(book)
     grids.write_grid_sheets(book)
     # without a password: against slips, not against anybody
-    book.sheets["Structure"].protect(
+    book.sheets["Structure"].worksheet.protect(
         "", {"format_columns": True, "format_rows": True, "select_locked_cells": True}
     )
     summary.write_summary_sheet(book, drawn)
     _write_sources(book)
     _write_read_me(book)
-    book.sheets["Summary"].activate()
+    book.sheets["Summary"].worksheet.activate()
     workbook.close()
     return stream.getvalue()
 
@@ -83,15 +83,16 @@ def used(book: Workbook) -> Iterator[str]:
 
 def _write_sources(book: Workbook) -> None:
     """Write the sources that are used, by id."""
-    book.title(SOURCES, SOURCES)
-    book.head(SOURCES, 2, ("id", "title", "address", "date"), widths=(34, 90, 110, 12))
+    sheet = book.sheets[SOURCES]
+    sheet.title(SOURCES)
+    sheet.head(2, ("id", "title", "address", "date"))
+    sheet.widths(34, 90, 110, 12)
     ids = sorted({source for source in used(book) if source in book.catalogue.sources})
     for source_row, source_id in enumerate(ids, 3):
         source = book.catalogue.sources[source_id]
-        for column, cell_text in enumerate((source_id, source.title, source.url, source.date)):
-            if cell_text:
-                book.text(SOURCES, source_row, column, cell_text, "text" if column < 2 else "weak")
-    book.page(SOURCES, 2 + len(ids), 3, 3, 1)
+        sheet.texts(source_row, 0, (source_id, source.title))
+        sheet.texts(source_row, 2, (source.url, source.date), "weak")
+    sheet.page(2 + len(ids), 3, 3, 1)
 
 
 READ_ME_WIDTH = 120
@@ -136,11 +137,12 @@ def _write_read_me(book: Workbook) -> None:
         )
         if note
     ]
-    book.title(READ_ME, READ_ME)
-    book.head(READ_ME, 0, (), widths=(22, READ_ME_WIDTH))
+    sheet = book.sheets[READ_ME]
+    sheet.title(READ_ME)
+    sheet.widths(22, READ_ME_WIDTH)
     for line_row, (line_label, line_text) in enumerate([*lines, ("", ""), *notes], 2):
         if line_label:
-            book.text(READ_ME, line_row, 0, line_label, "strong")
-            book.text(READ_ME, line_row, 1, line_text, "wrapped")
-            book.fit_row(READ_ME, line_row, [line_text], READ_ME_WIDTH)
-    book.page(READ_ME, 2 + len(lines) + len(notes), 1, 0, 0)
+            sheet.text(line_row, 0, line_label, "strong")
+            sheet.text(line_row, 1, line_text, "wrapped")
+            sheet.fit_row(line_row, [line_text], READ_ME_WIDTH)
+    sheet.page(2 + len(lines) + len(notes), 1, 0, 0)

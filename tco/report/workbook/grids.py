@@ -9,7 +9,7 @@ from tco.core.trace import STRUCTURE
 from tco.core.types import JsonObject
 from tco.report.explanation import STRUCTURE_TITLE, node_equation, structure_document
 from tco.report.workbook.cells import SheetRow
-from tco.report.workbook.sheets import Workbook, number_format
+from tco.report.workbook.sheets import Sheet, Workbook, number_format
 from tco.scenario.result import Result
 from tco.scenario.structure import plain_plan
 
@@ -45,88 +45,56 @@ def place_derived(book: Workbook) -> None:
             derived_row
             for derived_row in book.content.derived
             if SHEET_OF.get(derived_row.node.id.partition("/")[0], "Cost") == sheet
+            and not {(scenario, derived_row.node.id) for scenario in derived_row.nodes}
+            <= book.where.keys()
         ]
-        assign_grid_cells(
-            book,
-            sheet,
-            TOP,
-            [
-                sheet_row
-                for sheet_row in sheet_rows
-                if any(
-                    (scenario_index, sheet_row.node.id) not in book.where
-                    for scenario_index in sheet_row.nodes
-                )
-            ],
-        )
+        assign_grid_cells(book, sheet, TOP, sheet_rows)
 
 
 def write_grid_sheets(book: Workbook) -> None:
     """Write every grid at its place, and the titles of the sheets that hold nothing else."""
     for sheet, (top, grid_rows) in book.grids.items():
         if sheet in TITLES:
-            book.title(sheet, sheet, TITLES[sheet])
-        _write_grid(book, sheet, top, grid_rows)
+            book.sheets[sheet].title(sheet, TITLES[sheet])
+        _write_grid(book, book.sheets[sheet], top, grid_rows)
 
 
-def _write_grid(book: Workbook, sheet: str, top: int, grid_rows: Sequence[SheetRow]) -> None:
+def _write_grid(book: Workbook, sheet: Sheet, top: int, grid_rows: Sequence[SheetRow]) -> None:
     """Write the head and the rows of a grid."""
-    scenario_names = [scenario_result.scenario for scenario_result in book.results]
-    after = VALUES + len(scenario_names)
-    widths = (56, 30, 14, *(VALUE_WIDTH for _ in scenario_names), 70, 60)
-    book.head(
-        sheet,
-        top,
-        ("place", "quantity", "unit", *scenario_names, "equation", "source"),
-        range(VALUES, after),
-        widths,
-    )
+    columns = book.scenario_columns(VALUES)
+    after = columns.stop
+    heads = ("place", "quantity", "unit", *book.scenario_names, "equation", "source")
+    sheet.head(top, heads, columns)
+    sheet.widths(56, 30, 14, *(VALUE_WIDTH for _ in columns), 70, 60)
     place_before = ""
     for row_index, sheet_row in enumerate(grid_rows, top + 1):
         node = sheet_row.node
-        book.text(
-            sheet,
-            row_index,
-            0,
-            sheet_row.scope_path,
-            "strong" if sheet_row.scope_path != place_before else "weak",
-        )
+        is_first = sheet_row.scope_path != place_before
+        sheet.text(row_index, 0, sheet_row.scope_path, "strong" if is_first else "weak")
         place_before = sheet_row.scope_path
-        book.text(sheet, row_index, 1, sheet_row.name)
-        book.text(sheet, row_index, 2, node.unit, "weak")
+        sheet.text(row_index, 1, sheet_row.name)
+        sheet.text(row_index, 2, node.unit, "weak")
         numbers = number_format(
             node.unit, *(scenario_node.value for scenario_node in sheet_row.nodes.values())
         )
         for scenario, scenario_node in sheet_row.nodes.items():
-            if book.where[scenario, scenario_node.id] != (sheet, row_index, VALUES + scenario):
+            cell = (row_index, columns[scenario])
+            if book.where[scenario, scenario_node.id] != (sheet.name, *cell):
                 continue
-            if scenario_node.is_leaf:
-                book.number(
-                    sheet, row_index, VALUES + scenario, scenario_node.value, "fixed", numbers
-                )
-            else:
-                book.live(
-                    sheet,
-                    row_index,
-                    VALUES + scenario,
-                    book.formula(scenario, scenario_node, sheet),
-                    scenario_node.value,
-                    "number",
-                    numbers,
-                )
-        book.text(sheet, row_index, after, node_equation(node) or "", "weak")
-        book.text(
-            sheet,
-            row_index,
-            after + 1,
+            look, formula = "fixed", ""
+            if not scenario_node.is_leaf:
+                look, formula = "number", book.formula(scenario, scenario_node, sheet.name)
+            sheet.number(*cell, scenario_node.value, look, numbers, formula)
+        source = (
             STRUCTURE_TITLE
             if node.source == STRUCTURE
-            else book.catalogue.source_title(node.source),
-            "weak",
+            else book.catalogue.source_title(node.source)
         )
-    book.page(sheet, top + len(grid_rows), after + 1, TOP + 1, VALUES)
+        sheet.text(row_index, after, node_equation(node) or "", "weak")
+        sheet.text(row_index, after + 1, source, "weak")
+    sheet.page(top + len(grid_rows), after + 1, TOP + 1, VALUES)
     if top == TOP:
-        book.sheets[sheet].autofilter(top, 0, top + len(grid_rows), after + 1)
+        sheet.worksheet.autofilter(top, 0, top + len(grid_rows), after + 1)
 
 
 # ---------------------------------------------------------------- what was decided before anything
@@ -139,14 +107,8 @@ HELD = (
 )
 # in which what is decided is told
 PARTS = (
-    "system",
-    "variant",
-    "documents",
-    "texts",
-    "plan",
-    "alternatives",
-    "choices",
-    "decided by",
+    *("system", "variant", "documents", "texts", "plan"),
+    *("alternatives", "choices", "decided by"),
 )
 
 
@@ -182,47 +144,25 @@ def _decisions_by_name(scenario_result: Result) -> JsonObject:
 
 def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
-    book.title(STRUCTURE_SHEET, STRUCTURE_SHEET, HELD)
+    sheet, columns = book.sheets[STRUCTURE_SHEET], book.scenario_columns(VALUES)
+    sheet.title(STRUCTURE_SHEET, HELD)
+    sheet.head(2, ("decided", "", "", *book.scenario_names), columns)
     scenario_decisions = [_decisions_by_name(scenario_result) for scenario_result in book.results]
-    book.head(
-        STRUCTURE_SHEET,
-        2,
-        ("decided", "", "", *(scenario_result.scenario for scenario_result in book.results)),
-        range(VALUES, VALUES + len(scenario_decisions)),
-    )
+    names = dict.fromkeys(name for decisions in scenario_decisions for name in decisions)
     decision_row = 3
-    for decision_name in sorted(
-        dict.fromkeys(
-            decision_name for decisions in scenario_decisions for decision_name in decisions
-        ),
-        key=lambda decision_name: PARTS.index(decision_name.partition("/")[0]),
-    ):
-        book.text(STRUCTURE_SHEET, decision_row, 0, decision_name)
-        for scenario, decisions in enumerate(scenario_decisions):
+    for decision_name in sorted(names, key=lambda name: PARTS.index(name.partition("/")[0])):
+        sheet.text(decision_row, 0, decision_name)
+        for column, decisions in zip(columns, scenario_decisions, strict=True):
             decided_value = decisions.get(decision_name)
             if isinstance(decided_value, bool):
-                book.text(
-                    STRUCTURE_SHEET,
-                    decision_row,
-                    VALUES + scenario,
-                    "yes" if decided_value else "no",
-                    "fixed-text",
-                )
-            elif isinstance(decided_value, (int, float)):
-                book.number(
-                    STRUCTURE_SHEET,
-                    decision_row,
-                    VALUES + scenario,
-                    decided_value,
-                    "fixed",
-                    number_format("", decided_value),
-                )
+                decided_value = "yes" if decided_value else "no"
+            if isinstance(decided_value, (int, float)):
+                numbers = number_format("", decided_value)
+                sheet.number(decision_row, column, decided_value, "fixed", numbers)
             elif decided_value is not None:
-                book.text(
-                    STRUCTURE_SHEET, decision_row, VALUES + scenario, decided_value, "fixed-text"
-                )
+                sheet.text(decision_row, column, decided_value, "fixed-text")
         texts = [decisions.get(decision_name, "") for decisions in scenario_decisions]
-        book.fit_row(STRUCTURE_SHEET, decision_row, texts, VALUE_WIDTH)
+        sheet.fit_row(decision_row, texts, VALUE_WIDTH)
         decision_row += 1
-    book.text(STRUCTURE_SHEET, decision_row + 1, 0, "Counts and constants", "section")
+    sheet.text(decision_row + 1, 0, "Counts and constants", "section")
     return decision_row + 2

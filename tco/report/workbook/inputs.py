@@ -25,49 +25,38 @@ def write_inputs_sheet(book: Workbook) -> None:
         "Change a coloured value: everything else follows. Orange values are your own. low, high: "
         "5 % of the draws lie below, and 5 % above."
     )
-    book.title(SHEET, "Inputs", sheet_note)
-    book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
+    sheet.title("Inputs", sheet_note)
+    sheet.head(TOP, HEADS, (VALUE, BASE, LOW, HIGH))
+    sheet.widths(*WIDTHS)
     leaves = sorted(book.content.inputs, key=lambda leaf: input_sort_key(leaf.node.id))
     for input_row, leaf in enumerate(leaves, TOP + 1):
         _write_row(book, input_row, leaf)
     last = TOP + len(leaves)
-    sheet.autofilter(TOP, 0, last, len(HEADS) - 1)
-    sheet.set_row(TOP, 30)
-    book.page(SHEET, last, len(HEADS) - 2, TOP + 1, 1)
+    sheet.worksheet.autofilter(TOP, 0, last, len(HEADS) - 1)
+    sheet.worksheet.set_row(TOP, 30)
+    sheet.page(last, len(HEADS) - 2, TOP + 1, 1)
 
 
 def _write_row(book: Workbook, input_row: int, leaf: InputCell) -> None:
     """Write one input."""
-    node, input_record = leaf.node, leaf.input_record
+    sheet, node, input_record = book.sheets[SHEET], leaf.node, leaf.input_record
     shown_value, shown_unit, factor = own_unit(node)
-    book.text(SHEET, input_row, 0, node.id)
-    book.number(
-        SHEET,
-        input_row,
-        VALUE,
-        shown_value,
-        "own" if input_record.overlay else "input",
-        number_format(shown_unit, shown_value) if shown_value else "0",
-    )
-    book.text(SHEET, input_row, 2, shown_unit, "weak")
+    sheet.text(input_row, 0, node.id)
+    look = "own" if input_record.overlay else "input"
+    numbers = number_format(shown_unit, shown_value) if shown_value else "0"
+    sheet.number(input_row, VALUE, shown_value, look, numbers)
+    sheet.text(input_row, 2, shown_unit, "weak")
     formula = f"=B{input_row + 1}" + ("" if factor == 1 else f"*{factor!r}".upper())
-    book.live(
-        SHEET, input_row, BASE, formula, node.value, "number", number_format(node.unit, node.value)
-    )
+    base_numbers = number_format(node.unit, node.value)
+    sheet.number(input_row, BASE, node.value, "number", base_numbers, formula)
     book.workbook.define_name(leaf.name, f"={SHEET}!$D${input_row + 1}")
-    book.text(SHEET, input_row, 4, node.unit, "weak")
+    sheet.text(input_row, 4, node.unit, "weak")
     for column, bound in ((LOW, input_record.low), (HIGH, input_record.high)):
         if bound is not None:
             converted_bound = convert(bound, node.unit, shown_unit)
-            book.number(
-                SHEET,
-                input_row,
-                column,
-                converted_bound,
-                "weak-number",
-                number_format(shown_unit, converted_bound),
-            )
-    read_by = [book.results[scenario_index].scenario for scenario_index in leaf.scenarios]
+            bound_numbers = number_format(shown_unit, converted_bound)
+            sheet.number(input_row, column, converted_bound, "weak-number", bound_numbers)
+    read_by = [book.scenario_names[scenario_index] for scenario_index in leaf.scenarios]
     # decided what exists, too
     is_structure_input = any(
         node.id in structure.readings
@@ -81,10 +70,7 @@ def _write_row(book: Workbook, input_row: int, leaf: InputCell) -> None:
         "own" if input_record.overlay else "",
         "yes" if is_structure_input else "",
         short_name(node.id),
+        "all" if len(read_by) == len(book.results) else ", ".join(read_by),
+        input_record.note,
     )
-    everybody = len(read_by) == len(book.results)
-    for column, cell_text in enumerate(
-        (*texts, "all" if everybody else ", ".join(read_by), input_record.note), 7
-    ):
-        if cell_text:
-            book.text(SHEET, input_row, column, cell_text, "weak")
+    sheet.texts(input_row, HIGH + 1, texts, "weak")

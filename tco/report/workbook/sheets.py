@@ -5,7 +5,7 @@ Colours have a meaning, number formats follow the unit, and pages print.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cache
 from textwrap import wrap
 from typing import Any
@@ -17,7 +17,6 @@ from tco.core.trace import Node
 from tco.core.types import JsonObject
 from tco.report.workbook import excel
 from tco.report.workbook.cells import Content, SheetRow
-from tco.scenario.result import Result
 
 SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
 INK, PAPER, LINE, GREY = "#1F2A44", "#FFFFFF", "#C9CED8", "#6B7280"
@@ -76,18 +75,117 @@ def number_format(unit: str, *cell_values: float) -> str:
 
 
 @cache
-def _sheet_class() -> Any:
+def _worksheet_class() -> Any:
     """Return a worksheet class that takes formulas as they are.
 
     The usual search for newer functions takes a third of the time.
     """
     from xlsxwriter.worksheet import Worksheet
 
-    class Sheet(Worksheet):  # type: ignore[misc]
+    class PlainWorksheet(Worksheet):  # type: ignore[misc]
         def _prepare_formula(self, formula: str, *_: Any, **__: Any) -> str:
             return formula.removeprefix("=")
 
-    return Sheet
+    return PlainWorksheet
+
+
+class Sheet:
+    """A sheet while it is written.
+
+    Args:
+        name: Name of the sheet.
+        workbook: Workbook of xlsxwriter that the sheet is added to.
+        looks: Function from a look and a number format to a format of the workbook.
+        footer: Words at the foot of every page.
+
+    """
+
+    def __init__(self, name: str, workbook: Any, looks: Callable[..., Any], footer: str) -> None:
+        self.name, self.looks, self.footer = name, looks, footer
+        self.worksheet = workbook.add_worksheet(name, _worksheet_class())
+
+    def text(self, cell_row: int, column: int, cell_text: Any, look: str = "text") -> None:
+        """Write a text, which no spreadsheet takes for a formula."""
+        line = printable_line(str(cell_text))
+        self.worksheet.write_string(cell_row, column, line, self.looks(look))
+
+    def texts(
+        self, cell_row: int, column: int, cell_texts: Iterable[Any], look: str = "text"
+    ) -> None:
+        """Write texts beside each other, the first one at `column`; empty ones are left out."""
+        for text_column, cell_text in enumerate(cell_texts, column):
+            if cell_text:
+                self.text(cell_row, text_column, cell_text, look)
+
+    def number(
+        self,
+        cell_row: int,
+        column: int,
+        cell_number: Any,
+        look: str = "number",
+        numbers: str = "",
+        formula: str = "",
+    ) -> None:
+        """Write a number, or a formula that comes to this number now."""
+        cell = (cell_row, column)
+        if formula:
+            self.worksheet.write_formula(
+                *cell, formula, self.looks(look, numbers), float(cell_number)
+            )
+        else:
+            self.worksheet.write_number(*cell, float(cell_number), self.looks(look, numbers))
+
+    def title(self, *lines: str) -> None:
+        """Write the title of the sheet, and what is said below it."""
+        for line_row, line in enumerate(lines):
+            self.text(line_row, 0, line, "subtitle" if line_row else "title")
+
+    def head(
+        self, head_row: int, column_names: Iterable[str], numbers: Container[int] = ()
+    ) -> None:
+        """Write a table's head, right-aligned over numbers.
+
+        A heading of texts that stands right of a number is indented as its texts are.
+        """
+        text_look = "head-text"
+        for column, column_name in enumerate(column_names):
+            if column in numbers:
+                self.text(head_row, column, column_name, "head")
+                text_look = "head-weak"
+            else:
+                self.text(head_row, column, column_name, text_look)
+
+    def widths(self, *column_widths: int) -> None:
+        """Set the widths of the columns, in characters."""
+        for column, width in enumerate(column_widths):
+            self.worksheet.set_column(column, column, width)
+
+    def fit_row(self, sheet_row: int, texts: Iterable[Any], width: int) -> None:
+        """Set the height of a row to the lines of its longest text, folded to a column's width."""
+        letters = int(LETTERS * width)
+        lines = max((len(wrap(str(text), letters)) for text in texts), default=1)
+        if lines > 1:
+            self.worksheet.set_row(sheet_row, LINE_HEIGHT * lines)
+
+    def page(
+        self, last_row: int, last_column: int, head: int, left: int, upright: bool = False
+    ) -> None:
+        """Set the sheet up for reading and printing.
+
+        Its head and first columns stay in view, it is one page wide, and every page has the head.
+        """
+        worksheet = self.worksheet
+        worksheet.hide_gridlines(2)
+        worksheet.freeze_panes(head, left)
+        if not upright:
+            worksheet.set_landscape()
+        worksheet.set_paper(9)
+        worksheet.fit_to_pages(1, 0)
+        worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        worksheet.print_area(0, 0, last_row, last_column)
+        if head:
+            worksheet.repeat_rows(0, head - 1)
+        worksheet.set_footer(f"&L{self.footer}&C&A&R&P / &N")
 
 
 class Workbook:
@@ -97,26 +195,24 @@ class Workbook:
         self, workbook: Any, content: Content, catalogue: Catalogue, baseline: str, command: str
     ) -> None:
         self.workbook, self.content, self.catalogue = workbook, content, catalogue
-        self.baseline, self.command = baseline, command
+        self.results, self.baseline, self.command = content.results, baseline, command
+        self.scenario_names = [scenario_result.scenario for scenario_result in self.results]
         # each made once
-        self.looks = cache(
+        looks = cache(
             lambda look, numbers="": workbook.add_format(
                 LOOKS[look] | ({"num_format": numbers} if numbers else {})
             )
         )
-        self.sheets = {
-            sheet_name: workbook.add_worksheet(sheet_name, _sheet_class()) for sheet_name in SHEETS
-        }
+        footer = f"tco {__version__}, data {self.catalogue.hash()}"
+        self.sheets = {name: Sheet(name, workbook, looks, footer) for name in SHEETS}
         # scenario and cell -> sheet, row, column
         self.where: dict[tuple[int, str], tuple[str, int, int]] = {}
         # sheet -> the row of its head, and what stands below
         self.grids: dict[str, tuple[int, Sequence[SheetRow]]] = {}
-        self.footer = f"tco {__version__}, data {self.catalogue.hash()}"
 
-    @property
-    def results(self) -> Sequence[Result]:
-        """The scenarios, in the order of their columns."""
-        return self.content.results
+    def scenario_columns(self, first: int) -> range:
+        """Return the columns of the scenarios in a table whose values begin at a column."""
+        return range(first, first + len(self.results))
 
     def reference(self, scenario: int, cell_name: str, sheet: str) -> str:
         """Return the name or address of a cell for formulas on `sheet`.
@@ -144,100 +240,3 @@ class Workbook:
         if node.formula is not None:
             return excel.formula_call(node.formula, dict(cells))
         return f"={excel.GATHERED[str(node.operation)]}({','.join(cell for _, cell in cells)})"
-
-    def text(
-        self, sheet: str, cell_row: int, column: int, cell_text: Any, look: str = "text"
-    ) -> None:
-        """Write a text, which no spreadsheet takes for a formula."""
-        self.sheets[sheet].write_string(
-            cell_row, column, printable_line(str(cell_text)), self.looks(look)
-        )
-
-    def number(
-        self,
-        sheet: str,
-        cell_row: int,
-        column: int,
-        cell_number: Any,
-        look: str = "number",
-        numbers: str = "",
-    ) -> None:
-        """Write a number as it is."""
-        self.sheets[sheet].write_number(
-            cell_row, column, float(cell_number), self.looks(look, numbers)
-        )
-
-    def live(
-        self,
-        sheet: str,
-        cell_row: int,
-        column: int,
-        formula: str,
-        current_value: Any,
-        look: str = "number",
-        numbers: str = "",
-    ) -> None:
-        """Write a formula, and beside it what it comes to now."""
-        self.sheets[sheet].write_formula(
-            cell_row, column, formula, self.looks(look, numbers), float(current_value)
-        )
-
-    def title(self, sheet: str, *lines: str) -> None:
-        """Write the title of a sheet, and what is said below it."""
-        for line_row, line in enumerate(lines):
-            self.text(sheet, line_row, 0, line, "subtitle" if line_row else "title")
-
-    def head(
-        self,
-        sheet: str,
-        head_row: int,
-        column_names: Iterable[str],
-        numbers: Container[int] = (),
-        widths: Sequence[int] = (),
-    ) -> None:
-        """Write a table's head, right-aligned over numbers, and set the column widths.
-
-        A heading of texts that stands right of a number is indented as its texts are.
-        """
-        text_look = "head-text"
-        for column, column_name in enumerate(column_names):
-            if column in numbers:
-                self.text(sheet, head_row, column, column_name, "head")
-                text_look = "head-weak"
-            else:
-                self.text(sheet, head_row, column, column_name, text_look)
-        for column, width in enumerate(widths):
-            self.sheets[sheet].set_column(column, column, width)
-
-    def fit_row(self, sheet: str, sheet_row: int, texts: Iterable[Any], width: int) -> None:
-        """Set the height of a row to the lines of its longest text, folded to a column's width."""
-        letters = int(LETTERS * width)
-        lines = max((len(wrap(str(text), letters)) for text in texts), default=1)
-        if lines > 1:
-            self.sheets[sheet].set_row(sheet_row, LINE_HEIGHT * lines)
-
-    def page(
-        self,
-        sheet_name: str,
-        last_row: int,
-        last_column: int,
-        head: int,
-        left: int,
-        upright: bool = False,
-    ) -> None:
-        """Set a sheet up for reading and printing.
-
-        Its head and first columns stay in view, it is one page wide, and every page has the head.
-        """
-        sheet = self.sheets[sheet_name]
-        sheet.hide_gridlines(2)
-        sheet.freeze_panes(head, left)
-        if not upright:
-            sheet.set_landscape()
-        sheet.set_paper(9)
-        sheet.fit_to_pages(1, 0)
-        sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
-        sheet.print_area(0, 0, last_row, last_column)
-        if head:
-            sheet.repeat_rows(0, head - 1)
-        sheet.set_footer(f"&L{self.footer}&C&A&R&P / &N")

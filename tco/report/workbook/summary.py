@@ -10,7 +10,7 @@ from tco.report.assumptions import SHOWN, premise_lines, shown_metric, workload_
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS, cost_behind
 from tco.report.workbook import excel
 from tco.report.workbook.cells import SPLIT
-from tco.report.workbook.sheets import Workbook, number_format
+from tco.report.workbook.sheets import Sheet, Workbook, number_format
 from tco.sampling.median import DRAWN_COSTS, DRAWS, DrawnMetrics
 from tco.scenario.metrics import METRICS, gross_token_cost, perf_per_tco
 
@@ -23,15 +23,8 @@ VALUES = 2  # first column of values, after label and unit
 CHART_ROWS = 18
 # told apart without red and green
 COLOURS = (
-    "#1F2A44",
-    "#2F6DB5",
-    "#5BA3CF",
-    "#9CC9E0",
-    "#E0A458",
-    "#C8553D",
-    "#6B9080",
-    "#8E7DBE",
-    "#4D4D4D",
+    *("#1F2A44", "#2F6DB5", "#5BA3CF", "#9CC9E0", "#E0A458"),
+    *("#C8553D", "#6B9080", "#8E7DBE", "#4D4D4D"),
 )
 
 
@@ -70,21 +63,16 @@ def write_summary_sheet(book: Workbook, drawn: Sequence[DrawnMetrics]) -> None:
         drawn: Percentiles of the costs of each scenario, over draws; empty without draws.
 
     """
-    scenario_results = book.results
-    scenario_names = [scenario_result.scenario for scenario_result in scenario_results]
-    last = VALUES + len(scenario_names) - 1
-    baseline_note = (
-        f"Baseline: {book.baseline}. The base case follows the sheet Inputs; plan and choices "
-        "are fixed."
-    )
+    scenario_results, sheet = book.results, book.sheets[SHEET]
+    columns = book.scenario_columns(VALUES)
+    priced = [scenario_result for scenario_result in scenario_results if scenario_result.bill]
     above = [
         workload_title(scenario_results),
-        *premise_lines(
-            [scenario_result for scenario_result in scenario_results if scenario_result.bill]
-        ),
-        baseline_note,
+        *premise_lines(priced),
+        f"Baseline: {book.baseline}. The base case follows the sheet Inputs; plan and choices are "
+        "fixed.",
     ]
-    book.title(SHEET, "Total cost of ownership", *above)
+    sheet.title("Total cost of ownership", *above)
     median_top = len(above) + 1
     top = _write_medians(book, median_top, drawn)
     metric_rows = [
@@ -102,15 +90,22 @@ def write_summary_sheet(book: Workbook, drawn: Sequence[DrawnMetrics]) -> None:
     if stack:
         _write_stack(book, stack_top, stack, table)
     _write_metrics(book, table)
-    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in scenario_names), 80))
-    book.page(
-        SHEET,
-        table.top + len(table.rows),
-        max(last + 1, VALUES + 3),
-        median_top + 1,
-        VALUES,
-        upright=True,
-    )
+    sheet.widths(50, 18, *(20 for _ in columns), 80)
+    last_row, last_column = table.top + len(table.rows), max(columns.stop, VALUES + 3)
+    sheet.page(last_row, last_column, median_top + 1, VALUES, upright=True)
+
+
+def _write_head(book: Workbook, top: int, title: str, *after: str) -> None:
+    """Write the head of a table of labels, units and a column for each scenario."""
+    heads = (title, "unit", *book.scenario_names, *after)
+    book.sheets[SHEET].head(top, heads, book.scenario_columns(VALUES))
+
+
+def _write_label(
+    sheet: Sheet, row_index: int, label: str, unit: str, looks: tuple[str, str] = ("text", "weak")
+) -> None:
+    sheet.text(row_index, 0, label, looks[0])
+    sheet.text(row_index, 1, unit, looks[1])
 
 
 def _write_base_case(
@@ -120,30 +115,21 @@ def _write_base_case(
     table: SummaryTable,
 ) -> None:
     """Write the metrics of the base case, live, in the units that tables show."""
-    names = (scenario_result.scenario for scenario_result in book.results)
-    head = ("base case: every input at its value", "unit", *names)
-    book.head(SHEET, top, head, range(VALUES, VALUES + len(book.results)))
+    sheet = book.sheets[SHEET]
+    _write_head(book, top, "base case: every input at its value")
     for row_index, (metric, label, unit, size) in enumerate(metric_rows, top + 1):
-        book.text(SHEET, row_index, 0, label, "strong" if metric in RATIOS else "text")
-        book.text(SHEET, row_index, 1, unit, "weak")
-        numbers = number_format(
-            unit or METRICS[metric].unit,
-            *(
-                metric_value / size
-                for scenario_result in book.results
-                if (metric_value := scenario_result.metrics[metric]) is not None
-            ),
-        )
-        for scenario, scenario_result in enumerate(book.results):
-            metric_value = scenario_result.metrics[metric]
-            if metric_value is not None:
-                formula = f"={table.cell(metric, scenario)}" + (
-                    f"/{size!r}".upper() if size != 1 else ""
-                )
-                look = "strong" if metric in RATIOS else "number"
-                book.live(
-                    SHEET, row_index, VALUES + scenario, formula, metric_value / size, look, numbers
-                )
+        label_look, look = ("strong", "strong") if metric in RATIOS else ("text", "number")
+        _write_label(sheet, row_index, label, unit, (label_look, "weak"))
+        figures = {
+            scenario: metric_value / size
+            for scenario, scenario_result in enumerate(book.results)
+            if (metric_value := scenario_result.metrics[metric]) is not None
+        }
+        numbers = number_format(unit or METRICS[metric].unit, *figures.values())
+        for scenario, figure in figures.items():
+            scale = f"/{size!r}".upper() if size != 1 else ""
+            formula = f"={table.cell(metric, scenario)}{scale}"
+            sheet.number(row_index, VALUES + scenario, figure, look, numbers, formula)
 
 
 def _write_medians(book: Workbook, top: int, drawn: Sequence[DrawnMetrics]) -> int:
@@ -156,23 +142,21 @@ def _write_medians(book: Workbook, top: int, drawn: Sequence[DrawnMetrics]) -> i
     metrics = [metric for metric in DRAWN_COSTS if any(metric in costs for costs in drawn)]
     if not metrics:
         return top
-    columns = range(VALUES, VALUES + len(book.results))
-    names = (scenario_result.scenario for scenario_result in book.results)
-    book.head(SHEET, top, (f"median of {DRAWS} draws", "unit", *names), columns)
+    sheet = book.sheets[SHEET]
+    _write_head(book, top, f"median of {DRAWS} draws")
     median_row = top
     for metric in metrics:
         label, unit, size = shown_metric(metric)
         for suffix, percentile in PERCENTILES.items():
             median_row += 1
             look = "strong" if percentile == "p50" else "text"
-            book.text(SHEET, median_row, 0, label + suffix, look)
-            book.text(SHEET, median_row, 1, unit, "weak")
-            for column, costs in zip(columns, drawn, strict=True):
+            _write_label(sheet, median_row, label + suffix, unit, (look, "weak"))
+            for column, costs in enumerate(drawn, VALUES):
                 cost = getattr(costs.get(metric), percentile, None)
                 if cost is not None:
                     numbers = number_format(unit, cost / size)
-                    book.number(SHEET, median_row, column, cost / size, "fixed", numbers)
-    book.text(SHEET, median_row + 1, 0, FIXED_MEDIANS, "weak")
+                    sheet.number(median_row, column, cost / size, "fixed", numbers)
+    sheet.text(median_row + 1, 0, FIXED_MEDIANS, "weak")
     return median_row + 3
 
 
@@ -191,17 +175,15 @@ def _write_stack(
     book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable
 ) -> None:
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
-    scenario_names = [scenario_result.scenario for scenario_result in book.results]
-    book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
-    columns = range(VALUES, VALUES + len(scenario_names))
-    book.head(SHEET, top, ("class of cost", "unit", *scenario_names), columns)
+    sheet, columns = book.sheets[SHEET], book.scenario_columns(VALUES)
+    sheet.text(top - 1, 0, "Where a chip-hour's cost goes", "section")
+    _write_head(book, top, "class of cost")
     chart = book.workbook.add_chart({"type": "column", "subtype": "stacked"})
     for index, (asset, lines) in enumerate(stack.items()):
         class_row = top + 1 + index
-        book.text(SHEET, class_row, 0, asset)
-        book.text(SHEET, class_row, 1, "USD/chip/h", "weak")
-        for scenario in range(len(scenario_names)):
-            _write_class_sum(book, class_row, scenario, lines.get(scenario, []))
+        _write_label(sheet, class_row, asset, "USD/chip/h")
+        for scenario, column in enumerate(columns):
+            _write_class_sum(book, class_row, column, scenario, lines.get(scenario, []))
         chart.add_series(
             {
                 "name": [SHEET, class_row, 0],
@@ -212,25 +194,21 @@ def _write_stack(
             }
         )
     bottom = top + 1 + len(stack)
-    book.text(SHEET, bottom, 0, "cost per chip-hour, net", "total")
-    book.text(SHEET, bottom, 1, "USD/chip/h", "total")
+    _write_label(sheet, bottom, "cost per chip-hour, net", "USD/chip/h", ("total", "total"))
     for scenario, scenario_result in enumerate(book.results):
         hourly_cost = scenario_result.metrics[HOUR]
         if hourly_cost is not None:
             letter = table.cell(HOUR, scenario).rstrip("0123456789")
             formula = f"=SUM({letter}{top + 2}:{letter}{bottom})"
-            column = VALUES + scenario
-            book.live(SHEET, bottom, column, formula, hourly_cost, "total", "0.0000")
+            sheet.number(bottom, columns[scenario], hourly_cost, "total", "0.0000", formula)
     _style_stack_chart(chart)
-    book.sheets[SHEET].insert_chart(
-        bottom + 2,
-        0,
-        chart,
-        {"description": "Stacked columns: cost per chip-hour of each scenario by class of cost"},
-    )
+    description = "Stacked columns: cost per chip-hour of each scenario by class of cost"
+    sheet.worksheet.insert_chart(bottom + 2, 0, chart, {"description": description})
 
 
-def _write_class_sum(book: Workbook, class_row: int, scenario: int, nodes: Sequence[Any]) -> None:
+def _write_class_sum(
+    book: Workbook, class_row: int, column: int, scenario: int, nodes: Sequence[Any]
+) -> None:
     """Write the live sum of a class of cost; a SUM takes at most `SPLIT` cells."""
     cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
     sums = [
@@ -238,7 +216,7 @@ def _write_class_sum(book: Workbook, class_row: int, scenario: int, nodes: Seque
     ]
     formula = f"={'+'.join(sums) or 0}"
     class_cost = sum(node.value for node in nodes)
-    book.live(SHEET, class_row, VALUES + scenario, formula, class_cost, "number", "0.0000")
+    book.sheets[SHEET].number(class_row, column, class_cost, "number", "0.0000", formula)
 
 
 def _style_stack_chart(chart: Any) -> None:
@@ -266,30 +244,15 @@ def _read_metric_values(book: Workbook, table_metric: str) -> list[float | None]
 
 def _write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
-    book.text(SHEET, table.top - 1, 0, "Every metric of the base case", "section")
-    meaning = VALUES + len(book.results)
-    book.head(
-        SHEET,
-        table.top,
-        (
-            "metric",
-            "unit",
-            *(scenario_result.scenario for scenario_result in book.results),
-            "meaning",
-        ),
-        range(VALUES, VALUES + len(book.results)),
-    )
-    base = next(
-        scenario_index
-        for scenario_index, scenario_result in enumerate(book.results)
-        if scenario_result.scenario == book.baseline
-    )
+    sheet, columns = book.sheets[SHEET], book.scenario_columns(VALUES)
+    sheet.text(table.top - 1, 0, "Every metric of the base case", "section")
+    _write_head(book, table.top, "metric", "meaning")
+    base = book.scenario_names.index(book.baseline)
     for table_metric, metric_row in table.rows.items():
         unit, label = METRICS[TOKENS if table_metric == GROSS else table_metric][:2]
-        book.text(SHEET, metric_row, 0, table_metric)
-        book.text(SHEET, metric_row, 1, unit, "weak")
+        _write_label(sheet, metric_row, table_metric, unit)
         rebates = " before rebates" if table_metric == GROSS else ""
-        book.text(SHEET, metric_row, meaning, label + rebates, "weak")
+        sheet.text(metric_row, columns.stop, label + rebates, "weak")
         metric_values = _read_metric_values(book, table_metric)
         numbers = number_format(
             unit, *(metric_value for metric_value in metric_values if metric_value is not None)
@@ -298,18 +261,14 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
             if metric_value is None:
                 continue
             formula = _metric_formula(book, table, table_metric, scenario, base)
-            if formula is None:  # a count of the system
-                book.number(SHEET, metric_row, VALUES + scenario, metric_value, "fixed", numbers)
-                continue
-            book.live(
-                SHEET, metric_row, VALUES + scenario, formula, metric_value, "number", numbers
-            )
+            look = "number" if formula else "fixed"
+            sheet.number(metric_row, columns[scenario], metric_value, look, numbers, formula)
 
 
 def _metric_formula(
     book: Workbook, table: SummaryTable, table_metric: str, scenario: int, base: int
-) -> str | None:
-    """Return the formula of a metric of a scenario; None for a count of the system."""
+) -> str:
+    """Return the formula of a metric of a scenario; empty for a count of the system."""
     scenario_result = book.results[scenario]
     available_metrics = [
         metric_name
@@ -326,7 +285,7 @@ def _metric_formula(
         return _registered_formula_call(gross_token_cost, **addresses)
     if table_metric in scenario_result.nodes:
         return f"={book.reference(scenario, scenario_result.nodes[table_metric].id, SHEET)}"
-    return None
+    return ""
 
 
 def _registered_formula_call(formula: Any, **cells: str) -> str:
