@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,11 +20,11 @@ from tco.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.comparison.records import Confidence, Notice
+    from tco.comparison.records import Confidence, ConfidenceRequest, Notice
     from tco.evaluation.chip_prices import BreakEvenRent
     from tco.evaluation.cost_changes import CostChange
     from tco.evaluation.scenario_function import Evaluation
-    from tco.report.comparison import Hall
+    from tco.report.comparison import ComparisonOptions, Hall
     from tco.report.record import Answer
     from tco.scenario.result import Result
 
@@ -69,24 +69,6 @@ def _refuse_idle_options(
     for option, is_used in drawn.items():
         if is_used and not ranges:
             raise UsageError(f"{option} rests on draws, and --no-range asks for none")
-
-
-class _ComparisonWish(NamedTuple):
-    """Options of one comparison as the user gave them, checked."""
-
-    scenarios: Sequence[str]
-    baseline: str | None
-    speeds: Sequence[float]
-    settings: Mapping[str, str]  # those of --set, --hall and --practice
-    what_if: Mapping[str, str]
-    full: bool
-    why: bool
-    evidence: bool
-    curve: bool
-    ranges: bool
-    choose: str | None
-    racks: int | None
-    seed: int
 
 
 @command(app, "set", "anchor", "hold")
@@ -146,9 +128,9 @@ def compare(
         seed: Start of the random draws.
 
     """
-    options = (hall, practice, what_if, baseline, speeds, choose, racks)
+    stated = (hall, practice, what_if, baseline, speeds, choose, racks)
     not_alone = (
-        full or why or evidence or curve or any(option not in (None, []) for option in options)
+        full or why or evidence or curve or any(option not in (None, []) for option in stated)
     )
     if all_systems or vendor is not None or air:
         _rank_all(request, all_systems, bool(scenarios) or not_alone, vendor, air)
@@ -159,70 +141,58 @@ def compare(
                 "--workloads rates systems by their own draws for each: it takes scenarios and "
                 "--set alone"
             )
-        request.emit(_rated_workloads(request, scenarios))
+        _rate_workloads(request, scenarios)
         return
     settings = request.settings | _hall_settings(hall)
     if practice is not None:
         settings = settings | {"workload.software": practice}
     replaced, user_speeds = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
     _refuse_idle_options(request, curve, ranges, choose is not None, why, evidence)
-    detail_flags = (full, why, evidence, curve, ranges)
-    wish = _ComparisonWish(
-        *(
-            scenarios or (),
-            baseline,
-            user_speeds,
-            settings,
-            replaced,
-            *detail_flags,
-            choose,
-            racks,
-            seed,
-        )
-    )
-    request.emit(_comparison(request, wish))
+    from tco.comparison.records import ConfidenceRequest
+    from tco.report.comparison import ComparisonOptions
+
+    hold = request.hold or bool(replaced)
+    drawn = ConfidenceRequest(user_speeds, hold, ranges, why or evidence, seed, choose, racks)
+    options = ComparisonOptions((), replaced, full, why, [] if evidence else None, curve)
+    request.emit(_comparison(request, scenarios, baseline, settings, drawn, options))
 
 
-def _comparison(request: CommandRequest, wish: _ComparisonWish) -> Answer:
+def _comparison(
+    request: CommandRequest,
+    scenarios: Sequence[str] | None,
+    baseline: str | None,
+    settings: Mapping[str, str],
+    drawn: ConfidenceRequest,
+    options: ComparisonOptions,
+) -> Answer:
     """Answer with scenarios side by side, at every speed and with their draws."""
     from tco.comparison.base_case import base_cases
     from tco.comparison.confidence import cheaper_elsewhere, confidence_of
-    from tco.comparison.records import ConfidenceRequest
     from tco.evaluation.evaluation import HEADLINE, catalogue_of, evaluate_each
     from tco.evaluation.side_by_side import compare_results
-    from tco.report.comparison import ComparisonOptions, comparison_answer
+    from tco.report.comparison import comparison_answer
 
+    what_if, racks = options.fixed_settings, drawn.racks
     evaluations = evaluate_each(
-        wish.scenarios or HEADLINE,
-        request.data,
-        wish.settings,
-        refuse=False,
-        what_if=wish.what_if,
+        scenarios or HEADLINE, request.data, settings, refuse=False, what_if=what_if
     )
     base, scenario_results = compare_results(
-        [evaluation.result for evaluation in evaluations], wish.baseline
+        [evaluation.result for evaluation in evaluations], baseline
     )
-    _refuse_unserved(scenario_results, bool(wish.speeds), wish.racks is not None)
-    hold = request.hold or bool(wish.what_if)
-    drawn = ConfidenceRequest(
-        *(wish.speeds, hold, wish.ranges, wish.why or wish.evidence),
-        *(wish.seed, wish.choose, wish.racks),
-    )
+    _refuse_unserved(scenario_results, bool(drawn.speeds), racks is not None)
     confidence = confidence_of(evaluations, base, drawn)
     catalogue = catalogue_of(evaluations, request.data)
     halls = _halls_of(scenario_results)
-    options = ComparisonOptions(
-        [evaluation.name for evaluation in evaluations],
-        wish.what_if,
-        wish.full,
-        wish.why,
-        _noticed(catalogue, scenario_results, confidence) if wish.evidence else None,
-        wish.curve,
-        cheaper_elsewhere(evaluations, confidence) if wish.racks is None else [],
-        wish.racks,
-        base_cases(evaluations, confidence, hold) if wish.full and wish.ranges else [],
-        _rents_to_beat(evaluations),
-        _changes_by_settings(request, wish, evaluations, scenario_results),
+    is_detailed = options.full and drawn.ranges
+    wants_evidence = options.evidence is not None
+    options = options._replace(
+        names=[evaluation.name for evaluation in evaluations],
+        evidence=_noticed(catalogue, scenario_results, confidence) if wants_evidence else None,
+        elsewhere=cheaper_elsewhere(evaluations, confidence) if racks is None else [],
+        racks=racks,
+        base_cases=base_cases(evaluations, confidence, drawn.hold) if is_detailed else [],
+        rents=_rents_to_beat(evaluations),
+        changes=_changes_by_settings(request, evaluations, scenario_results) if settings else [],
     )
     return comparison_answer(catalogue, scenario_results, base, halls, confidence, options)
 
@@ -237,15 +207,14 @@ def _halls_of(scenario_results: Sequence[Result]) -> list[Hall]:
     return [hall_of(scenario_result) for scenario_result in scenario_results]
 
 
-def _rated_workloads(request: CommandRequest, scenarios: list[str] | None) -> Answer:
-    """Answer with the pick of each shipped workload."""
+def _rate_workloads(request: CommandRequest, scenarios: list[str] | None) -> None:
+    """Print the pick of each shipped workload."""
     from tco.comparison.workloads import matrix
     from tco.evaluation.evaluation import HEADLINE
     from tco.report.workloads import workloads_answer
 
-    return workloads_answer(
-        request.catalogue_of(None), matrix(scenarios or HEADLINE, request.settings, request.data)
-    )
+    picks = matrix(scenarios or HEADLINE, request.settings, request.data)
+    request.emit(workloads_answer(request.catalogue, picks))
 
 
 def _refuse_unserved(scenario_results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
@@ -295,14 +264,9 @@ def _rank_all(
 
 
 def _changes_by_settings(
-    request: CommandRequest,
-    wish: _ComparisonWish,
-    evaluations: Sequence[Evaluation],
-    scenario_results: Sequence[Result],
+    request: CommandRequest, evaluations: Sequence[Evaluation], scenario_results: Sequence[Result]
 ) -> list[CostChange]:
     """Return the changes of costs by settings; notes name the inputs that bind."""
-    if not wish.settings:
-        return []
     from tco.evaluation.cost_changes import add_binding_notes, cost_changes
 
     changes = cost_changes(evaluations, scenario_results, request.settings, request.data)
@@ -336,16 +300,11 @@ def _noticed(
     driver_groups = [regime.drivers for regime in confidence.regimes] + [
         sureness.drivers for sureness in confidence.sure
     ]
-    paths = dict.fromkeys(driver.path for drivers in driver_groups for driver in drivers)
+    paths = list(dict.fromkeys(driver.path for drivers in driver_groups for driver in drivers))
     notices = evidence_of(catalogue, {path: inputs[path] for path in paths})
-    return [
-        notice
-        for path in paths
-        for notice in (
-            [notice for notice in notices if notice.path == path]
-            or [Notice(path, None, 0, (None, None, None))]
-        )
-    ]
+    noticed = {notice.path for notice in notices}
+    unnoticed = [Notice(path, None, 0, (None,) * 3) for path in paths if path not in noticed]
+    return sorted([*notices, *unnoticed], key=lambda notice: paths.index(notice.path))
 
 
 @command(app, "set", "hold")
