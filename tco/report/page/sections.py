@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from tco.catalog.accuracy import accuracy_rows as accuracies
 from tco.catalog.labels import short_name
 from tco.comparison.report_data import Material, variant_of
@@ -317,7 +319,7 @@ def winners(material: Material) -> Iterator[Section]:
     for scenario_name, grid_rows in zip(scenario_names, field.values, strict=True):
         costs = [
             [
-                "-" if cost_value is None else f"~{significant(cost_value, 3)}"
+                "-" if np.isnan(cost_value) else f"~{significant(cost_value, 3)}"
                 for cost_value in grid_row
             ]
             for grid_row in grid_rows

@@ -8,6 +8,7 @@ from collections import defaultdict
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -28,6 +29,7 @@ from tco.report.figures.maps import map_figure
 from tco.report.figures.performance import operators_figure, roofline_figure
 from tco.report.figures.style import GRID, INK, LIGHT, MUTED
 from tco.report.figures.uncertainty import range_figure, tornado_figure
+from tco.report.page.sections import winners
 from tco.report.performance import operators_of
 from tests.catalogue import CATALOGUE
 from tests.report.figures import SVG, boxes, marks, texts, tipped
@@ -595,6 +597,12 @@ def test_money_shows_every_year_and_the_sum_of_all_payments():
         sum(float(payment.usd) for payment in cash_flow.payments) / 1e6, rel=1e-3
     )
     assert len(line.corners) == 2 * len({payment.month for payment in cash_flow.payments}) + 1
+
+
+def test_table_of_a_map_has_a_dash_where_a_scenario_has_no_answer():
+    (section,) = winners(SimpleNamespace(field=field()))
+    assert [table.rows[0][1] for table in section.folded] == ["-", "-", "-"]
+    assert not any("~-" in cell for table in section.folded for row in table.rows for cell in row)
 
 
 def test_a_map_shows_in_every_cell_who_is_best_there():
