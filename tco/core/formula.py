@@ -95,12 +95,12 @@ def _formula_of(module: str, formula_name: str) -> Formula:
     return REGISTRY[formula_name]
 
 
-def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def formula(unit: str, source: str = "tco-model") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function as a formula, with its unit and its source.
 
     Args:
         unit: Unit of the result.
-        source: Id of the source of the equation.
+        source: Id of the source of the equation; without one the equation is this program's own.
 
     Returns:
         Decorator; a call of the decorated function is a node while a trace is recorded. The

@@ -24,7 +24,7 @@ from tco.core.units import (
 )
 
 
-@formula(unit="1/year", source="nrel-atb")
+@formula("1/year", source="nrel-atb")
 def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantity:
     """Yearly share of a price that repays it with interest: CRF = r / (1 - (1+r)^-n).
 
@@ -35,31 +35,31 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantit
     return -safe / expm1(-periods * log1p(safe)) / period
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def rate_of_period(rate: Pure, interval: Month, year: Month = 12) -> Quantity:
     """Interest per period of a yearly rate paid in parts, as loans quote it: i = r m / 12."""
     return rate * (interval / year)
 
 
-@formula(unit="year", source="tco-model")
+@formula("year")
 def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Quantity:
     """Length of a period between payments in years: p = m / 12."""
     return interval / months_per_year
 
 
-@formula(unit="", source="nrel-atb")
+@formula("", source="nrel-atb")
 def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Quantity:
     """Share of a price to recover where a residual is left: k = 1 - RV / (1+r)^n."""
     return 1 - residual - residual * expm1(-life / period * log1p(rate))
 
 
-@formula(unit="1/year", source="nrel-atb")
+@formula("1/year", source="nrel-atb")
 def capital_charge(recovery: PerYear, recoverable: Pure) -> Quantity:
     """Yearly charge on a price of which a share must be recovered: a = k x CRF."""
     return recoverable * recovery
 
 
-@formula(unit="USD/year", source="nrel-atb")
+@formula("USD/year", source="nrel-atb")
 def yearly_capital(price: USD, charge: PerYear) -> Quantity:
     """Yearly capital charge: A = C x a.
 
@@ -68,7 +68,7 @@ def yearly_capital(price: USD, charge: PerYear) -> Quantity:
     return price * charge
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def residual_by_age(loss: Pure, age: Year, period: Year = 1) -> Quantity:
     """Share of its price that an asset is worth at an age: RV = (1 - d)^t.
 
@@ -77,19 +77,19 @@ def residual_by_age(loss: Pure, age: Year, period: Year = 1) -> Quantity:
     return (1 - loss) ** (age / period)
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def resale(price: USD, residual: Pure) -> Quantity:
     """Resale value at the end of a life, as a negative payment: -C x RV."""
     return -price * residual
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear = 12) -> Quantity:
     """Payment of a yearly cost for some months: p = Y m / 12."""
     return yearly * interval / months_per_year
 
 
-@formula(unit="USD", source="nrel-atb")
+@formula("USD", source="nrel-atb")
 def discounted(
     amount: USD, rate: Pure, time: Month, interval: Month = 1, year: Month = 12
 ) -> Quantity:
@@ -100,13 +100,13 @@ def discounted(
     return amount / (1 + rate * (interval / year)) ** (time / interval)
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_upkeep(price: USD, share: Pure, period: Year = 1) -> Quantity:
     """Yearly upkeep as a share of the price: U = C x share."""
     return price * share / period
 
 
-@formula(unit="USD/chip/h", source="tco-model")
+@formula("USD/chip/h")
 def per_chip_hour(
     yearly_cost: USDPerYear, chips: Chip, hours_per_year: HourPerYear = 8760
 ) -> Quantity:
@@ -114,7 +114,7 @@ def per_chip_hour(
     return yearly_cost / (chips * hours_per_year)
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Quantity:
     """Cost or rent of chips in a year, used or not: Y = n c x 8,760 h."""
     return chips * hour * hours_per_year

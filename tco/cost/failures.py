@@ -19,13 +19,13 @@ from tco.core.types import Quantity
 from tco.core.units import USD, Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
 
 
-@formula(unit="1/year", source="tco-model")
+@formula("1/year")
 def failures_per_year(rate: PerYear, parts: Pure) -> Quantity:
     """Failures of some parts in a year: f = n x rate; parts fail one by one, whatever their age."""
     return rate * parts
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def stopped_share(
     failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760
 ) -> Quantity:
@@ -36,7 +36,7 @@ def stopped_share(
     return failures * stopped / chips * (repair / hours_per_year)
 
 
-@formula(unit="h", source="tco-model")
+@formula("h")
 def time_to_repair(usual: Hour, share: Pure) -> Quantity:
     """Time to repair a tray's part: t = usual x share.
 
@@ -45,7 +45,7 @@ def time_to_repair(usual: Hour, share: Pure) -> Quantity:
     return usual * share
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Quantity:
     """Share of the time that a part waits for repair: p = x / (1 + x).
 
@@ -55,7 +55,7 @@ def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) 
     return waits / (1 + waits)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def chance_down(down: Pure, arrangements: Pure, failed: Pure, left: Pure) -> Quantity:
     """Chance that exactly k of n equal parts are down: C(n, k) p^k (1 - p)^(n - k).
 
@@ -64,13 +64,13 @@ def chance_down(down: Pure, arrangements: Pure, failed: Pure, left: Pure) -> Qua
     return arrangements * down**failed * (1 - down) ** left
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Quantity:
     """Missing share of a bandwidth while some of its parts are down: s = P x missing / needed."""
     return chance * missing / needed
 
 
-@formula(unit="1/year", source="tco-model")
+@formula("1/year")
 def interrupting_failures(failures: PerYear, chance: Pure) -> Quantity:
     """Failures per year that stop a job: f P.
 
@@ -79,7 +79,7 @@ def interrupting_failures(failures: PerYear, chance: Pure) -> Quantity:
     return failures * chance
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Quantity:
     """Chip-hours lost per working chip-hour to failures beyond the spares.
 
@@ -88,7 +88,7 @@ def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Qu
     return chance * holders * stopped / chips
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def time_lost(
     failures: PerYear,
     time: Second,
@@ -99,19 +99,19 @@ def time_lost(
     return failures * (time / seconds_per_hour) / hours_per_year
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def rest_of(share: Pure) -> Quantity:
     """Remaining share: 1 - s."""
     return 1 - share
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Quantity:
     """Parts that an owner buys anew for those that fail: R = f C x share he pays for."""
     return price * failures * bought
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_up(stopped: Pure) -> Quantity:
     """Share of the time that repairs or lost work leave: a = 1 / (1 + x).
 
@@ -120,7 +120,7 @@ def share_up(stopped: Pure) -> Quantity:
     return 1 / (1 + stopped)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_of_progress(up: Pure, kept_share: Pure) -> Quantity:
     """Share of the time in which chips that are up make progress: g = a k."""
     return up * kept_share

@@ -34,13 +34,13 @@ from tco.cost.failures import (
 from tco.system.scale_out_network import cards_of
 
 
-@formula(unit="1/year", source="tco-model")
+@formula("1/year")
 def events_of_cluster(rate: PerYear, parts: Pure, world: Pure, cluster: Pure) -> Quantity:
     """Events of a year in a cluster of worlds: f = rate x parts of a world x cluster / world."""
     return rate * parts * cluster / world
 
 
-@formula(unit="s", source="kokolis2024")
+@formula("s", source="kokolis2024")
 def time_between_failures(
     failures: PerYear,
     world: Pure,
@@ -55,7 +55,7 @@ def time_between_failures(
     return seconds_per_hour * hours_per_year / (failures * cluster / world)
 
 
-@formula(unit="s", source="daly2006")
+@formula("s", source="daly2006")
 def checkpoint_interval(stall: Second, between: Second) -> Quantity:
     """Work between checkpoints that loses least time.
 
@@ -72,7 +72,7 @@ def checkpoint_interval(stall: Second, between: Second) -> Quantity:
     )
 
 
-@formula(unit="", source="daly2006")
+@formula("", source="daly2006")
 def checkpoint_efficiency(
     interval: Second, stall: Second, restart: Second, between: Second
 ) -> Quantity:
@@ -87,7 +87,7 @@ def checkpoint_efficiency(
     return interval / between * exp(-restart / between) / expm1((interval + stall) / between)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_between_pauses(lost: Pure) -> Quantity:
     """Share of the time without a pause: exp(-f t).
 
@@ -96,7 +96,7 @@ def share_between_pauses(lost: Pure) -> Quantity:
     return exp(-lost)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def between_such(between: Second, share: Pure) -> Quantity:
     """Mean time between failures of one kind, a share s of all: M / s.
 
@@ -105,7 +105,7 @@ def between_such(between: Second, share: Pure) -> Quantity:
     return between / elementwise_maximum(share, 1e-12)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def progress(up: Pure, kept_share: Pure, straggling: Pure) -> Quantity:
     """Share of the time in which a restarting job progresses: g = a k (1 - stragglers)."""
     return up * kept_share * (1 - straggling)

@@ -39,7 +39,7 @@ from tco.system.bill import Bill, extended_power, joint_capacity, share_of_price
 from tco.system.scale_out_network import Network
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def world_share(world_chips: Pure, cluster_chips: Pure) -> Quantity:
     """Share of a scale-up domain in the cluster's common cost: s = world chips / cluster chips.
 
@@ -48,37 +48,37 @@ def world_share(world_chips: Pure, cluster_chips: Pure) -> Quantity:
     return world_chips / cluster_chips
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def negative(rebate: USD) -> Quantity:
     """A rebate as it enters a sum of prices: -R."""
     return -rebate
 
 
-@formula(unit="USD/chip", source="tco-model")
+@formula("USD/chip")
 def price_per_chip(price: USD, chips: Chip) -> Quantity:
     """A price of the world per chip: c = C / chips."""
     return price / chips
 
 
-@formula(unit="W/chip", source="tco-model")
+@formula("W/chip")
 def power_per_chip(power: Watt, chips: Chip) -> Quantity:
     """A power of the world per chip: p = P / chips."""
     return power / chips
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def price_of_each(price: USD, count: Pure) -> Quantity:
     """Price of one of some equal parts, or its share in the price of what holds them: c = C / n."""
     return price / count
 
 
-@formula(unit="USD/chip/h", source="tco-model")
+@formula("USD/chip/h")
 def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Quantity:
     """Cost per used chip-hour: calendar cost / (goodput x utilisation)."""
     return calendar / (goodput * utilisation)
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def price_of_chips(per_chip: USDPerChip, chips: Chip) -> Quantity:
     """Price of the world from a price per chip: C = c n."""
     return per_chip * chips

@@ -135,7 +135,7 @@ def refuse_misfit(
         )
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def design_share(
     chips: Pure, design_cost: USD, software_cost: USD, design_volume: Pure
 ) -> Quantity:
@@ -183,7 +183,7 @@ AGREEMENT_TERMS = {  # inputs that each kind of agreement reads
 NO_DISCOUNT = ("equity",)
 
 
-@formula(unit="USD", source="formulas-warrants")
+@formula("USD", source="formulas-warrants")
 def warrant_rebate_by_share(
     spend: USD,
     share_of_spend: Pure,
@@ -203,7 +203,7 @@ def warrant_rebate_by_share(
     )
 
 
-@formula(unit="USD", source="formulas-warrants")
+@formula("USD", source="formulas-warrants")
 def warrant_rebate_on_spend(
     spend: USD,
     shares: Share,
@@ -223,7 +223,7 @@ def warrant_rebate_on_spend(
     )
 
 
-@formula(unit="W", source="formulas-warrants")
+@formula("W", source="formulas-warrants")
 def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Quantity:
     """Power for which accelerators count in an agreement: P = n p.
 
@@ -232,7 +232,7 @@ def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Quantity:
     return chips * power_per_chip
 
 
-@formula(unit="USD", source="formulas-warrants")
+@formula("USD", source="formulas-warrants")
 def warrant_rebate_on_power(
     power: Watt,
     shares: Share,
@@ -255,7 +255,7 @@ def warrant_rebate_on_power(
     )
 
 
-@formula(unit="USD/share", source="black-scholes1973")
+@formula("USD/share", source="black-scholes1973")
 def black_scholes_call(
     share_price: USDPerShare,
     strike: USDPerShare,
@@ -276,7 +276,7 @@ def black_scholes_call(
     )
 
 
-@formula(unit="", source="formulas-warrants")
+@formula("", source="formulas-warrants")
 def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Quantity:
     """Share of the vesting spend that a warrant returns: x = N v / S.
 
@@ -285,7 +285,7 @@ def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) ->
     return value * shares / spend_threshold
 
 
-@formula(unit="USD/share", source="formulas-warrants")
+@formula("USD/share", source="formulas-warrants")
 def intrinsic_value(share_price: USDPerShare, strike: USDPerShare) -> Quantity:
     """Value of exercising a right now: max(P - K, 0)."""
     return elementwise_maximum(share_price - strike, 0 * strike)

@@ -34,7 +34,7 @@ from tco.cost.guards import PartPrice, unguarded_notes
 from tco.cost.ledger import Cost
 
 
-@formula(unit="month", source="tco-model")
+@formula("month")
 def months_to_wait(arrival: Pure, wanted_date: Pure, year: Month = 12) -> Quantity:
     """Months from the wanted date of a system to its arrival: w = 12 max(there - wanted, 0).
 
@@ -43,7 +43,7 @@ def months_to_wait(arrival: Pure, wanted_date: Pure, year: Month = 12) -> Quanti
     return year * elementwise_maximum(arrival - wanted_date, 0)
 
 
-@formula(unit="USD/chip", source="tco-model")
+@formula("USD/chip")
 def idle_deposit(
     price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12
 ) -> Quantity:
@@ -54,7 +54,7 @@ def idle_deposit(
     return price * share * expm1(wait / year * log1p(rate))
 
 
-@formula(unit="USD/chip", source="tco-model")
+@formula("USD/chip")
 def hours_waited(
     hour: USDPerChipHour,
     rate: Pure,

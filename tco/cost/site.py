@@ -36,13 +36,13 @@ from tco.core.units import (
 )
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Quantity:
     """Construction cost of the site that holds some IT power: C = P x price per watt."""
     return it_power * price_per_power
 
 
-@formula(unit="USD/W", source="tco-model")
+@formula("USD/W")
 def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Quantity:
     """Construction cost per IT power of a liquid-cooled hall: p (1 + premium).
 
@@ -51,7 +51,7 @@ def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Quantity
     return price_per_power * (1 + premium)
 
 
-@formula(unit="USD/W", source="tco-model")
+@formula("USD/W")
 def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Quantity:
     """Construction cost per IT power of an air-cooled hall: p (1 - discount).
 
@@ -60,7 +60,7 @@ def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Quantity:
     return price_per_power * (1 - discount)
 
 
-@formula(unit="USD/W", source="tco-model")
+@formula("USD/W")
 def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Quantity:
     """Construction cost per IT power with batteries in the racks: p - b.
 
@@ -69,31 +69,31 @@ def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Quan
     return elementwise_maximum(price_per_power - backup, 0 * price_per_power)
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Quantity:
     """Price of liquid-to-air coolers in an air-cooled hall: C = P x price per watt."""
     return rack_power * price_per_power
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def sidecar_power(rack_power: Watt, power_share: Pure) -> Quantity:
     """Power of the coolers' fans and pumps beside their racks: P = P_racks x share."""
     return rack_power * power_share
 
 
-@formula(unit="USD/W", source="tco-model")
+@formula("USD/W")
 def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Quantity:
     """Price of a hall per IT power, where racks can use only a share of its power: p / share."""
     return price_per_power / hall_share
 
 
-@formula(unit="USD/W/month", source="tco-model")
+@formula("USD/W/month")
 def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Quantity:
     """Rent of a hall per IT power, where racks can use only a share of its power: p / share."""
     return rent / hall_share
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_rent(
     it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPerYear = 12
 ) -> Quantity:
@@ -101,7 +101,7 @@ def yearly_rent(
     return it_power * rent * months_per_year
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Quantity:
     """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted.
 
@@ -110,7 +110,7 @@ def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Quantity:
     return it_power * pue_peak / quoted
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Quantity:
     """Draw of idle racks over their provisioned power: i = (i_c P_c + i_r (P - P_c)) / P.
 
@@ -119,7 +119,7 @@ def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Quan
     return (chips * chip_power + rest * (it_power - chip_power)) / it_power
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Quantity:
     """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0).
 
@@ -130,7 +130,7 @@ def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) 
     )
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_energy(
     it_power: Watt,
     load_factor: Pure,
@@ -142,7 +142,7 @@ def yearly_energy(
     return it_power * load_factor * pue * hours_per_year * price
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_demand(
     it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12
 ) -> Quantity:
@@ -150,13 +150,13 @@ def yearly_demand(
     return it_power * pue_peak * charge * months_per_year
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Quantity:
     """Operating staff: S = P x cost per watt and year."""
     return it_power * staff
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def sellable_share(pue_peak: Pure, in_hand: Pure) -> Quantity:
     """Share of the site's grid power that racks may draw: s = (1 - h) / PUE_peak.
 
@@ -165,31 +165,31 @@ def sellable_share(pue_peak: Pure, in_hand: Pure) -> Quantity:
     return (1 - in_hand) / pue_peak
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def sellable_power(site_power: Watt, share: Pure) -> Quantity:
     """IT power a site can sell of what its grid gives: P s."""
     return site_power * share
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def grid_power(it_power: Watt, share: Pure) -> Quantity:
     """Power of the grid that some IT power takes up, of which a share may be sold: P / s."""
     return it_power / share
 
 
-@formula(unit="USD/W", source="tco-model")
+@formula("USD/W")
 def price_per_grid_power(price: USD, power: Watt) -> Quantity:
     """Capital cost per watt of grid power: c = C / P."""
     return price / power
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def worlds_in_power(power: Watt, world_power: Watt) -> Quantity:
     """Whole worlds that some IT power carries: n = floor(P / P_world)."""
     return floor(power / world_power + 1e-9)
 
 
-@formula(unit="USD/W/year", source="tco-model")
+@formula("USD/W/year")
 def yearly_margin(
     income: USDPerChipHour,
     cost: USDPerChipHour,
@@ -204,19 +204,19 @@ def yearly_margin(
     return (income - cost) * chips * hours_per_year / site_power
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def facility_power(it_power: Watt, pue: Pure) -> Quantity:
     """Power of the site for some IT power: P x PUE."""
     return it_power * pue
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def stored_price(capacity: Byte, price: USDPerByte) -> Quantity:
     """Price of storage that is bought: C = B x price."""
     return capacity * price
 
 
-@formula(unit="USD/year", source="tco-model")
+@formula("USD/year")
 def yearly_stored(
     capacity: Byte, rent: USDPerByteMonth, months_per_year: MonthPerYear = 12
 ) -> Quantity:
@@ -224,7 +224,7 @@ def yearly_stored(
     return capacity * rent * months_per_year
 
 
-@formula(unit="g/chip/h", source="tco-model")
+@formula("g/chip/h")
 def grid_carbon(
     it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: GramPerWattHour
 ) -> Quantity:
@@ -235,13 +235,13 @@ def grid_carbon(
     return it_power * load_factor * pue * intensity
 
 
-@formula(unit="mm^2", source="tco-model")
+@formula("mm^2")
 def logic_area(die_area: SquareMillimetre, dies: Pure) -> Quantity:
     """Area of the logic dies of a package: A = a n."""
     return die_area * dies
 
 
-@formula(unit="g", source="tco-model")
+@formula("g")
 def carbon_of_chip(
     area: SquareMillimetre,
     logic: GramPerSquareMillimetre,
@@ -253,13 +253,13 @@ def carbon_of_chip(
     return area * logic + capacity * memory + board
 
 
-@formula(unit="g/chip", source="tco-model")
+@formula("g/chip")
 def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Quantity:
     """Gas emitted to make what stands around a chip, by its power: m = P f."""
     return it_power * factor
 
 
-@formula(unit="g/chip/h", source="tco-model")
+@formula("g/chip/h")
 def embodied_carbon(
     chip_carbon: Gram,
     rack: GramPerChip,
@@ -276,7 +276,7 @@ def embodied_carbon(
     return ((chip_carbon / one_chip + rack) / life + building / life_building) / hours_per_year
 
 
-@formula(unit="g/Mtoken", source="tco-model")
+@formula("g/Mtoken")
 def carbon_of_tokens(
     hour: GramPerChipHour,
     goodput: Pure,

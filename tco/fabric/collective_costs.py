@@ -13,13 +13,13 @@ from tco.core.types import Quantity
 from tco.core.units import Byte, BytePerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
-@formula(unit="byte/s", source="dally2004")
+@formula("byte/s", source="dally2004")
 def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Quantity:
     """Rate of some equal lanes, or of the memory of some chips, together: B = n B_1."""
     return lanes * lane
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def latency_scale(
     clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1
 ) -> Quantity:
@@ -31,13 +31,13 @@ def latency_scale(
     return reference_clock / clock * select(dies > 1, die_factor, 1.0) * age
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Quantity:
     """A latency of the reference chip on another: alpha = alpha_ref s x ratio."""
     return latency * scale * ratio
 
 
-@formula(unit="", source="nccl-tuning")
+@formula("", source="nccl-tuning")
 def step_ratio(pcie_only: Pure, pcie: Pure) -> Quantity:
     """Step latency relative to scale-up links: r where chips use PCIe only, otherwise 1.
 
@@ -46,7 +46,7 @@ def step_ratio(pcie_only: Pure, pcie: Pure) -> Quantity:
     return select(pcie_only > 0.5, pcie, 1.0)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def trips_to_memory(trip: Second, in_memory: Pure) -> Quantity:
     """Time between HBM and senders or receivers at both ends of a collective: e = 2 t m.
 
@@ -55,13 +55,13 @@ def trips_to_memory(trip: Second, in_memory: Pure) -> Quantity:
     return 2 * trip * in_memory
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Quantity:
     """Latency of a collective some of whose steps add up what arrives: l + n r."""
     return latency + steps * reduction
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def mesh_injection(
     bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure
 ) -> Quantity:
@@ -74,7 +74,7 @@ def mesh_injection(
     )
 
 
-@formula(unit="byte", source="thakur2005")
+@formula("byte", source="thakur2005")
 def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Quantity:
     """Bytes through a rank's links in a ring: M p (N-1)/N.
 
@@ -83,19 +83,19 @@ def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Quantity:
     return passes * (ranks - 1) / ranks * size
 
 
-@formula(unit="byte", source="nccl-tuning")
+@formula("byte", source="nccl-tuning")
 def in_network_bytes(size: Byte, ranks: Pure) -> Quantity:
     """Bytes through a rank's links when the switch reduces: M (1 + 1/N)."""
     return size * (1 + 1 / ranks)
 
 
-@formula(unit="byte", source="thakur2005")
+@formula("byte", source="thakur2005")
 def one_shot_bytes(size: Byte, ranks: Pure) -> Quantity:
     """Bytes a rank reads when each takes the whole buffer of every other: M (N-1)."""
     return size * (ranks - 1)
 
 
-@formula(unit="byte", source="thakur2005")
+@formula("byte", source="thakur2005")
 def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
     """Bytes that a rank reads from other domains in a one-shot exchange: M (N-Y).
 
@@ -104,31 +104,31 @@ def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
     return size * (ranks - per_domain)
 
 
-@formula(unit="byte", source="thakur2005")
+@formula("byte", source="thakur2005")
 def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Quantity:
     """Bytes of a rank that cross domains, each chip taking its part: M p (X-1)/X / Y."""
     return passes * (domains - 1) / domains / per_domain * size
 
 
-@formula(unit="byte", source="bruck1997")
+@formula("byte", source="bruck1997")
 def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
     """Bytes of an all-to-all a rank keeps in its domain: M (Y-1)/N."""
     return size * (per_domain - 1) / ranks
 
 
-@formula(unit="byte", source="bruck1997")
+@formula("byte", source="bruck1997")
 def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) -> Quantity:
     """Bytes that a rank sends straight to other domains in p passes: M p (N-Y)/N."""
     return size * passes * (ranks - per_domain) / ranks
 
 
-@formula(unit="byte", source="hockney1994")
+@formula("byte", source="hockney1994")
 def crossing_bytes(size: Byte, domains: Pure) -> Quantity:
     """Bytes of a point-to-point transfer that leave the domain: all of them or none."""
     return size * minimum(domains - 1, 1)
 
 
-@formula(unit="byte", source="chan2007")
+@formula("byte", source="chan2007")
 def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Quantity:
     """Bytes of a rank that cross domains in a broadcast: M min(X - 1, 1) / Y.
 
@@ -137,13 +137,13 @@ def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Quantity:
     return size * minimum(domains - 1, 1) / per_domain
 
 
-@formula(unit="byte", source="hockney1994")
+@formula("byte", source="hockney1994")
 def staying_bytes(size: Byte, domains: Pure) -> Quantity:
     """Bytes of a point-to-point transfer that stay in the domain: none of them or all."""
     return size * (1 - minimum(domains - 1, 1))
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Quantity:
     """Rate between domains: B_cross while the group fits a scale-up domain, otherwise B_net.
 
@@ -152,7 +152,7 @@ def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) 
     return select(worlds > 1, network, crossing)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Quantity:
     """Latency of a step on the smallest scope that holds a group.
 
@@ -162,7 +162,7 @@ def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Quant
     return select(extent <= scope, near, far)
 
 
-@formula(unit="s", source="hockney1994")
+@formula("s", source="hockney1994")
 def wire_time(
     inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond
 ) -> Quantity:
@@ -170,7 +170,7 @@ def wire_time(
     return maximum(inner / inner_rate, outer / outer_rate)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def shared_wire_time(
     inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure
 ) -> Quantity:
@@ -181,19 +181,19 @@ def shared_wire_time(
     return maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Quantity:
     """A transfer cut into the best number of chunks: t = l + w + 2 sqrt(c w)."""
     return latency + wire + 2 * sqrt(chunk * wire)
 
 
-@formula(unit="s", source="hockney1994")
+@formula("s", source="hockney1994")
 def direct_time(latency: Second, wire: Second) -> Quantity:
     """A single transfer: t = l + w."""
     return latency + wire
 
 
-@formula(unit="byte", source="hockney1994")
+@formula("byte", source="hockney1994")
 def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Second) -> Quantity:
     """Size that takes twice its wire time: M = B (x + sqrt(x^2 + l))^2.
 
@@ -205,7 +205,7 @@ def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Secon
     return rate * (chunks + sqrt(chunks**2 + latency)) ** 2
 
 
-@formula(unit="s", source="thakur2005")
+@formula("s", source="thakur2005")
 def ring_latency(
     start: Second, passes: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
@@ -213,7 +213,7 @@ def ring_latency(
     return start + passes * ((ranks - domains) * step + (domains - 1) * outer_step)
 
 
-@formula(unit="s", source="sanders2009")
+@formula("s", source="sanders2009")
 def tree_latency(
     start: Second,
     passes: Pure,
@@ -232,7 +232,7 @@ def tree_latency(
     return start + passes * (inside * step + ceil(log2(domains) - 1e-9) * outer_step)
 
 
-@formula(unit="", source="sanders2009")
+@formula("", source="sanders2009")
 def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Quantity:
     """Steps of a tree from the leaves to the root: c - 1 + log2(Y/c) + log2(X).
 
@@ -242,7 +242,7 @@ def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Quantity:
     return chain - 1 + ceil(log2(per_domain / chain) - 1e-9) + ceil(log2(domains) - 1e-9)
 
 
-@formula(unit="s", source="thakur2005")
+@formula("s", source="thakur2005")
 def halving_latency(
     start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
@@ -255,7 +255,7 @@ def halving_latency(
     )
 
 
-@formula(unit="s", source="nccl-tuning")
+@formula("s", source="nccl-tuning")
 def in_network_latency_of(
     start: Second, extra: Second, domains: Pure, outer_step: Second
 ) -> Quantity:
@@ -263,7 +263,7 @@ def in_network_latency_of(
     return start + extra + 2 * ceil(log2(domains) - 1e-9) * outer_step
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def direct_latency(
     start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
@@ -277,7 +277,7 @@ def direct_latency(
     )
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def forwarded_latency(
     start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
@@ -290,7 +290,7 @@ def forwarded_latency(
     )
 
 
-@formula(unit="s", source="bruck1997")
+@formula("s", source="bruck1997")
 def exchange_latency(
     start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second
 ) -> Quantity:
@@ -301,13 +301,13 @@ def exchange_latency(
     return start + log2(ranks) * step + minimum(domains - 1, 1) * outer_step
 
 
-@formula(unit="s", source="chan2007")
+@formula("s", source="chan2007")
 def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Quantity:
     """Latency of bucket rings over the dimensions of a torus: l = start + p sum(d_i - 1) alpha."""
     return start + passes * steps * step
 
 
-@formula(unit="s", source="chan2007")
+@formula("s", source="chan2007")
 def bucket_time(
     size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1
 ) -> Quantity:
@@ -325,25 +325,25 @@ def bucket_time(
     )
 
 
-@formula(unit="byte", source="deepep")
+@formula("byte", source="deepep")
 def token_bytes(hidden: Pure, element: Byte, scale: Byte, block: Pure) -> Quantity:
     """Bytes of one token on the wire with its block scales: h (b + s / block)."""
     return hidden * (element + scale / block)
 
 
-@formula(unit="byte", source="deepep")
+@formula("byte", source="deepep")
 def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Quantity:
     """Bytes of tokens sent once for each expert: T k b x share of the places."""
     return active * token * share * tokens
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def distinct_places(units: Pure, active: Pure) -> Quantity:
     """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
     return -units * expm1(active * log1p(-minimum(1 / units, 1 - 1e-16)))
 
 
-@formula(unit="", source="deepseek-v3")
+@formula("", source="deepseek-v3")
 def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Quantity:
     """Share of tokens that miss a unit of G/U groups after one more draw of a group.
 
@@ -352,7 +352,7 @@ def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Quanti
     return missed * maximum(groups - groups / minimum(units, groups) - drawn, 0) / (groups - drawn)
 
 
-@formula(unit="", source="deepseek-v3")
+@formula("", source="deepseek-v3")
 def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Quantity:
     """Distinct units that a token's k experts in D of G groups fall on: U (1 - m).
 
@@ -363,7 +363,7 @@ def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active:
     return select(units > groups, drawn * hit, units * (1 - missed))
 
 
-@formula(unit="s", source="deepep")
+@formula("s", source="deepep")
 def copy_time(
     tokens: Pure, token: Byte, copies: Pure, cores: Pure, core_rate: BytePerSecond
 ) -> Quantity:
@@ -371,25 +371,25 @@ def copy_time(
     return tokens * token * (1 + copies) / (cores * core_rate)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def only_if_shared(time: Second, ranks: Pure) -> Quantity:
     """Time of a collective or of a step, zero for a group of one: t min(N-1, 1)."""
     return time * minimum(ranks - 1, 1)
 
 
-@formula(unit="s", source="deepep")
+@formula("s", source="deepep")
 def expert_latency(kernels: Pure, kernel: Second, network: Second) -> Quantity:
     """Latency of expert dispatch or combine: l = n kernels + network step."""
     return kernels * kernel + network
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def caller_time(overhead: Second, size: Byte, staged: SecondPerByte) -> Quantity:
     """Time that a caller adds to a collective, also per staged byte: o + Q s."""
     return overhead + size * staged
 
 
-@formula(unit="s", source="aws-nki-dma")
+@formula("s", source="aws-nki-dma")
 def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Quantity:
     """Latency by a collective's degree, where each transfer signals the next: p log2(n r) t.
 
@@ -398,25 +398,25 @@ def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Quan
     return phases * log2(chips * ranks) * step
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def where_offered(time: Second, offered: Pure, otherwise: Second) -> Quantity:
     """Time of an algorithm where it is offered, otherwise of another: t = t_1 or t_0."""
     return select(offered > 0.5, time, otherwise)
 
 
-@formula(unit="", source="nccl-tests")
+@formula("", source="nccl-tests")
 def bus_factor(ranks: Pure, passes: Pure) -> Quantity:
     """Bus bandwidth over algorithm bandwidth: p (N-1)/N; one for a broadcast by definition."""
     return passes * (ranks - 1) / ranks
 
 
-@formula(unit="byte/s", source="nccl-tests")
+@formula("byte/s", source="nccl-tests")
 def algorithm_bandwidth(size: Byte, time: Second) -> Quantity:
     """Bytes of the buffer over the time: M / t."""
     return size / time
 
 
-@formula(unit="byte", source="deepep")
+@formula("byte", source="deepep")
 def received_bytes(tokens: Pure, token: Byte, copies: Pure) -> Quantity:
     """Bytes of the copies that some ranks or domains receive in all of one rank's tokens: T b U."""
     return token * copies * tokens

@@ -30,7 +30,7 @@ from tco.fabric.topology import FabricScope
 from tco.fabric.torus import Torus, slice_all_to_all, slices_of
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Quantity:
     """Rate of large messages at a bandwidth limit: B = bandwidth x share.
 
@@ -39,7 +39,7 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Quantity:
     return bandwidth * link_efficiency
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def scale_out_rate(
     bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure
 ) -> Quantity:
@@ -332,7 +332,7 @@ def hops_between(links: Links, group: RankGroup) -> float | None:
     return links.tray[1] if group.per_domain <= links.tray[0] else float(untraced_value(links.hops))
 
 
-@formula(unit="s", source="hockney1994")
+@formula("s", source="hockney1994")
 def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Quantity:
     """Latency of a step over several devices: alpha + (hops - 1) alpha_hop.
 
@@ -341,7 +341,7 @@ def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Quantity:
     return step + maximum(hops - 1, 0) * hop_latency
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Quantity:
     """Latency of a store-and-forward switch: alpha_hop + u / B_port."""
     return hop_latency + unit / port
@@ -404,7 +404,7 @@ def _latencies_of(
     )
 
 
-@formula(unit="", source="aws-neuron-trn2")
+@formula("", source="aws-neuron-trn2")
 def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Quantity:
     """Ranks of a chip in its collectives: C / min(d, 2).
 

@@ -24,13 +24,13 @@ from tco.fabric.collective_costs import lanes_rate
 from tco.fabric.torus import Torus, slice_all_to_all, slice_cut, slice_of
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Quantity:
     """Rate of one of some equal lanes: B_lane = B / n."""
     return bandwidth / lanes
 
 
-@formula(unit="byte/s", source="dally2004")
+@formula("byte/s", source="dally2004")
 def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Quantity:
     """Uniform all-to-all rate of a chip: R = B (N-1) / k.
 
@@ -39,7 +39,7 @@ def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Qu
     return bandwidth * (chips - 1) / destinations
 
 
-@formula(unit="byte/s", source="dally2004")
+@formula("byte/s", source="dally2004")
 def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Quantity:
     """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
     return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)

@@ -198,7 +198,7 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
     return Slices._make((*slice_properties, rings, (size, directions, width)))
 
 
-@formula(unit="byte/s", source="dally2004")
+@formula("byte/s", source="dally2004")
 def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Quantity:
     """All-to-all rate that a slice's narrowest dimension allows.
 
@@ -207,7 +207,7 @@ def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: P
     return directions * link * size / floor(size * size / 4) * (chips - 1) / chips
 
 
-@formula(unit="byte/s", source="dally2004")
+@formula("byte/s", source="dally2004")
 def slice_cut(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Quantity:
     """Bandwidth per direction across the middle of one dimension of a slice: n (N/d) B."""
     return directions * chips / size * link

@@ -43,7 +43,7 @@ class Deployer(NamedTuple):
     pools: tuple[PoolShape, ...] = ()
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def deployment_efficiency(
     operator: Pure, family: Pure, chip: Pure, system: Pure, gap: Pure, engine: Pure = 1
 ) -> Quantity:
@@ -51,7 +51,7 @@ def deployment_efficiency(
     return (operator * family * chip * system * engine) ** gap
 
 
-@formula(unit="token/s/chip", source="tco-calibration")
+@formula("token/s/chip", source="tco-calibration")
 def deployed_rate(rate: TokenPerSecondPerChip, efficiency: Pure) -> Quantity:
     """Tokens per second and chip of a deployment, at the speed of the best plan: R = R_c e."""
     return rate * efficiency

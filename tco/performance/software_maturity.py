@@ -209,7 +209,7 @@ def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
 
 
 # ---------------------------------------------------------------- how far software reaches
-@formula(unit="", source="tco-model")
+@formula("")
 def months_since(month: Pure, released: Pure, least: Pure) -> Quantity:
     """Calendar months from a chip's release to a month, at least m_0: max(m - 12 y, m_0).
 
@@ -218,19 +218,19 @@ def months_since(month: Pure, released: Pure, least: Pure) -> Quantity:
     return elementwise_maximum(month - 12 * released, least)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def gap_left(reach: Pure) -> Quantity:
     """Share of the way from public software to the best that is left: g = 1 - r."""
     return 1 - reach
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def gap_after(gap: Pure, approach: Pure, months: Pure) -> Quantity:
     """Gap to the best software after m months of approach: g exp(-a m)."""
     return gap * exp(-approach * elementwise_maximum(months, 0))
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Quantity:
     """Time between that of public and of best software: t_b min(x, 1) max(x, 1)^g.
 
@@ -241,7 +241,7 @@ def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15)
     return floor * elementwise_minimum(over, 1) * elementwise_maximum(over, 1) ** gap
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Quantity:
     """Slow-down factor between public and best software: f_b min(x, 1) max(x, 1)^g.
 
@@ -252,7 +252,7 @@ def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> 
     return floor * elementwise_minimum(over, 1) * elementwise_maximum(over, 1) ** gap
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Quantity:
     """Share of a peak between public and best software: e_b max(x, 1) min(x, 1)^g.
 
@@ -517,7 +517,7 @@ OWNERS = (
 SERVING, TRAINING = "unexplained_serving", "unexplained_training"
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def time_beyond(
     family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure
 ) -> Quantity:

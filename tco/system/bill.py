@@ -51,7 +51,7 @@ INPUTS = (
 )
 
 
-@formula(unit="", source="devries2005")
+@formula("", source="devries2005")
 def gross_dies_per_wafer(
     die_area: SquareMillimetre, wafer_diameter: Millimetre, pi: Pure = np.pi
 ) -> Quantity:
@@ -59,7 +59,7 @@ def gross_dies_per_wafer(
     return pi * (wafer_diameter / 2) ** 2 / die_area - pi * wafer_diameter / sqrt(2 * die_area)
 
 
-@formula(unit="", source="stapper1983")
+@formula("", source="stapper1983")
 def negative_binomial_yield(
     area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure
 ) -> Quantity:
@@ -70,7 +70,7 @@ def negative_binomial_yield(
     return (1 + defect_density * area / defect_clustering) ** -defect_clustering
 
 
-@formula(unit="", source="stapper1983")
+@formula("", source="stapper1983")
 def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Quantity:
     """Share of dies of area S without a defect, with independent defects: y = exp(-D0 S).
 
@@ -79,7 +79,7 @@ def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -
     return exp(-defect_density * area)
 
 
-@formula(unit="", source="murphy1964")
+@formula("", source="murphy1964")
 def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Quantity:
     """Share of dies of area S without a defect: y = ((1 - exp(-D0 S)) / (D0 S))^2.
 
@@ -88,7 +88,7 @@ def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) ->
     return (expm1(-defect_density * area) / (defect_density * area)) ** 2
 
 
-@formula(unit="mm^2", source="stapper1983")
+@formula("mm^2", source="stapper1983")
 def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Quantity:
     """Area of a die in which one defect makes it unusable: A = S (1 - r).
 
@@ -102,13 +102,13 @@ def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Qu
     return die_area * (1 - repairable_area_share)
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def die_cost(wafer_price: USD, gross_dies: Pure, usable_share: Pure) -> Quantity:
     """Cost of one usable die: c = wafer price / (gross dies x usable share)."""
     return wafer_price / (gross_dies * usable_share)
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def chip_cost(
     die: USD,
     dies: Pure,
@@ -177,13 +177,13 @@ def _inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
     )
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Quantity:
     """Bandwidth of the memory stacks of a chip: B = stacks x data pins x pin rate."""
     return stacks * pins * pin_rate
 
 
-@formula(unit="FLOP/s", source="tco-model")
+@formula("FLOP/s")
 def systolic_peak(
     rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2
 ) -> Quantity:
@@ -191,49 +191,49 @@ def systolic_peak(
     return flop_per_mac * rows * columns * clock * cores
 
 
-@formula(unit="byte", source="semianalysis-trn3")
+@formula("byte", source="semianalysis-trn3")
 def device_capacity(capacity: Byte, cores_per_device: Pure, cores: Pure) -> Quantity:
     """Memory of one of the logical devices that a chip's cores form: C n / N."""
     return capacity * cores_per_device / cores
 
 
-@formula(unit="FLOP/s", source="tco-model")
+@formula("FLOP/s")
 def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Quantity:
     """Peak of all chips of a scale-up domain: P = N p."""
     return chips * peak
 
 
-@formula(unit="byte", source="tco-model")
+@formula("byte")
 def joint_capacity(number: Pure, capacity: Byte) -> Quantity:
     """Memory of n dies, chips or a share of a cluster together: C = n c."""
     return number * capacity
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def extended_price(unit_price: USD, quantity: Pure) -> Quantity:
     """Price of all of a part in one world: extended = unit price x quantity."""
     return unit_price * quantity
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def extended_power(power: Watt, quantity: Pure) -> Quantity:
     """Power of all of a part in one world: extended = power x quantity."""
     return power * quantity
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def share_of_price(price: USD, share: Pure) -> Quantity:
     """A share of a price, as storage, a margin, a tax or a rebate are stated: x C."""
     return price * share
 
 
-@formula(unit="USD", source="tco-model")
+@formula("USD")
 def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Quantity:
     """Cost of the labour that assembles and tests all of a part in one world: C = w t n."""
     return labour_rate * assembly_time * quantity
 
 
-@formula(unit="W", source="tco-model")
+@formula("W")
 def conversion_loss(load: Watt, efficiency: Pure) -> Quantity:
     """Heat of the power conversion behind a load: loss = load (1 / efficiency - 1)."""
     return load * (1 - efficiency) / efficiency

@@ -21,13 +21,13 @@ from tco.system.bill import extended_power, extended_price
 MOST_TIERS = 4
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def clos_endpoints(radix: Pure, tiers: Pure) -> Quantity:
     """Largest non-blocking folded Clos of one switch radix: n = 2 (k/2)^tiers."""
     return 2 * (radix / 2) ** tiers
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Quantity:
     """Endpoints after one more tier below: n' = n k s / (1 + s).
 
@@ -36,31 +36,31 @@ def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Quantity:
     return reach * radix * oversubscription / (1 + oversubscription)
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def switch_radix(capacity: BytePerSecond, port: BytePerSecond) -> Quantity:
     """Logical ports of a switch: k = C / p."""
     return floor(capacity / port + 1e-9)
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def network_planes(nic: BytePerSecond, port: BytePerSecond) -> Quantity:
     """Parallel planes a NIC spreads over: NIC rate / port rate, at least one."""
     return elementwise_maximum(nic / port, 1)
 
 
-@formula(unit="byte/s", source="clos-fat-tree")
+@formula("byte/s", source="clos-fat-tree")
 def edge_bandwidth(chips: Pure, nic: BytePerSecond) -> Quantity:
     """Bandwidth all NICs offer the first tier: B = chips x NIC rate."""
     return chips * nic
 
 
-@formula(unit="byte/s", source="clos-fat-tree")
+@formula("byte/s", source="clos-fat-tree")
 def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Quantity:
     """Bandwidth a tier sends up: B_up = B_down / oversubscription."""
     return downlink / oversubscription
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def tier_switches(
     downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond
 ) -> Quantity:
@@ -68,13 +68,13 @@ def tier_switches(
     return ceil_ratio(downlink + uplink, capacity)
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Quantity:
     """Links of one module rate that carry a bandwidth: n = ceil(B / module rate)."""
     return ceil_ratio(bandwidth, module)
 
 
-@formula(unit="", source="clos-fat-tree")
+@formula("", source="clos-fat-tree")
 def module_ends(links: Pure, ends: Pure) -> Quantity:
     """Optical modules of some links, one at each optical end: n = links x ends."""
     return links * ends
@@ -126,7 +126,7 @@ KEYS = ("nic", "below", "hosts", "converged")
 IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def nic_bandwidth(nics: Pure, ports: Pure, port: BytePerSecond, chips: Pure) -> Quantity:
     """Bandwidth of a chip into a network, per direction: B = NICs x ports x port rate / chips."""
     return nics * ports * port / chips
@@ -262,13 +262,13 @@ FIBRE, STRAND, SHUFFLE, COPPER = "fibre-link", "fibre-strand", "shuffle-panel", 
 CABLE_LENGTH = "cluster.cable_length"
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def bandwidth_share(bandwidth: BytePerSecond, share: Pure) -> Quantity:
     """Part of a bandwidth that takes one kind of link: B_s = B s."""
     return bandwidth * share
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def fibre_metres(links: Pure, strands: Pure, length: Metre, metre: Metre = 1) -> Quantity:
     """Metres of strand in the cables of some links: n = links x strands x L / 1 m."""
     return links * strands * length / metre

@@ -88,7 +88,7 @@ SIDES: dict[str, tuple[CorrectionDimension, CorrectionDimension]] = {  # by oper
 }
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def bend(
     x: Pure,
     point_1: Pure,
@@ -109,13 +109,13 @@ def bend(
     return low * first + middle * second + high * third
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def over_shortest(time: Second, shortest: Second = 3e-6) -> Quantity:
     """A time over the shortest at which corrections bend: t / 3 us."""
     return time / shortest
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def corrected_time(
     time: Second, level: Pure, by_time: Pure, by_first: Pure, by_second: Pure
 ) -> Quantity:

@@ -197,7 +197,7 @@ def computed_on(input_values: Structured, chip: str, format_name: str, where: st
     raise DataError(f"{part}: computes none of {', '.join(peaks)}")
 
 
-@formula(unit="byte", source="ocp-mx")
+@formula("byte", source="ocp-mx")
 def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Quantity:
     """Bytes of one stored number: b = bits / 8."""
     return bits * byte_per_bit
@@ -211,7 +211,7 @@ def plain_weight_format(form: str) -> str:
     return WIDTHS[int(FORMATS[form].element)]
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def unpacking_time(
     numbers: Pure, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1
 ) -> Quantity:

@@ -127,7 +127,7 @@ def traits_of(catalogue: Catalogue, part: str) -> Traits:
     return Traits(not array, *trait_flags)
 
 
-@formula(unit="", source="semianalysis-trn3")
+@formula("", source="semianalysis-trn3")
 def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Quantity:
     """Efficiency of a chip by its logical devices: h where one device has all cores, otherwise 1.
 

@@ -21,13 +21,13 @@ from tco.core.units import (
 )
 
 
-@formula(unit="FLOP/s", source="tco-calibration")
+@formula("FLOP/s", source="tco-calibration")
 def core_rate(rate: FLOPPerSecond, cores: Pure) -> Quantity:
     """Rate of products on one busy core: r = P / n."""
     return rate / cores
 
 
-@formula(unit="FLOP/s", source="deepseek-v3")
+@formula("FLOP/s", source="deepseek-v3")
 def scaled_rate(
     rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure
 ) -> Quantity:
@@ -38,13 +38,13 @@ def scaled_rate(
     return rate / (1 + (1 - taken) * exposed * rate / (block * vector_rate))
 
 
-@formula(unit="byte/s", source="tco-calibration")
+@formula("byte/s", source="tco-calibration")
 def core_load_rate(per_clock: Byte, clock: PerSecond) -> Quantity:
     """Rate at which one core loads: L = b f."""
     return per_clock * clock
 
 
-@formula(unit="", source="cutlass")
+@formula("", source="cutlass")
 def tiles_of(
     rows: Pure, columns: Pure, groups: Pure, tile_rows: Pure, tile_columns: Pure
 ) -> Quantity:
@@ -52,7 +52,7 @@ def tiles_of(
     return groups * ceil_ratio(rows, tile_rows) * ceil_ratio(columns, tile_columns)
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def tile_step(
     tile_rows: Pure,
     tile_columns: Pure,
@@ -72,7 +72,7 @@ def tile_step(
     return maximum(maximum(computing, loading), latency)
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def product_overlap(asynchronous: Pure) -> Quantity:
     """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a.
 
@@ -81,13 +81,13 @@ def product_overlap(asynchronous: Pure) -> Quantity:
     return 1 + asynchronous
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Quantity:
     """Time of a tile's first loads and last writes, as far as rows fill it: e min(m / t_m, 1)."""
     return ends * minimum(rows / tile_rows, 1)
 
 
-@formula(unit="s", source="cutlass")
+@formula("s", source="cutlass")
 def waves_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second
 ) -> Quantity:
@@ -98,7 +98,7 @@ def waves_time(
     return maximum(ceil_ratio(tiles, cores) * (inner * step + ends), inner * chain)
 
 
-@formula(unit="s", source="cutlass")
+@formula("s", source="cutlass")
 def split_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second
 ) -> Quantity:
@@ -109,7 +109,7 @@ def split_time(
     return maximum(tiles / cores, 1 / most) * (inner * step) + ends + reduction
 
 
-@formula(unit="s", source="aws-nki-trn2")
+@formula("s", source="aws-nki-trn2")
 def array_time(
     rows: Pure,
     padded: Pure,
@@ -125,7 +125,7 @@ def array_time(
     return flop_per_mac * groups * padded * maximum(rows, moving) / rate
 
 
-@formula(unit="FLOP", source="scaling-book")
+@formula("FLOP", source="scaling-book")
 def products_flops(
     rows: Pure, columns: Pure, inner: Pure, groups: Pure, flop_per_mac: FLOP = 2
 ) -> Quantity:
@@ -133,7 +133,7 @@ def products_flops(
     return flop_per_mac * groups * rows * columns * inner
 
 
-@formula(unit="byte", source="scaling-book")
+@formula("byte", source="scaling-book")
 def products_bytes(
     rows: Pure,
     columns: Pure,
@@ -152,13 +152,13 @@ def products_bytes(
     )
 
 
-@formula(unit="", source="scaling-book")
+@formula("", source="scaling-book")
 def products_weights(columns: Pure, inner: Pure, groups: Pure) -> Quantity:
     """Weights of g equal products: g k n."""
     return groups * columns * inner
 
 
-@formula(unit="byte", source="tco-model")
+@formula("byte")
 def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Quantity:
     """Traffic of casting one activation to a narrow format: r b + b_q.
 
@@ -167,19 +167,19 @@ def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Quantity:
     return reads * wide + stored
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond) -> Quantity:
     """Time one core takes for a row, however few there are: t = p w b / L."""
     return passes * width * element_size / load
 
 
-@formula(unit="byte", source="tco-calibration")
+@formula("byte", source="tco-calibration")
 def uncached_bytes(bytes_moved: Byte, cache: Byte, cached_share: Pure) -> Quantity:
     """Memory traffic when the cache holds part of the previous kernel's output: Q - k min(Q, C)."""
     return bytes_moved - cached_share * minimum(bytes_moved, cache)
 
 
-@formula(unit="FLOP/s", source="neuron-measured")
+@formula("FLOP/s", source="neuron-measured")
 def partial_rate(
     rate: FLOPPerSecond, cores: Pure, chip_cores: Pure, device: Pure, dies: Pure, gain: Pure
 ) -> Quantity:
@@ -192,13 +192,13 @@ def partial_rate(
     return rate * (cores / chip_cores) * (1 + (gain - 1) * (1 - full))
 
 
-@formula(unit="byte/s", source="aws-nki-dma")
+@formula("byte/s", source="aws-nki-dma")
 def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, chip_cores: Pure) -> Quantity:
     """Memory bandwidth of some cores of a chip, each with transfer engines of its own: B c / C."""
     return bandwidth * cores / chip_cores
 
 
-@formula(unit="s", source="neuron-measured")
+@formula("s", source="neuron-measured")
 def program_call_time(
     call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte
 ) -> Quantity:
@@ -206,7 +206,7 @@ def program_call_time(
     return call + rows * columns * size * result
 
 
-@formula(unit="", source="flashattention3")
+@formula("", source="flashattention3")
 def flash_scores(
     sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure
 ) -> Quantity:
@@ -217,19 +217,19 @@ def flash_scores(
     return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
 
 
-@formula(unit="", source="scaling-book")
+@formula("", source="scaling-book")
 def mean_keys(keys: Pure, causal: Pure) -> Quantity:
     """Keys a query sees on average, half of them under a causal mask: k (1 - c/2)."""
     return keys * (1 - causal / 2)
 
 
-@formula(unit="", source="scaling-book")
+@formula("", source="scaling-book")
 def all_heads(sequences: Pure, heads: Pure) -> Quantity:
     """Query heads of all sequences: b h."""
     return sequences * heads
 
 
-@formula(unit="s", source="flashattention3")
+@formula("s", source="flashattention3")
 def score_product_time(
     scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
 ) -> Quantity:
@@ -237,19 +237,19 @@ def score_product_time(
     return flop_per_mac * scores * (score_width + value_width) / rate
 
 
-@formula(unit="s", source="flashattention3")
+@formula("s", source="flashattention3")
 def softmax_time(scores: Pure, cost: Pure, exponentials: PerSecond) -> Quantity:
     """Time of the softmax on the exponential units: s x slots per score / E."""
     return scores * cost / exponentials
 
 
-@formula(unit="s", source="flashattention3")
+@formula("s", source="flashattention3")
 def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Quantity:
     """Time of the core: (a^4 + b^4)^(1/4) where matrix units work beside the others, else a + b."""
     return select(asynchronous > 0.5, (products**4 + softmax**4) ** 0.25, products + softmax)
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def tail_time(
     exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure
 ) -> Quantity:
@@ -260,7 +260,7 @@ def tail_time(
     return exposed * core / scores * cores * tile * keys
 
 
-@formula(unit="byte", source="flashattention3")
+@formula("byte", source="flashattention3")
 def flash_bytes(
     sequences: Pure,
     queries: Pure,
@@ -277,7 +277,7 @@ def flash_bytes(
     )
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def preparation_time(
     preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure
 ) -> Quantity:
@@ -285,13 +285,13 @@ def preparation_time(
     return preparation * sequences * heads * ceil_ratio(queries, tile) / cores
 
 
-@formula(unit="", source="flashdecoding")
+@formula("", source="flashdecoding")
 def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Quantity:
     """Blocks that share the cache, with chunked keys: b h_kv min(max(k / chunk, 1), most)."""
     return sequences * kv_heads * minimum(maximum(keys / chunk, 1), most)
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def decode_core_time(
     blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond
 ) -> Quantity:
@@ -299,13 +299,13 @@ def decode_core_time(
     return maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Quantity:
     """Time on the vector units: F / (P e)."""
     return flops / (peak * efficiency)
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def decode_compute_time(
     vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure
 ) -> Quantity:
@@ -319,13 +319,13 @@ def decode_compute_time(
     )
 
 
-@formula(unit="", source="flashmla")
+@formula("", source="flashmla")
 def padded_heads(heads: Pure, tile: Pure) -> Quantity:
     """Rows of the matrix units that some heads take: ceil(h / t) t."""
     return ceil_ratio(heads, tile) * tile
 
 
-@formula(unit="", source="flashmla")
+@formula("", source="flashmla")
 def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Quantity:
     """Blocks that share the caches: b min(max(k / chunk, 1), max(n / b, 1)).
 
@@ -334,13 +334,13 @@ def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Quan
     return sequences * minimum(maximum(keys / chunk, 1), maximum(cores / sequences, 1))
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def shared_by_cores(blocks: Pure, cores: Pure) -> Quantity:
     """Blocks that the busiest core computes, one after the other: max(n_b / n, 1)."""
     return maximum(blocks / cores, 1)
 
 
-@formula(unit="s", source="flashmla")
+@formula("s", source="flashmla")
 def latent_product_time(
     sequences: Pure,
     keys: Pure,
@@ -354,13 +354,13 @@ def latent_product_time(
     return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def on_busiest(time: Second, blocks: Pure, busiest_blocks: Pure, cores: Pure) -> Quantity:
     """Time on the core with most blocks of what takes t on all cores: t n c / n_b."""
     return time * cores * busiest_blocks / blocks
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def block_load_time(
     bytes_moved: Byte, blocks: Pure, busiest_blocks: Pure, load: BytePerSecond
 ) -> Quantity:
@@ -368,25 +368,25 @@ def block_load_time(
     return busiest_blocks * bytes_moved / blocks / load
 
 
-@formula(unit="byte", source="tco-calibration")
+@formula("byte", source="tco-calibration")
 def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Quantity:
     """Traffic of widening a cache whose format no kernel reads: p Q (1 + w / b)."""
     return passes * bytes_moved * (1 + wide / stored)
 
 
-@formula(unit="s", source="flashdecoding")
+@formula("s", source="flashdecoding")
 def joining_time(blocks: Pure, sequences: Pure, stage: Second) -> Quantity:
     """Time of adding up the blocks of a sequence where it has several: t (1 - b / n_b)."""
     return stage * (1 - sequences / blocks)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Quantity:
     """Expert tokens of a group on average: T k / G."""
     return tokens * active / groups
 
 
-@formula(unit="", source="raab-steger1998")
+@formula("", source="raab-steger1998")
 def busiest_popular(
     load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure
 ) -> Quantity:
@@ -400,7 +400,7 @@ def busiest_popular(
     )
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Quantity:
     """Experts of a group that receive at least one token: E_local (1 - exp(-x / sqrt(1 + s^2))).
 
@@ -413,7 +413,7 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
     )
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Quantity:
     """Numbers that an expert token moves beside its products: 3 w + p h.
 
@@ -422,7 +422,7 @@ def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Quantity:
     return 3 * width + passes * hidden
 
 
-@formula(unit="", source="clauset2009")
+@formula("", source="clauset2009")
 def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Quantity:
     """Standard deviation over mean of a power law p(x) ~ x^-a between two ends.
 

@@ -20,7 +20,7 @@ from tco.core.units import (
 from tco.models.architecture import Architecture, Attention
 
 
-@formula(unit="FLOP", source="scaling-book")
+@formula("FLOP", source="scaling-book")
 def attention_flops(
     queries: Pure,
     keys: Pure,
@@ -36,7 +36,7 @@ def attention_flops(
     return flop_per_mac * (score_width + value_width) * heads * queries * keys
 
 
-@formula(unit="byte", source="scaling-book")
+@formula("byte", source="scaling-book")
 def attention_bytes(
     sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte
 ) -> Quantity:
@@ -44,13 +44,13 @@ def attention_bytes(
     return cached_numbers * cache_size * sequences * cached_tokens
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Quantity:
     """Bandwidth that long streams reach: BW = peak x efficiency."""
     return bandwidth * memory_efficiency
 
 
-@formula(unit="byte/s", source="aws-nki-dma")
+@formula("byte/s", source="aws-nki-dma")
 def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Quantity:
     """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA).
 
@@ -59,19 +59,19 @@ def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Quantity:
     return minimum(memory, engines)
 
 
-@formula(unit="FLOP/s", source="tco-model")
+@formula("FLOP/s")
 def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Quantity:
     """Rate that large products reach: P = dense peak x efficiency."""
     return peak * gemm_efficiency
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def repeated(time: Second, number: Pure) -> Quantity:
     """Time of equal steps in sequence, such as an operator in all layers: t = n t_1."""
     return time * number
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def with_unexplained(time: Second, unexplained: Pure) -> Quantity:
     """Time with the share x that runs take beyond the model: t (1 + x).
 
@@ -80,25 +80,25 @@ def with_unexplained(time: Second, unexplained: Pure) -> Quantity:
     return time * (1 + unexplained)
 
 
-@formula(unit="FLOP/byte", source="williams2009")
+@formula("FLOP/byte", source="williams2009")
 def machine_balance(peak: FLOPPerSecond, bandwidth: BytePerSecond) -> Quantity:
     """Intensity at which computing takes as long as moving: I = P / B."""
     return peak / bandwidth
 
 
-@formula(unit="byte", source="ocp-mx")
+@formula("byte", source="ocp-mx")
 def block_scaled_size(element_size: Byte, scale_size: Byte, block: Pure) -> Quantity:
     """Size of a number whose block shares a scale: b = element + scale / block."""
     return element_size + scale_size / block
 
 
-@formula(unit="FLOP", source="scaling-book")
+@formula("FLOP", source="scaling-book")
 def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Quantity:
     """Work of passing tokens through some weights: F = 2 w m."""
     return flop_per_mac * weights * tokens
 
 
-@formula(unit="1/s", source="flashattention3")
+@formula("1/s", source="flashattention3")
 def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Quantity:
     """Exponentials that a chip computes per second.
 
@@ -107,13 +107,13 @@ def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: 
     return cores * per_clock * clock * sustained
 
 
-@formula(unit="", source="flashattention3")
+@formula("", source="flashattention3")
 def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Quantity:
     """Scores of attention: q k H."""
     return queries * keys * heads
 
 
-@formula(unit="", source="aws-nki-trn2")
+@formula("", source="aws-nki-trn2")
 def padded_weights(
     inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure
 ) -> Quantity:
@@ -131,7 +131,7 @@ def padded_weights(
     return minimum(joined, adjacent_weights)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def smooth_maximum(first_time: Second, second_time: Second, sharpness: Pure) -> Quantity:
     """Time of two operations that overlap: (a^p + b^p)^(1/p).
 
@@ -140,7 +140,7 @@ def smooth_maximum(first_time: Second, second_time: Second, sharpness: Pure) -> 
     return (first_time**sharpness + second_time**sharpness) ** (1 / sharpness)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def added_beside(first_time: Second, second_time: Second, sharpness: Pure) -> Quantity:
     """Time that a second operation adds to an overlapping first: (a^p + b^p)^(1/p) - a.
 
@@ -155,37 +155,37 @@ def added_beside(first_time: Second, second_time: Second, sharpness: Pure) -> Qu
     )
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def computing_time(flops: FLOP, rate: FLOPPerSecond) -> Quantity:
     """Time of some work on engines of a rate: t = F / P."""
     return flops / rate
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def per_rank(tokens: Pure, ranks: Pure) -> Quantity:
     """Tokens of one of some equal parts: T / N."""
     return tokens / ranks
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def attended_keys(keys: Pure, reach: Pure) -> Quantity:
     """Keys a query attends to where it reaches r at most: min(k, r)."""
     return minimum(keys, reach)
 
 
-@formula(unit="byte", source="tco-model")
+@formula("byte")
 def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Quantity:
     """Hidden states of a pass: M = T h b."""
     return tokens * hidden * element_size
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Quantity:
     """Time of moving data: t = Q / B."""
     return bytes_moved / bandwidth
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Quantity:
     """Share of the exchanges that computing does not hide: 1 - h min(C / X, 1).
 
@@ -194,31 +194,31 @@ def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Qu
     return 1 - overlap * minimum(computing / maximum(exchanging, 1e-12 * computing), 1)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def exposed_time(time: Second, count: Pure, share: Pure) -> Quantity:
     """Time some equal collectives add to the step: n t x."""
     return time * count * share
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def layer_kernels(kernels: Pure, layers: Pure) -> Quantity:
     """Dependent kernels of a part of all layers that have it: n l."""
     return kernels * layers
 
 
-@formula(unit="byte", source="tco-calibration")
+@formula("byte", source="tco-calibration")
 def elementwise_bytes(tokens: Pure, numbers: Pure, traffic: Pure, element_size: Byte) -> Quantity:
     """Traffic of elementwise kernels that move n numbers a token at least: Q = T n f b."""
     return tokens * numbers * traffic * element_size
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Quantity:
     """Numbers a token that some passes of all layers over a width read or write: w p l."""
     return width * passes * layers
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Quantity:
     """Time of a collective, with the wait w for the network: t + b w.
 
@@ -227,7 +227,7 @@ def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Quantity:
     return time + beyond * wait
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def rank_wait(wait: Second, ranks: Pure) -> Quantity:
     """Time for which a collective's ranks wait for the last of them: w sqrt(log2(n)).
 
@@ -236,7 +236,7 @@ def rank_wait(wait: Second, ranks: Pure) -> Quantity:
     return wait * sqrt(log2(maximum(ranks, 1)))
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def power_limited_time(
     time: Second,
     flops: FLOP,
@@ -258,7 +258,7 @@ def power_limited_time(
     ) ** 0.25
 
 
-@formula(unit="byte", source="scaling-book")
+@formula("byte", source="scaling-book")
 def weight_bytes(
     shared_parameters: Pure,
     expert_parameters: Pure,
@@ -273,7 +273,7 @@ def weight_bytes(
     )
 
 
-@formula(unit="byte", source="scaling-book")
+@formula("byte", source="scaling-book")
 def cache_bytes(
     sequences: Pure,
     cached_tokens: Pure,
@@ -288,19 +288,19 @@ def cache_bytes(
     return sequences * (cached_tokens * growing_numbers + kept_numbers) * cache_size
 
 
-@formula(unit="byte", source="tco-model")
+@formula("byte")
 def usable_memory(hbm_capacity: Byte, memory_reserve: Pure) -> Quantity:
     """HBM left for weights and cache: usable = capacity (1 - reserve)."""
     return hbm_capacity * (1 - memory_reserve)
 
 
-@formula(unit="byte", source="tco-model")
+@formula("byte")
 def memory_in_use(weights: Byte, cache: Byte) -> Quantity:
     """HBM in use: weights + cache."""
     return weights + cache
 
 
-@formula(unit="byte", source="tensorrt-llm-caches")
+@formula("byte", source="tensorrt-llm-caches")
 def room_for_caches(cache: Byte, share: Pure) -> Quantity:
     """HBM that weights must leave free for caches: C / s.
 
@@ -309,19 +309,19 @@ def room_for_caches(cache: Byte, share: Pure) -> Quantity:
     return cache / share
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def causal_keys(input_tokens: Pure) -> Quantity:
     """Keys a query of a prompt sees on average under the causal mask: L = input / 2."""
     return input_tokens / 2
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def compressed_entries(tokens: Pure, compression: Pure) -> Quantity:
     """Entries of a cache that pools c tokens into one: n = L / c."""
     return tokens / compression
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def reached_keys(entries: Pure, reach: Pure) -> Quantity:
     """Mean keys per query under a causal mask that reaches r of n keys.
 
@@ -332,13 +332,13 @@ def reached_keys(entries: Pure, reach: Pure) -> Quantity:
     )
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def chunk_keys(tokens: Pure, chunk: Pure) -> Quantity:
     """Keys a query meets on average inside its own chunk of c tokens: k = min(L, c) / 2."""
     return elementwise_minimum(tokens, chunk) / 2
 
 
-@formula(unit="FLOP", source="mamba2")
+@formula("FLOP", source="mamba2")
 def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Quantity:
     """Work of a token on a recurrent state of n numbers: F = 2 p n.
 
@@ -347,7 +347,7 @@ def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Qu
     return flop_per_mac * passes * state_numbers
 
 
-@formula(unit="FLOP", source="scaling-book")
+@formula("FLOP", source="scaling-book")
 def forward_and_backward(forward: FLOP) -> Quantity:
     """Work of forward and backward pass, the backward being twice the forward: F = 3 F_forward."""
     return 3 * forward

@@ -50,7 +50,7 @@ LAYER, ENGINES = (
 )
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def times_as_long(time: Second, factor: Pure) -> Quantity:
     """Time of an operation that takes longer by a factor: t f.
 
@@ -59,7 +59,7 @@ def times_as_long(time: Second, factor: Pure) -> Quantity:
     return time * factor
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def maturity(overhead: Pure, decline: Pure, months: Pure) -> Quantity:
     """Gaps and waits of a port m months after the chip's release: 1 + y exp(-r m).
 
@@ -68,7 +68,7 @@ def maturity(overhead: Pure, decline: Pure, months: Pure) -> Quantity:
     return 1 + overhead * exp(-decline * elementwise_maximum(months, 0))
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Quantity:
     """Age of a port m months after its chip's release: m - max(12 (b - r), 0).
 
@@ -77,13 +77,13 @@ def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure =
     return months - months_of_a_year * elementwise_maximum(began - released, 0)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def age_left(age: Pure, gap: Pure) -> Quantity:
     """Effect of a port's age with a share g of the way to the best software left: a^g."""
     return age**gap
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def months_before(
     grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12
 ) -> Quantity:
@@ -94,7 +94,7 @@ def months_before(
     return elementwise_maximum(months_of_a_year * (grown_up - released) - months, 0)
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def older_release(gain: Pure, months: Pure) -> Quantity:
     """Time of a pass under an engine released a months before the mature one: 1 + g a.
 
@@ -103,7 +103,7 @@ def older_release(gain: Pure, months: Pure) -> Quantity:
     return 1 + gain * months
 
 
-@formula(unit="", source="aiter-untuned-2026-01")
+@formula("", source="aiter-untuned-2026-01")
 def untuned_release(
     release: Pure,
     months: Pure,
@@ -123,7 +123,7 @@ def untuned_release(
     )
 
 
-@formula(unit="", source="semianalysis-trn3")
+@formula("", source="semianalysis-trn3")
 def permute_passes(passes: Pure, dereferences: Pure) -> Quantity:
     """Passes that sort tokens by expert: p (1 - d).
 

@@ -67,13 +67,13 @@ ROTARY_PASSES = 2  # queries, keys and values are read and written
 OVERLAP = 4  # sharpness of the smooth maximum, as the kernel file has it
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def instance_tokens(tokens: Pure, groups: Pure) -> Quantity:
     """Tokens of all attention groups of an instance: T x groups."""
     return tokens * groups
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Quantity:
     """Experts of a group that at least one token reaches: E_local (1 - (1 - k/E)^T).
 
@@ -82,13 +82,13 @@ def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: P
     return -local_experts * expm1(tokens * log1p(-minimum(active / experts, 0.999)))
 
 
-@formula(unit="", source="raab-steger1998")
+@formula("", source="raab-steger1998")
 def busiest_reached(reached: Pure, groups: Pure, imbalance: Pure, local_experts: Pure) -> Quantity:
     """Experts reached in the busiest of some groups: min(x + c sqrt(2 x ln G), E_local)."""
     return minimum(reached + imbalance * sqrt(2 * reached * log(groups)), local_experts)
 
 
-@formula(unit="", source="raab-steger1998")
+@formula("", source="raab-steger1998")
 def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Quantity:
     """Expert tokens of the busiest of some groups: x + c sqrt(2 x ln G)."""
     return load + imbalance * sqrt(2 * load * log(groups))
@@ -387,7 +387,7 @@ def experts(layer_pass: Pass, layers: int, f: FeedForward) -> None:
         _add_expert_exchange(layer_pass, layers, f)
 
 
-@formula(unit="s", source="tensorrt-llm-exchange")
+@formula("s", source="tensorrt-llm-exchange")
 def exchanged_time(
     sent: Second, gathered: Second, all_sent: Second, all_gathered: Second
 ) -> Quantity:

@@ -42,7 +42,7 @@ ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 LAUNCHES = "launches"
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def engine_factor(
     time: Second, split: Pure, whole_experts: Pure, expert_parallel: Pure
 ) -> Quantity:
@@ -595,13 +595,13 @@ def waiting_operator(machine: Machine, operator_name: str, time: Quantity) -> Op
     )
 
 
-@formula(unit="FLOP", source="scaling-book")
+@formula("FLOP", source="scaling-book")
 def group_work(flops: FLOP, groups: Pure) -> Quantity:
     """Work of equal products: g F."""
     return groups * flops
 
 
-@formula(unit="byte", source="scaling-book")
+@formula("byte", source="scaling-book")
 def group_bytes(bytes_moved: Byte, groups: Pure) -> Quantity:
     """Traffic of equal products: g Q."""
     return groups * bytes_moved

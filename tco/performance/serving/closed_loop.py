@@ -27,31 +27,31 @@ from tco.performance.serving.plans import ServingPlan, ServingRequest, attention
 ROUNDS = 5  # in which the batch of a pool that another one feeds settles
 
 
-@formula(unit="", source="little1961")
+@formula("", source="little1961")
 def requests_of_engine(concurrency: Pure, engines: Pure) -> Quantity:
     """Requests in flight of one of some equal engines: C / n."""
     return concurrency / engines
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def sequences_held(memory: Byte, empty: Byte, sequence_memory: Byte) -> Quantity:
     """Sequences whose caches a chip's memory holds beside the weights: max(M - M_0, 0) / m."""
     return maximum(memory - empty, 0) / sequence_memory
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def engine_room(group_sequences: Pure, groups: Pure) -> Quantity:
     """Sequences an engine's memory holds, at least one a group: g max(n, 1)."""
     return groups * maximum(group_sequences, 1)
 
 
-@formula(unit="", source="little1961")
+@formula("", source="little1961")
 def requests_of_room(room: Pure, engines: Pure) -> Quantity:
     """Requests in flight that fill some equal engines: g n."""
     return room * engines
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def running_sequences(flight: Pure, room: Pure) -> Quantity:
     """Sequences that an engine runs at a time: min(C, R).
 
@@ -60,13 +60,13 @@ def running_sequences(flight: Pure, room: Pure) -> Quantity:
     return minimum(flight, room)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def group_sequences(running: Pure, groups: Pure) -> Quantity:
     """Sequences of an attention group in use: max(B / g, 1)."""
     return maximum(running / groups, 1)
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def prompts_together(
     budget: Pure, tokens: Pure, flight: Pure, groups: Pure, bunching: Pure
 ) -> Quantity:
@@ -77,19 +77,19 @@ def prompts_together(
     return minimum(budget / tokens, 1 + bunching * (maximum(flight / groups, 1) - 1))
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def groups_in_use(groups: Pure, flight: Pure) -> Quantity:
     """Attention groups that have a prompt to read: min(g, max(C, 1))."""
     return minimum(groups, maximum(flight, 1))
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def engine_prompt_time(batch_time: Second, filled: Pure) -> Quantity:
     """Engine time per prompt where some attention groups stand idle: t = t_batch / filled."""
     return batch_time / filled
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Second) -> Quantity:
     """Time of a request's own prompt and of work outside the engine: t = t_batch busy / g + start.
 
@@ -98,13 +98,13 @@ def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Secon
     return batch_time * busy / groups + start
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def waiting_for_prompts(running: Pure, prefill_time: Second) -> Quantity:
     """Prefill work of the other requests that one request meets: (B - 1) t_prefill."""
     return maximum(running - 1, 0) * prefill_time
 
 
-@formula(unit="", source="sglang-scheduler")
+@formula("", source="sglang-scheduler")
 def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure) -> Quantity:
     """Share of other prompts between a request's tokens: (1 - 1/n) / 2 of n passes.
 
@@ -115,7 +115,7 @@ def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure)
     return (1 - minimum(maximum(budget / tokens, 1) / maximum(flight / groups, 1), 1)) / 2
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def time_per_output_token(
     step: Second, waiting: Second, interference: Pure, output_tokens: Pure
 ) -> Quantity:
@@ -123,25 +123,25 @@ def time_per_output_token(
     return step + interference * waiting / output_tokens
 
 
-@formula(unit="s", source="tco-calibration")
+@formula("s", source="tco-calibration")
 def first_token_time(first: Second, step: Second, waiting: Second, interference: Pure) -> Quantity:
     """Time to first token: first prefill + step / 2 + (1 - kappa) waiting."""
     return first + step / 2 + (1 - interference) * waiting
 
 
-@formula(unit="1/s", source="little1961")
+@formula("1/s", source="little1961")
 def request_rate(running: Pure, first: Second, output_tokens: Pure, per_token: Second) -> Quantity:
     """Requests per second of an engine: B / (TTFT + (O - 1) TPOT)."""
     return running / (first + (output_tokens - 1) * per_token)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def pool_time(prompt_time: Second, engines: Pure, readers: Pure) -> Quantity:
     """Time between the prompts that a pool of readers hands to each engine: t n / n_p."""
     return prompt_time * engines / readers
 
 
-@formula(unit="1/s", source="little1961")
+@formula("1/s", source="little1961")
 def fed_request_rate(rate: PerSecond, pool: Second, sharpness: Pure) -> Quantity:
     """Rate of an engine that a pool feeds, both limits joined smoothly: (r^-p + t^p)^(-1/p)."""
     fed = rate * pool
@@ -150,25 +150,25 @@ def fed_request_rate(rate: PerSecond, pool: Second, sharpness: Pure) -> Quantity
     )
 
 
-@formula(unit="", source="little1961")
+@formula("", source="little1961")
 def decoding_sequences(rate: PerSecond, output_tokens: Pure, per_token: Second) -> Quantity:
     """Sequences that decode at a time: rate (O - 1) TPOT."""
     return rate * (output_tokens - 1) * per_token
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def settled_batch(batch: Pure, target: Pure, most: Pure) -> Quantity:
     """Next guess of the running batch, half way in logarithm: sqrt(B min(max(target, 1), most))."""
     return sqrt(batch * minimum(maximum(target, 1), most))
 
 
-@formula(unit="s", source="little1961")
+@formula("s", source="little1961")
 def wait_before_engine(flight: Pure, running: Pure, rate: PerSecond) -> Quantity:
     """Time a request waits for a place in an engine: max(C - B, 0) / r."""
     return maximum(flight - running, 0) / rate
 
 
-@formula(unit="token/s/chip", source="little1961")
+@formula("token/s/chip", source="little1961")
 def closed_loop_rate(
     rate: PerSecond, output_tokens: Pure, chips: Pure, steady: Pure, one_token: TokenPerChip = 1
 ) -> Quantity:
@@ -176,19 +176,19 @@ def closed_loop_rate(
     return steady * rate * output_tokens * one_token / chips
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def time_reading(rate: PerSecond, prompt_time: Second) -> Quantity:
     """Share of its time an engine reads prompts: r t, at most one."""
     return minimum(rate * prompt_time, 1)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def chips_apart(chips: Pure, engines: Pure, reading: Pure, readers: Pure) -> Quantity:
     """Chips for each engine that decodes, those that read for it among them: N + N_p n_p / n."""
     return chips + reading * readers / engines
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_reading(reading: Pure, readers: Pure, engines: Pure, chips: Pure) -> Quantity:
     """Share of the chips that read prompts: N_p n_p / (n N_all)."""
     return reading * readers / engines / chips

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tco.performance.serving.plan_choice import PlanChoice
 
 
-@formula(unit="s", source="scaling-book")
+@formula("s", source="scaling-book")
 def hand_over_time(
     cache: Byte,
     prefill_links: Pure,
@@ -43,7 +43,7 @@ def hand_over_time(
     )
 
 
-@formula(unit="token/s/chip", source="scaling-book")
+@formula("token/s/chip", source="scaling-book")
 def fed_rate(
     rate: TokenPerSecondPerChip,
     bandwidth: BytePerSecond,
@@ -58,7 +58,7 @@ def fed_rate(
     return elementwise_minimum(rate, tokens * one_token * (bandwidth / cache))
 
 
-@formula(unit="s", source="splitwise2024")
+@formula("s", source="splitwise2024")
 def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -> Quantity:
     """Exposed time of a cache's transfer: t = max(t_h - s t_prefill, (1 - s) t_h).
 
@@ -68,7 +68,7 @@ def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -
     return elementwise_maximum(hand_over - streamed * prefill_time, (1 - streamed) * hand_over)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: Second) -> Quantity:
     """Time to the first token without queueing: t_prefill + t_exposed + t_step.
 
@@ -77,14 +77,14 @@ def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: 
     return prefill_time + exposed + step_time
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def chips_per_chip(prefill_share: Pure) -> Quantity:
     """Prefilling chips for each decoding chip: s / (1 - s)."""
     return prefill_share / (1 - prefill_share)
 
 
 # ---------------------------------------------------------------- whole engines
-@formula(unit="token/s/chip", source="little1961")
+@formula("token/s/chip", source="little1961")
 def rate_of_split(
     decode: TokenPerSecondPerChip,
     prefill: TokenPerSecondPerChip,

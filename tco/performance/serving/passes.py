@@ -59,13 +59,13 @@ from tco.performance.serving.plans import (
 STAGE_TRANSFER = "stage transfer"
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def mean_context(input_tokens: Pure, output_tokens: Pure) -> Quantity:
     """Cached tokens a decode step meets on average: L = input + output / 2."""
     return input_tokens + output_tokens / 2
 
 
-@formula(unit="", source="tensorrt-llm-scheduling")
+@formula("", source="tensorrt-llm-scheduling")
 def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Quantity:
     """Cached tokens that an engine reserves per sequence: L = input + r output.
 
@@ -74,13 +74,13 @@ def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) ->
     return input_tokens + reserved * output_tokens
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def full_context(input_tokens: Pure, output_tokens: Pure) -> Quantity:
     """Cached tokens of a sequence at its end: L = input + output."""
     return input_tokens + output_tokens
 
 
-@formula(unit="token/s/chip", source="scaling-book")
+@formula("token/s/chip", source="scaling-book")
 def decode_rate(
     sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1
 ) -> Quantity:
@@ -91,7 +91,7 @@ def decode_rate(
     return sequences / chips * one_token / step_time
 
 
-@formula(unit="token/s/chip", source="scaling-book")
+@formula("token/s/chip", source="scaling-book")
 def prefill_rate(
     input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1
 ) -> Quantity:
@@ -102,13 +102,13 @@ def prefill_rate(
     return input_tokens / chips * one_token / prefill_time
 
 
-@formula(unit="token/s", source="scaling-book")
+@formula("token/s", source="scaling-book")
 def tokens_per_user(step_time: Second, one_token: Token = 1) -> Quantity:
     """Tokens per second one user gets: 1 / t_step."""
     return one_token / step_time
 
 
-@formula(unit="token/s/chip", source="little1961")
+@formula("token/s/chip", source="little1961")
 def output_rate(
     decode: TokenPerSecondPerChip,
     prefill: TokenPerSecondPerChip,
@@ -127,13 +127,13 @@ def output_rate(
     ) ** (1 + 1 / sharpness)
 
 
-@formula(unit="token/s/chip", source="scaling-book")
+@formula("token/s/chip", source="scaling-book")
 def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Quantity:
     """Input tokens per second and chip of both pools: R I/O."""
     return output * input_tokens / output_tokens
 
 
-@formula(unit="", source="little1961")
+@formula("", source="little1961")
 def prefill_share(
     decode: TokenPerSecondPerChip,
     prefill: TokenPerSecondPerChip,
@@ -149,19 +149,19 @@ def prefill_share(
     return pool_ratio / (1 + pool_ratio)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def time_to_first_token(prefill_time: Second, step_time: Second) -> Quantity:
     """Time to the first token of a single prompt without queueing: t_prefill + t_step."""
     return prefill_time + step_time
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def reading_time(time: Second, per_prompt: Second) -> Quantity:
     """Time until a prompt is read: its pass, or all passes over its parts: max(t, t / n)."""
     return maximum(time, per_prompt)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Quantity:
     """Prompts of an attention group per pass of a token budget: n = b / T.
 
@@ -170,7 +170,7 @@ def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Quantity:
     return budget / tokens
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def alone_in_a_pass(bundle: Pure) -> Quantity:
     """Prompts of a group in a pass without waiting prompts: min(n, 1).
 
@@ -189,7 +189,7 @@ ROUTED = (
 )
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_of_pass(time: Second, pass_time: Second) -> Quantity:
     """Share of the time of a pass that some of its operators take: min(t / T, 1)."""
     return minimum(time / pass_time, 1)
@@ -328,7 +328,7 @@ def _held_in_memory(
     return memory_in_use(weights, _kv_cache_reservation(machine, cache, offload))
 
 
-@formula(unit="byte", source="narayanan2021")
+@formula("byte", source="narayanan2021")
 def caches_of_longest(cache: Byte, excess: Pure) -> Quantity:
     """Caches of a chip of the longest pipeline stage, for the sequences of all stages: C e."""
     return cache * excess
@@ -441,7 +441,7 @@ def decode_step(
     return PassResult(time, memory, operators, per_token)
 
 
-@formula(unit="s", source="tensorrt-llm-min-latency")
+@formula("s", source="tensorrt-llm-min-latency")
 def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Quantity:
     """Exposed time of a shared expert beside the routed ones: max(t - max(T - Q / B, 0), t_work).
 
@@ -675,13 +675,13 @@ def _with_uneven_stages(
     return [*operators, waiting_operator(machine, "uneven stages", uneven)]
 
 
-@formula(unit="s", source="narayanan2021")
+@formula("s", source="narayanan2021")
 def waiting_for_longest(work: Second, excess: Pure) -> Quantity:
     """Time of a pass in which shorter pipeline stages wait for the longest: t (e - 1)."""
     return work * (excess - 1)
 
 
-@formula(unit="byte/s", source="tco-model")
+@formula("byte/s")
 def stage_rate(
     chips: Pure,
     domain: Pure,
@@ -698,7 +698,7 @@ def stage_rate(
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def stage_step(
     chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second
 ) -> Quantity:

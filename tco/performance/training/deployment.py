@@ -16,7 +16,7 @@ from tco.performance.training.job import TrainingJob
 from tco.performance.training.plans import TrainingPlan
 
 
-@formula(unit="", source="tco-calibration")
+@formula("", source="tco-calibration")
 def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Quantity:
     """Rate of plans in long runs relative to the best plan: e = min(x (1 - d)^log2(n / 1024), 1).
 
@@ -34,7 +34,7 @@ def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure 
     return elementwise_minimum(rate * (1 - decline) ** log2(chips / reference), 1.0)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def deployed_step(step: Second, efficiency: Pure) -> Quantity:
     """Time of a step on a plan that operators run in place of the best one: t = t_best / e."""
     return step / efficiency

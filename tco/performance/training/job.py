@@ -430,13 +430,13 @@ def training_job(
 CRITICAL = "workload.critical_batch"
 
 
-@formula(unit="", source="mccandlish2018")
+@formula("", source="mccandlish2018")
 def steps_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> Quantity:
     """Steps to a loss over the fewest any batch takes: S / S_min = 1 + B_n / (B s)."""
     return 1 + critical_batch / (sequences * sequence)
 
 
-@formula(unit="", source="mccandlish2018")
+@formula("", source="mccandlish2018")
 def tokens_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> Quantity:
     """Tokens to a loss over the fewest any batch takes: E / E_min = 1 + B s / B_n."""
     return 1 + sequences * sequence / critical_batch

@@ -76,13 +76,13 @@ ANEW, KEPT_SCORES = (
 DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gradient needs
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Quantity:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
     return micro_batch * sequence / context_parallel
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def exposed_share(overlapped: Pure, exposed: Pure) -> Quantity:
     """Share of a collective's time that lengthens the step: 1 - o (1 - x).
 
@@ -91,7 +91,7 @@ def exposed_share(overlapped: Pure, exposed: Pure) -> Quantity:
     return 1 - overlapped * (1 - exposed)
 
 
-@formula(unit="byte", source="scaling-book")
+@formula("byte", source="scaling-book")
 def weight_gradient_bytes(
     tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte
 ) -> Quantity:
@@ -102,13 +102,13 @@ def weight_gradient_bytes(
     return groups * (input_size * tokens * (inner + outer) + 2 * accumulator_size * inner * outer)
 
 
-@formula(unit="byte", source="narayanan2021")
+@formula("byte", source="narayanan2021")
 def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Quantity:
     """Traffic of a separate kernel that adds a product's gradients: Q = W (b_g + 2 b_acc)."""
     return weights * (gradient_size + 2 * accumulator_size)
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Quantity:
     """Tokens of a causal sequence in one kernel whose queries meet k keys.
 
@@ -117,7 +117,7 @@ def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Quanti
     return elementwise_minimum(2 * keys, sequence / context_parallel)
 
 
-@formula(unit="FLOP/s", source="cudnn-sdpa-training")
+@formula("FLOP/s", source="cudnn-sdpa-training")
 def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure) -> Quantity:
     """Rate of a fused attention kernel: x P s / (s + s_half).
 
@@ -126,19 +126,19 @@ def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure
     return share * peak * span / (span + half_span)
 
 
-@formula(unit="FLOP", source="flashattention3")
+@formula("FLOP", source="flashattention3")
 def attention_backward_flops(flops: FLOP, products: Pure) -> Quantity:
     """Work of attention backward, n the products over the two forward: F = n F_forward."""
     return products * flops
 
 
-@formula(unit="s", source="flashattention3")
+@formula("s", source="flashattention3")
 def attention_pass_time(core: Second, products: Pure, share: Pure) -> Quantity:
     """Time of n times the forward products at a share x of their rate: t = n t_core / x."""
     return products * core / share
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def attention_kernel_time(
     least: Second, flops: FLOP, rate: FLOPPerSecond, layers: Pure
 ) -> Quantity:

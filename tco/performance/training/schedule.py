@@ -42,7 +42,7 @@ AGAIN = {
 }
 
 
-@formula(unit="byte", source="korthikanti2022")
+@formula("byte", source="korthikanti2022")
 def layer_activations(
     tokens: Pure,
     wide: Pure,
@@ -69,7 +69,7 @@ def layer_activations(
     )
 
 
-@formula(unit="byte", source="korthikanti2022")
+@formula("byte", source="korthikanti2022")
 def score_activations(
     tokens: Pure,
     sequence: Pure,
@@ -87,7 +87,7 @@ def score_activations(
     return tokens * sequence * heads / tensor_parallel * (copies * element_size + masks * mask_size)
 
 
-@formula(unit="byte", source="korthikanti2022")
+@formula("byte", source="korthikanti2022")
 def held_activations(
     model_activations: Byte, slots: Pure, layers: Pure, in_flight: Pure
 ) -> Quantity:
@@ -95,7 +95,7 @@ def held_activations(
     return model_activations * slots / layers * in_flight
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def host_time(
     blocks: Pure,
     block_time: Second,
@@ -311,19 +311,19 @@ def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> J
     }
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def micro_batches(global_batch: Pure, data_parallel: Pure, micro_batch: Pure) -> Quantity:
     """Micro-batches of a step: m = B / (dp b)."""
     return global_batch / (data_parallel * micro_batch)
 
 
-@formula(unit="s", source="narayanan2021")
+@formula("s", source="narayanan2021")
 def stage_time(model_time: Second, slots: Pure, layers: Pure) -> Quantity:
     """Part of a micro-batch's time that one stage with some of the layers takes: t slots / L."""
     return model_time * slots / layers
 
 
-@formula(unit="s", source="narayanan2021")
+@formula("s", source="narayanan2021")
 def longest_stage(stage: Second, head: Second, layer: Second, spared: Pure) -> Quantity:
     """Time of the stage with the output head: t + max(t_head - n t_layer, 0).
 
@@ -332,19 +332,19 @@ def longest_stage(stage: Second, head: Second, layer: Second, spared: Pure) -> Q
     return stage + elementwise_maximum(head - spared * layer, 0)
 
 
-@formula(unit="s", source="narayanan2021")
+@formula("s", source="narayanan2021")
 def pipeline_bubble(stages: Pure, interleave: Pure, micro_batch_time: Second) -> Quantity:
     """Idle time of one-forward-one-backward with v model parts a stage: (p - 1) t / v."""
     return (stages - 1) * micro_batch_time / interleave
 
 
-@formula(unit="s", source="qi2023")
+@formula("s", source="qi2023")
 def zero_bubble(stages: Pure, micro_batch_time: Second, weight_gradients: Second) -> Quantity:
     """Idle time with weight gradients in the bubble, at 1F1B's memory: (p - 1) (F + B - 2 W)."""
     return (stages - 1) * elementwise_maximum(micro_batch_time - 2 * weight_gradients, 0)
 
 
-@formula(unit="s", source="deepseek-v3")
+@formula("s", source="deepseek-v3")
 def dual_pipe_bubble(
     stages: Pure, forward_and_backward: Second, backward: Second, weight_gradients: Second
 ) -> Quantity:
@@ -354,19 +354,19 @@ def dual_pipe_bubble(
     )
 
 
-@formula(unit="s", source="narayanan2021")
+@formula("s", source="narayanan2021")
 def pipeline_time(micro_batches: Pure, stage: Second, transfer: Second, bubble: Second) -> Quantity:
     """Time of all micro-batches through the pipeline: m (t + t_transfer) + bubble."""
     return micro_batches * (stage + transfer) + bubble
 
 
-@formula(unit="s", source="rajbhandari2020")
+@formula("s", source="rajbhandari2020")
 def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Quantity:
     """Time of collectives hidden behind a step, n per micro-batch: t m n."""
     return time * micro_batches * times
 
 
-@formula(unit="s", source="rajbhandari2020")
+@formula("s", source="rajbhandari2020")
 def optimizer_time(
     parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28
 ) -> Quantity:
@@ -377,7 +377,7 @@ def optimizer_time(
     return (1 - offload) * parameters / shards * traffic / bandwidth
 
 
-@formula(unit="s", source="ren2021")
+@formula("s", source="ren2021")
 def host_update_time(
     parameters: Pure,
     shards: Pure,
@@ -393,13 +393,13 @@ def host_update_time(
     return offload * parameters / shards * (1 / update_rate + traffic / host_link)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def scaled_step(step: Second, domains: Pure, loss: Pure) -> Quantity:
     """Step with what synchronising many domains costs: t (1 + x log2 n)."""
     return step * (1 + loss * log2(domains))
 
 
-@formula(unit="FLOP", source="scaling-book")
+@formula("FLOP", source="scaling-book")
 def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Quantity:
     """Model FLOPs of a step: F B s.
 
@@ -408,7 +408,7 @@ def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Quanti
     return flops_per_token * sequences * sequence
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Quantity:
     """Least time of a step, at the dense peak of every chip: t = F / (n P).
 
@@ -417,7 +417,7 @@ def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Quantity:
     return flops / (chips * peak)
 
 
-@formula(unit="", source="chowdhery2022")
+@formula("", source="chowdhery2022")
 def model_flops_utilisation(at_peak: Second, step: Second) -> Quantity:
     """Model FLOPs per second over the dense peak of the compute format: MFU = F / (n P) / t.
 
@@ -426,7 +426,7 @@ def model_flops_utilisation(at_peak: Second, step: Second) -> Quantity:
     return at_peak / step
 
 
-@formula(unit="token/s", source="tco-contract")
+@formula("token/s", source="tco-contract")
 def training_rate(
     sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1
 ) -> Quantity:
@@ -437,13 +437,13 @@ def training_rate(
     return sequences * sequence * one_token / (step * (1 + evaluated / 3))
 
 
-@formula(unit="", source="tco-model")
+@formula("")
 def share_of_step(part: Second, step: Second) -> Quantity:
     """Share of the step: t_part / t."""
     return part / step
 
 
-@formula(unit="s", source="korthikanti2022")
+@formula("s", source="korthikanti2022")
 def partly_recomputed(kept_step: Second, recomputed_step: Second, share: Pure) -> Quantity:
     """Step in which a share of the layers is computed again: t = (1 - x) t_0 + x t_1."""
     return (1 - share) * kept_step + share * recomputed_step

@@ -44,19 +44,19 @@ from tco.performance.training.schedule import (
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
 
-@formula(unit="byte", source="rajbhandari2020")
+@formula("byte", source="rajbhandari2020")
 def sharded_bytes(parameters: Pure, size: Byte, shards: Pure, copies: Pure) -> Quantity:
     """One of weights, gradients or optimizer state, split over shards: c P b / N."""
     return copies * parameters * size / shards
 
 
-@formula(unit="byte", source="ren2021")
+@formula("byte", source="ren2021")
 def resident_bytes(state: Byte, offload: Pure) -> Quantity:
     """State that stays in HBM: M (1 - offload)."""
     return state * (1 - offload)
 
 
-@formula(unit="", source="korthikanti2022")
+@formula("", source="korthikanti2022")
 def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Quantity:
     """Micro-batches that the first stage holds: min(p + extra, m).
 
@@ -65,7 +65,7 @@ def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Quantity:
     return elementwise_minimum(stages + extra, micro_batches)
 
 
-@formula(unit="", source="llama3")
+@formula("", source="llama3")
 def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -> Quantity:
     """Micro-batches that the first interleaved stage holds: min(g + (2p - 1 - g) / v, m).
 
@@ -78,7 +78,7 @@ def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -
     return elementwise_minimum(group + (2 * stages - 1 - group) / interleave, micro_batches)
 
 
-@formula(unit="", source="korthikanti2022")
+@formula("", source="korthikanti2022")
 def recomputed_share(kept_memory: Byte, recomputed_memory: Byte, usable: Byte) -> Quantity:
     """Least share of layers to recompute so that a plan fits.
 
@@ -94,19 +94,19 @@ def recomputed_share(kept_memory: Byte, recomputed_memory: Byte, usable: Byte) -
     )
 
 
-@formula(unit="", source="narayanan2021")
+@formula("", source="narayanan2021")
 def whole_layers(share: Pure, layers: Pure) -> Quantity:
     """Share of the layers of a stage that is whole layers: ceil(x n) / n."""
     return ceil_ratio(share * layers, 1) / layers
 
 
-@formula(unit="byte", source="korthikanti2022")
+@formula("byte", source="korthikanti2022")
 def partly_kept(kept_activations: Byte, recomputed_activations: Byte, share: Pure) -> Quantity:
     """Activations where a share of the layers is computed again: M = M_0 + x (M_1 - M_0)."""
     return kept_activations + share * (recomputed_activations - kept_activations)
 
 
-@formula(unit="byte", source="tco-model")
+@formula("byte")
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Quantity:
     """Buffers of a collective that runs in pieces beside a product: 2 M o.
 
@@ -115,13 +115,13 @@ def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure
     return 2 * hidden_states * overlapped * elementwise_minimum(tensor_parallel - 1, 1)
 
 
-@formula(unit="byte", source="rajbhandari2020")
+@formula("byte", source="rajbhandari2020")
 def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Quantity:
     """Bytes of the collectives that run beside the compute of a step: M m n."""
     return size * micro_batches * times
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Quantity:
     """Delay of exposed collectives while others use their links: x min(G/t, 1) (1 - c).
 
@@ -131,7 +131,7 @@ def waiting_time(exposed: Second, background: Second, step: Second, classes: Pur
     return exposed * elementwise_minimum(background / step, 1) * (1 - classes)
 
 
-@formula(unit="s", source="tco-model")
+@formula("s")
 def crowding(
     step: Second, background: Second, cores: Pure, background_bytes: Byte, bandwidth: BytePerSecond
 ) -> Quantity:
