@@ -57,11 +57,8 @@ class Config:
     def value(self, config_key: str) -> Any:
         """Return the value of a key under any of its spellings, or None."""
         spellings = (config_key, *SPELLINGS.get(config_key, ()))
-        spelling = next(
-            (spelled_key for spelled_key in spellings if self.content.get(spelled_key) is not None),
-            config_key,
-        )
-        config_value = self.content.get(spelling)
+        stated_values = (self.content.get(spelled_key) for spelled_key in spellings)
+        config_value = next((stated for stated in stated_values if stated is not None), None)
         # a file may hold one figure under two spellings
         self.keys_read.update(
             f"{self.inside}{spelled_key}"
@@ -79,14 +76,27 @@ class Config:
         """Return a config with other content, which records the keys it reads in the same set."""
         return Config(content, self.where, self.inside, self.keys_read)
 
+    def with_defaults(self, defaults: JsonMapping) -> Config:
+        """Return a config with values for keys that the file leaves out."""
+        absent = {
+            config_key: usual_value
+            for config_key, usual_value in defaults.items()
+            if not self.has(config_key)
+        }
+        return self.replaced({**self.content, **absent})
+
     def wrong(self, config_key: str, expected: str) -> DataError:
         """Return the error for a key that is missing or holds something else than expected."""
-        key_path = f"{self.inside}{config_key}"
-        if not self.has(config_key):
-            return DataError(f"{self.where}: the key {key_path!r} is missing, expected {expected}")
-        return DataError(
-            f"{self.where}: {key_path} is {self.value(config_key)!r}, expected {expected}"
-        )
+        spellings = (config_key, *SPELLINGS.get(config_key, ()))
+        spelling = next((spelt for spelt in spellings if self.content.get(spelt) is not None), None)
+        if spelling is None:
+            also = f", also spelled {', '.join(spellings[1:])}" if spellings[1:] else ""
+            key_path = f"{self.inside}{config_key}"
+            return DataError(
+                f"{self.where}: the key {key_path!r} is missing, expected {expected}{also}"
+            )
+        mismatch = f"{self.inside}{spelling} is {self.content[spelling]!r}"
+        return DataError(f"{self.where}: {mismatch}, expected {expected}")
 
     def misfit(self, what: str) -> DataError:
         """Return the error for figures that do not fit one another."""

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tco import DataError
+from tco.models.spelling import SPELLINGS
 from tests.catalogue import CATALOGUE, READERS, load_model
 
 LLAMA = json.loads(CATALOGUE.models["llama-3-8b"].read_text(encoding="utf-8"))
@@ -25,7 +26,7 @@ def refusal(tmp_path, content):
         (
             {"hidden_size": None},
             "config.json: the key 'hidden_size' is missing, expected a whole number from 1 to "
-            "1000000000",
+            "1000000000, also spelled n_embd, n_embed, d_model, model_dim",
         ),
         (
             {"hidden_size": "4096"},
@@ -123,7 +124,8 @@ def test_a_missing_key_has_a_default_or_is_named(tmp_path, name):
             json.dumps({k: v for k, v in config.items() if k != key}), encoding="utf-8"
         )
         reading_outcome = reading(config_path)
-        assert (
-            reading_outcome.isdigit()
-            or f"{config_path}: the key {key!r} is missing" in reading_outcome
+        assert reading_outcome.isdigit() or any(
+            f"{config_path}: the key {name!r} is missing" in reading_outcome
+            and (name == key or f" {key}" in reading_outcome.partition("also spelled")[2])
+            for name in (key, *SPELLINGS.get(key, ()))
         )

@@ -16,8 +16,8 @@ from tco.models.layers import (
     merge_equal_layers,
 )
 from tco.models.readers.latent_attention import latent_attention
-from tco.models.readers.shared import expert_layers, two_norms
-from tco.models.readers.state_space import delta_attention
+from tco.models.readers.shared import expert_layers, grouped_query, two_norms
+from tco.models.readers.state_space import delta_attention, gated_delta_rule
 from tco.models.spelling import LAYER_KINDS
 
 # activations of feed-forward parts without a gate, and with one
@@ -56,12 +56,7 @@ def read_by_keys(c: Config) -> ParsedConfig:
     """Return the layers of a decoder, each as its keys say."""
     if c.has("block_configs"):
         return _read_block_configs(c)
-    stated = {
-        config_key: config_value
-        for config_key, config_value in c.content.items()
-        if config_value is not None
-    }
-    c = c.replaced(MODEL_TRAITS.get(c.text("model_type"), {}) | stated)
+    c = c.with_defaults(MODEL_TRAITS.get(c.text("model_type"), {}))
     norms = two_norms(c)
     mixing = _mixing_parts(c)
     parts = _feed_forward_parts(c)
@@ -197,24 +192,13 @@ def _sliding_attention(c: Config) -> Attention:
 
 def _grouped_attention(c: Config) -> Attention:
     """Return grouped-query attention with the biases, norms and gates that the keys name."""
-    heads = c.integer("num_attention_heads")
-    hidden = c.integer("hidden_size")
+    heads, hidden = c.integer("num_attention_heads"), c.integer("hidden_size")
     if not c.has("head_dim") and hidden % heads:
         raise c.wrong("num_attention_heads", f"a divisor of hidden_size, {hidden}, or head_dim")
-    width = c.integer("head_dim", max(hidden // heads, 1))
-    groups = c.integer("num_key_value_heads", heads, most=heads)
-    if heads % groups:
-        raise c.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
-    bias = c.flag("attention_bias")
-    normed = bool(c.value("use_qk_norm"))
-    return Attention(
-        heads,
-        groups,
-        width,
-        c.integer("v_head_dim", width),
-        qk_norm=2 * width if normed else 0,
-        in_bias=bias or c.flag("qkv_bias"),
-        out_bias=bias,
+    attention = grouped_query(c, head_norm=bool(c.value("use_qk_norm")))
+    return attention._replace(
+        v_dim=c.integer("v_head_dim", attention.v_dim),
+        in_bias=attention.in_bias or c.flag("qkv_bias"),
         gated=c.flag("attn_output_gate"),
     )
 
@@ -222,18 +206,7 @@ def _grouped_attention(c: Config) -> Attention:
 def _linear_mixer(c: Config) -> StateMixer:
     """Return a gated delta rule, or linear attention with the heads of the full one."""
     if c.has("linear_num_value_heads"):
-        heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
-        return StateMixer(
-            heads,
-            head,
-            c.integer("linear_num_key_heads", most=heads),
-            c.integer("linear_key_head_dim"),
-            c.integer("linear_conv_kernel_dim"),
-            controls=2,
-            scalars=2,
-            norm=head,
-            passes=3,
-        )
+        return gated_delta_rule(c)
     if c.has("linear_attn_config") or c.has("linear_num_heads"):
         mixer = delta_attention(c)
         if not c.flag("full_rank_decay"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import repeat
 
 from tco.models.config import Config, ParsedConfig
 from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
@@ -13,6 +14,7 @@ from tco.models.readers.shared import (
     dense_then_routed,
     expert_blocks,
     expert_layers,
+    expert_parts,
     gated_experts,
     grouped_query,
     layer_norms,
@@ -39,26 +41,21 @@ def even(
     part: FeedForward,
     norms: int | None = None,
     tied: bool = False,
-    layers: str = "num_hidden_layers",
 ) -> ParsedConfig:
     """Return equal layers, with two norms of scales unless `norms` gives their weights."""
-    return c.layout(
-        (
-            LayerBlock(
-                c.layers(layers),
-                attention,
-                part,
-                other_weights=two_norms(c) if norms is None else norms,
-            ),
-        ),
-        tied=tied,
-    )
+    weights = two_norms(c) if norms is None else norms
+    return c.layout((LayerBlock(c.layers(), attention, part, other_weights=weights),), tied=tied)
 
 
 def uneven(
-    c: Config, layers: Iterable[tuple[Attention, FeedForward]], norms: int, tied: bool = False
+    c: Config,
+    attentions: Iterable[Attention],
+    parts: Iterable[FeedForward],
+    norms: int,
+    tied: bool = False,
 ) -> ParsedConfig:
     """Return layers whose attention or feed-forward part differs."""
+    layers = zip(attentions, parts, strict=False)  # the part of all layers repeats without end
     return c.layout(
         merge_equal_layers(
             LayerBlock(1, attention, part, other_weights=norms) for attention, part in layers
@@ -78,59 +75,33 @@ def after_gpt(
     norms: int = 2,
     *,
     tied: bool,
-    hidden: str = "hidden_size",
-    layers: str = "num_hidden_layers",
     logits_bias: bool = False,
 ) -> ParsedConfig:
     """Return equal layers with `norms` norms and biases each, and a norm after the last."""
-    width = c.integer(hidden)
-    block = LayerBlock(c.layers(layers), attention, part, other_weights=layer_norms(width, norms))
-    context = c.integer(
-        c.either("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"), 2048
-    )
-    vocabulary, shared = c.integer("vocab_size"), c.flag("tie_word_embeddings", tied)
-    return ParsedConfig(
-        width,
-        vocabulary,
-        context,
-        (block,),
-        shared,
-        layer_norms(width, 1) + (vocabulary if logits_bias else 0),
+    hidden = c.integer("hidden_size")
+    parsed_config = even(c, attention, part, layer_norms(hidden, norms), tied)
+    return parsed_config._replace(
+        other_weights=layer_norms(hidden, 1) + (parsed_config.vocabulary if logits_bias else 0)
     )
 
 
 def _ungated_feed_forward(
-    c: Config, width_key: str, bias: bool = True, hidden: str = ""
+    c: Config, width_key: str, bias: bool = True, width: int | None = None
 ) -> FeedForward:
-    return FeedForward(
-        c.integer(width_key, 4 * c.integer(hidden) if hidden else None), 2, bias=bias
-    )
+    return FeedForward(c.integer(width_key, width), 2, bias=bias)
 
 
-def _like_gpt2(
-    c: Config, attention: Attention, norms: int = 2, tied: bool = True, logits_bias: bool = False
-) -> ParsedConfig:
-    """Return layers under the keys of GPT-2."""
-    part = _ungated_feed_forward(c, "n_inner", hidden="n_embd")
-    return after_gpt(
-        c,
-        attention,
-        part,
-        norms,
-        tied=tied,
-        hidden="n_embd",
-        layers="n_layer",
-        logits_bias=logits_bias,
-    )
+def _gpt2_feed_forward(c: Config) -> FeedForward:
+    return _ungated_feed_forward(c, "n_inner", width=4 * c.integer("hidden_size"))
 
 
 def _biased(attention: Attention, bias: bool = True) -> Attention:
     return attention._replace(in_bias=bias, out_bias=bias)
 
 
-def local_experts(c: Config, shared: int = 0) -> FeedForward:
-    """Return experts under the keys of Mixtral."""
-    return routed(c, "intermediate_size", "num_local_experts", shared)
+def wide_experts(c: Config, shared: int = 0) -> FeedForward:
+    """Return experts as wide as the dense part of other models, as Mixtral spells them."""
+    return routed(c, shared, "intermediate_size")
 
 
 def _with_positions(parsed_config: ParsedConfig, spare: int = 0) -> ParsedConfig:
@@ -143,17 +114,10 @@ def _read_gemma3(c: Config) -> ParsedConfig:
     Each layer has four more norms.
     """
     heads = {} if any(c.has(head_key) for head_key in GEMMA3_HEADS) else GEMMA3_HEADS
-    stated = {
-        config_key: config_value
-        for config_key, config_value in c.content.items()
-        if config_value is not None
-    }
-    c = c.replaced(GEMMA3 | heads | stated)
+    c = c.with_defaults(GEMMA3 | heads)
     pattern = c.integer(c.either("sliding_window_pattern", "_sliding_window_pattern"), 6)
     attentions = one_in(c, grouped_query(c, head_norm=True), pattern)
-    return uneven(
-        c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True
-    )
+    return uneven(c, attentions, repeat(dense(c)), 2 * two_norms(c), tied=True)
 
 
 def _read_gemma4(c: Config) -> ParsedConfig:
@@ -180,22 +144,18 @@ def _read_gemma4(c: Config) -> ParsedConfig:
     part, norms = dense(c), 4
     # a scale for each expert, three more norms and one of the router's inputs
     if c.flag("enable_moe_block"):
-        part = routed(
-            c,
-            "moe_intermediate_size",
-            "num_experts",
-            c.integer("intermediate_size"),
-            "top_k_experts",
-        )._replace(router_bias=True)
+        part = routed(c, c.integer("intermediate_size"))._replace(router_bias=True)
         norms = 8
     order = c.kinds("layer_types", layers, tuple(kinds))
     first_shared = layers - c.count("num_kv_shared_layers", layers - 1)
-    layer_parts = [(kinds[kind], part) for kind in order[:first_shared]]
     wide = part._replace(width=2 * part.width) if c.flag("use_double_wide_mlp") else part
-    for kind in order[first_shared:]:
-        shared = kinds[kind]._replace(shares_cache=True, qk_norm=kinds[kind].qk_dim)
-        layer_parts.append((shared, wide))
-    parsed = uneven(c, layer_parts, norms * c.integer("hidden_size"), tied=True)
+    attentions = [kinds[kind] for kind in order[:first_shared]]
+    attentions += [
+        kinds[kind]._replace(shares_cache=True, qk_norm=kinds[kind].qk_dim)
+        for kind in order[first_shared:]
+    ]
+    parts = [part] * first_shared + [wide] * (layers - first_shared)
+    parsed = uneven(c, attentions, parts, norms * c.integer("hidden_size"), tied=True)
     return _with_layer_embeddings(c, parsed)
 
 
@@ -218,10 +178,9 @@ def _with_layer_embeddings(c: Config, parsed: ParsedConfig) -> ParsedConfig:
 
 def _read_gemma2(c: Config) -> ParsedConfig:
     """Windows on every other layer, four norms a layer, one embedding."""
-    if not c.has("sliding_window"):
-        c = c.replaced({**c.content, "sliding_window": 4096})
-    attentions, part = one_in(c, grouped_query(c), 2), dense(c)
-    return uneven(c, ((attention, part) for attention in attentions), 2 * two_norms(c), tied=True)
+    c = c.with_defaults({"sliding_window": 4096})
+    attentions = one_in(c, grouped_query(c), 2)
+    return uneven(c, attentions, repeat(dense(c)), 2 * two_norms(c), tied=True)
 
 
 def _read_llama4(c: Config) -> ParsedConfig:
@@ -241,35 +200,23 @@ def _read_llama4(c: Config) -> ParsedConfig:
         for index in range(layers)
     ]
     order = c.kinds("layer_types", layers, tuple(attentions), default)
-    part, wide = local_experts(c, c.integer("intermediate_size")), dense(c, "intermediate_size_mlp")
-    parts = [part if has_experts else wide for has_experts in expert_layers(c)]
-    return uneven(c, zip((attentions[kind] for kind in order), parts, strict=True), two_norms(c))
+    part = wide_experts(c, c.integer("intermediate_size"))
+    parts = expert_parts(c, part, "intermediate_size_mlp")
+    return uneven(c, (attentions[kind] for kind in order), parts, two_norms(c))
 
 
 def _read_bloom(c: Config) -> ParsedConfig:
     """Biases everywhere, no learned positions, a norm behind the embedding."""
-    hidden, heads = c.either("hidden_size", "n_embed"), c.either("n_head", "num_attention_heads")
-    attention = multi_head(c, hidden, heads, bias=True)
-    part = FeedForward(4 * c.integer(hidden), 2, bias=True)
-    parsed_config = after_gpt(
-        c,
-        attention,
-        part,
-        tied=True,
-        hidden=hidden,
-        layers=c.either("n_layer", "num_hidden_layers"),
-    )
+    part = FeedForward(4 * c.integer("hidden_size"), 2, bias=True)
+    parsed_config = after_gpt(c, multi_head(c, bias=True), part, tied=True)
     return parsed_config._replace(other_weights=2 * parsed_config.other_weights)
 
 
 def _read_gpt_oss(c: Config) -> ParsedConfig:
     """Windows on every other layer, sinks, biases on projections, router and experts."""
-    part = local_experts(c)._replace(router_bias=True, bias=True)
-    return uneven(
-        c,
-        ((a, part) for a in one_in(c, grouped_query(c, bias=True)._replace(sinks=True), 2)),
-        two_norms(c),
-    )
+    part = wide_experts(c)._replace(router_bias=True, bias=True)
+    attentions = one_in(c, grouped_query(c, bias=True)._replace(sinks=True), 2)
+    return uneven(c, attentions, repeat(part), two_norms(c))
 
 
 def _with_sparse_section(c: Config) -> Config:
@@ -303,69 +250,36 @@ def _read_minimax_m3(c: Config) -> ParsedConfig:
         for is_sparse in sparse.kinds("sparse_attention_freq", layers, (0, 1))
     ]
     shared = c.count("n_shared_experts", 1000, 1) * c.integer("shared_intermediate_size")
-    part = local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias"))
-    wide = dense(c, "dense_intermediate_size")
-    parts = [part if has_experts else wide for has_experts in expert_layers(c)]
-    return uneven(c, zip(attentions, parts, strict=True), two_norms(c))
-
-
-def _read_phimoe(c: Config) -> ParsedConfig:
-    hidden = c.integer("hidden_size")
-    parsed_config = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
-    return parsed_config._replace(
-        other_weights=layer_norms(hidden, 1)
-        + (parsed_config.vocabulary if c.flag("lm_head_bias") else 0)
-    )
+    part = wide_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias"))
+    return uneven(c, attentions, expert_parts(c, part, "dense_intermediate_size"), two_norms(c))
 
 
 def _read_dbrx(c: Config) -> ParsedConfig:
     """As Mixtral, under other keys."""
-    hidden, heads, inner = c.integer("d_model"), c.integer("n_heads"), c.section("ffn_config")
-    head, experts = hidden // heads, inner.integer("moe_num_experts")
-    attention = Attention(
-        heads, c.section("attn_config").integer("kv_n_heads", most=heads), head, head
-    )
+    hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
+    inner, head = c.section("ffn_config"), hidden // heads
+    experts = inner.integer("moe_num_experts")
+    groups = c.section("attn_config").integer("kv_n_heads", most=heads)
     part = FeedForward(
         inner.integer("ffn_hidden_size"), 3, experts, inner.integer("moe_top_k", most=experts)
     )
-    block = LayerBlock(c.layers("n_layers"), attention, part, other_weights=2 * hidden)
-    return ParsedConfig(
-        hidden,
-        c.integer("vocab_size"),
-        c.integer("max_seq_len"),
-        (block,),
-        c.flag("tie_word_embeddings"),
-        hidden,
-    )
+    return even(c, Attention(heads, groups, head, head), part)
 
 
 def _read_chatglm(c: Config) -> ParsedConfig:
     """Read ChatGLM 2 and 3 and GLM-4-9B: grouped queries, with biases on their projections."""
     c.without("add_bias_linear")
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
-    if c.integer("kv_channels", hidden // heads) * heads != hidden:
+    if c.integer("head_dim", hidden // heads) * heads != hidden:
         raise c.wrong(
-            "kv_channels", f"{hidden // heads}, so that {heads} heads are as wide as the model"
+            "head_dim", f"{hidden // heads}, so that {heads} heads are as wide as the model"
         )
     groups = (
-        c.integer("multi_query_group_num", most=heads) if c.flag("multi_query_attention") else heads
+        c.integer("num_key_value_heads", most=heads) if c.flag("multi_query_attention") else heads
     )
     attention = multi_head(c, groups=groups, bias=c.flag("add_qkv_bias"))._replace(out_bias=False)
-    block = LayerBlock(
-        c.layers("num_layers"),
-        attention,
-        FeedForward(c.integer("ffn_hidden_size"), 3),
-        other_weights=two_norms(c),
-    )
-    ends = hidden if c.flag("post_layer_norm", True) else 0
-    return ParsedConfig(
-        hidden,
-        c.integer("padded_vocab_size"),
-        c.integer("seq_length"),
-        (block,),
-        c.flag("tie_word_embeddings"),
-        ends,
-    )
+    parsed_config = even(c, attention, FeedForward(c.integer("ffn_hidden_size"), 3))
+    return parsed_config._replace(other_weights=hidden if c.flag("post_layer_norm", True) else 0)
 
 
 def _read_falcon(c: Config) -> ParsedConfig:
@@ -384,7 +298,7 @@ def _read_falcon(c: Config) -> ParsedConfig:
         else int(c.flag("multi_query", True))
     )
     norms = c.integer("num_ln_in_parallel_attn", 2, most=2) if grouped else 1 if parallel else 2
-    part = _ungated_feed_forward(c, "ffn_hidden_size", bias, hidden="hidden_size")
+    part = _ungated_feed_forward(c, "ffn_hidden_size", bias, 4 * c.integer("hidden_size"))
     return after_gpt(c, multi_head(c, groups=groups, bias=bias), part, norms, tied=True)
 
 
@@ -408,24 +322,14 @@ def _read_opt(c: Config) -> ParsedConfig:
 
 def _read_mpt(c: Config) -> ParsedConfig:
     """No learned positions and one embedding; without biases its norms have scales alone."""
-    hidden, heads, bias = c.integer("d_model"), c.integer("n_heads"), not c.flag("no_bias", True)
-    inner = (c.section("attn_config") if c.has("attn_config") else Config({}, c.where)).without(
-        "qk_ln"
-    )
-    attention = multi_head(
-        c, "d_model", "n_heads", inner.integer("kv_n_heads", heads, most=heads), bias
-    )
+    hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
+    inner = c.section("attn_config") if c.has("attn_config") else Config({}, c.where)
+    groups = inner.without("qk_ln").integer("kv_n_heads", heads, most=heads)
+    bias = not c.flag("no_bias", True)
     part = FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias)
     scales = hidden * (2 if bias else 1)
-    block = LayerBlock(c.layers("n_layers"), attention, part, other_weights=2 * scales)
-    parsed_config = ParsedConfig(
-        hidden,
-        c.integer("vocab_size"),
-        c.integer("max_seq_len", 2048),
-        (block,),
-        c.flag("tie_word_embeddings", True),
-        scales,
-    )
+    parsed_config = even(c, multi_head(c, groups, bias), part, 2 * scales, tied=True)
+    parsed_config = parsed_config._replace(other_weights=scales)
     return parsed_config if inner.flag("alibi") else _with_positions(parsed_config)
 
 
@@ -434,7 +338,7 @@ def _read_arctic(c: Config) -> ParsedConfig:
     dense_width = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
     if not all(expert_layers(c)):
         raise c.wrong("moe_layer_frequency", "1: layers without experts are not read")
-    return even(c, grouped_query(c), local_experts(c, dense_width), two_norms(c) + dense_width)
+    return even(c, grouped_query(c), wide_experts(c, dense_width), two_norms(c) + dense_width)
 
 
 def _read_deepseek1(c: Config) -> ParsedConfig:
@@ -450,29 +354,10 @@ def _read_deepseek1(c: Config) -> ParsedConfig:
 
 def _read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
-    stated = {
-        config_key: config_value
-        for config_key, config_value in c.without("use_bias").content.items()
-        if config_value is not None
-    }
-    c = c.replaced({"moe_layer_start_index": 1} | stated)
-    width = c.integer("moe_intermediate_size")
-    part = routed(
-        c,
-        "moe_intermediate_size",
-        "moe_num_experts",
-        c.count("moe_num_shared_experts", 1000) * width,
-        "moe_k",
-    )
+    c = c.without("use_bias").with_defaults({"moe_layer_start_index": 1})
+    part = routed(c, c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size"))
     part = part._replace(router_bias=c.flag("moe_use_aux_free", True))
-    wide = dense(c)
-    attention = grouped_query(c)
-    return uneven(
-        c,
-        ((attention, part if has_experts else wide) for has_experts in expert_layers(c)),
-        two_norms(c),
-        tied=True,
-    )
+    return c.layout(expert_blocks(c, grouped_query(c), part), tied=True)
 
 
 def _read_longcat(c: Config) -> ParsedConfig:
@@ -509,13 +394,8 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
             same[expert_key] = figure[0]
     layer_config = c.replaced(same)
     shared = layer_config.count("num_shared_expert", 1000) * c.integer("intermediate_size")
-    part = routed(
-        layer_config,
-        layer_config.either("moe_intermediate_size", "intermediate_size"),
-        "num_experts",
-        shared,
-        "moe_topk",
-    )
+    width_key = layer_config.either("moe_intermediate_size", "intermediate_size")
+    part = routed(layer_config, shared, width_key)
     return even(c, grouped_query(c, head_norm=c.flag("use_qk_norm")), part)
 
 
@@ -527,7 +407,7 @@ def _without_windows(c: Config) -> Config:
 
 def _read_qwen_moe(c: Config, attention: Attention, part: FeedForward) -> ParsedConfig:
     _without_windows(c)
-    return c.layout(expert_blocks(c, attention, part, lambda: dense(c)))
+    return c.layout(expert_blocks(c, attention, part))
 
 
 READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
@@ -539,7 +419,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         lambda c: even(c, _wide_window(c), dense(c)),
     ),
     "baichuan": lambda c: even(c, multi_head(c), dense(c))._replace(
-        context=c.integer(c.either("max_position_embeddings", "model_max_length"), 4096)
+        context=c.integer("max_position_embeddings", 4096)
     ),
     "chatglm": _read_chatglm,
     "cohere": lambda c: even(
@@ -551,17 +431,13 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     ),
     "cohere2": lambda c: uneven(
         c,
-        (
-            (a, dense(c))
-            for a in one_in(c, grouped_query(c), c.integer("sliding_window_pattern", 4))
-        ),
+        one_in(c, grouped_query(c), c.integer("sliding_window_pattern", 4)),
+        repeat(dense(c)),
         c.integer("hidden_size"),
         tied=True,
     ),
     "ernie4_5": lambda c: even(c.without("use_bias"), grouped_query(c), dense(c), tied=True),
-    "exaone": lambda c: even(
-        c, grouped_query(c), dense(c), layers=c.either("num_layers", "num_hidden_layers")
-    ),
+    "exaone": lambda c: even(c, grouped_query(c), dense(c)),
     "gemma": lambda c: even(c, grouped_query(c), dense(c), tied=True),
     "gemma2": _read_gemma2,
     **dict.fromkeys(("gemma3", "gemma3_text"), _read_gemma3),
@@ -582,14 +458,16 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     "bloom": _read_bloom,
     "falcon": _read_falcon,
     "gpt2": lambda c: _with_positions(
-        _like_gpt2(c, multi_head(c, "n_embd", "n_head", bias=True))._replace(
-            context=c.integer("n_positions")
+        after_gpt(c, multi_head(c, bias=True), _gpt2_feed_forward(c), tied=True)._replace(
+            context=c.integer("max_position_embeddings")
         )
     ),
     "gpt_bigcode": lambda c: _with_positions(
-        _like_gpt2(
+        after_gpt(
             c.unused("num_key_value_heads"),
-            multi_head(c, "n_embd", "n_head", int(c.flag("multi_query", True)), bias=True),
+            multi_head(c, int(c.flag("multi_query", True)), bias=True),
+            _gpt2_feed_forward(c),
+            tied=True,
         )
     ),
     "gpt_neox": lambda c: after_gpt(
@@ -598,8 +476,8 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         _ungated_feed_forward(c, "intermediate_size"),
         tied=False,
     ),
-    "gptj": lambda c: _like_gpt2(
-        c, multi_head(c, "n_embd", "n_head"), norms=1, tied=False, logits_bias=True
+    "gptj": lambda c: after_gpt(
+        c, multi_head(c), _gpt2_feed_forward(c), norms=1, tied=False, logits_bias=True
     ),
     "mpt": _read_mpt,
     "nemotron": lambda c: after_gpt(
@@ -651,23 +529,21 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **dict.fromkeys(("llama4", "llama4_text"), _read_llama4),
     "minimax_m3": _read_minimax_m3,
     "minimax_m2": lambda c: even(
-        c, all_heads_norm(grouped_query(c)), local_experts(c)._replace(router_bias=True)
+        c, all_heads_norm(grouped_query(c)), wide_experts(c)._replace(router_bias=True)
     ),
     **dict.fromkeys(
-        ("granitemoe", "mixtral"), lambda c: even(c, grouped_query(c), local_experts(c))
+        ("granitemoe", "mixtral"), lambda c: even(c, grouped_query(c), wide_experts(c))
     ),
-    "olmoe": lambda c: even(
-        c, all_heads_norm(grouped_query(c)), routed(c, "intermediate_size", "num_experts")
+    "olmoe": lambda c: even(c, all_heads_norm(grouped_query(c)), wide_experts(c)),
+    "phimoe": lambda c: after_gpt(
+        c, grouped_query(c), wide_experts(c), tied=False, logits_bias=c.flag("lm_head_bias")
     ),
-    "phimoe": _read_phimoe,
     "qwen2_moe": lambda c: _read_qwen_moe(
         c,
         grouped_query(c, bias=c.flag("qkv_bias", True))._replace(out_bias=False),
         gated_experts(c),
     ),
-    "qwen3_moe": lambda c: _read_qwen_moe(
-        c, grouped_query(c, head_norm=True), routed(c, "moe_intermediate_size", "num_experts")
-    ),
+    "qwen3_moe": lambda c: _read_qwen_moe(c, grouped_query(c, head_norm=True), routed(c)),
 }
 
 # model types that are not read, and why
@@ -691,15 +567,7 @@ def refusal(kind: str, config: Config) -> str:
     if config.value("is_encoder_decoder") is True:
         return str(UNREAD_TYPES["encoder_and_decoder"]["reason"])
     architectures = config.value("architectures")
-    architecture_names = (
-        [str(architecture_name) for architecture_name in architectures]
-        if isinstance(architectures, list)
-        else []
+    masked = isinstance(architectures, list) and any(
+        str(architecture_name).endswith("ForMaskedLM") for architecture_name in architectures
     )
-    return (
-        str(UNREAD_TYPES["encoder"]["reason"])
-        if any(
-            architecture_name.endswith("ForMaskedLM") for architecture_name in architecture_names
-        )
-        else ""
-    )
+    return str(UNREAD_TYPES["encoder"]["reason"]) if masked else ""

@@ -117,12 +117,10 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
         4: _indexed(c, window._replace(compression=4)),
         128: window._replace(compression=128),
     }
-    streams, expert = c.integer("hc_mult", most=1000), c.integer("moe_intermediate_size")
+    streams = c.integer("hc_mult", most=1000)
     # weights that join the residual streams, before and after a part
     mixing = (2 + streams) * streams * (streams * hidden + 1) + 3
-    part = routed(
-        c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert
-    )
+    part = routed(c, c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size"))
     # the first layers choose experts by a table and need no bias to balance them
     hashed = c.count("num_hash_layers", layers)
     other_weights = two_norms(c) + 2 * mixing

@@ -5,8 +5,6 @@ The attention is grouped-query. The feed-forward parts are dense or routed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tco.core.types import is_whole_number
 from tco.models.config import Config
 from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
@@ -31,23 +29,17 @@ def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Att
     )
 
 
-def multi_head(
-    c: Config,
-    hidden: str = "hidden_size",
-    heads: str = "num_attention_heads",
-    groups: int = 0,
-    bias: bool = False,
-) -> Attention:
-    """Return attention whose heads divide the model's width, by the keys of both.
+def multi_head(c: Config, groups: int = 0, bias: bool = False) -> Attention:
+    """Return attention whose heads divide the model's width.
 
     Without `groups` every head has its own keys and values.
     """
-    width, number = c.integer(hidden), c.integer(heads)
+    width, number = c.integer("hidden_size"), c.integer("num_attention_heads")
     groups = groups or number
     if width % number or number % groups:
         raise c.misfit(
-            f"{heads}: {number} heads with {groups} of keys and values do not divide a width of "
-            f"{width}"
+            f"num_attention_heads: {number} heads with {groups} of keys and values do not divide a "
+            f"width of {width}"
         )
     return Attention(number, groups, width // number, width // number, in_bias=bias, out_bias=bias)
 
@@ -57,21 +49,19 @@ def dense(c: Config, width_key: str = "intermediate_size") -> FeedForward:
     return FeedForward(c.integer(width_key), 3, bias=c.flag("mlp_bias"))
 
 
-def routed(
-    c: Config, width: str, experts: str, shared: int = 0, active: str = "num_experts_per_tok"
-) -> FeedForward:
-    """Return a gated mixture of experts, by the keys `width`, `experts` and `active`.
+def routed(c: Config, shared: int = 0, width_key: str = "moe_intermediate_size") -> FeedForward:
+    """Return a gated mixture of experts, their width by a key.
 
     `shared` is the width of the shared experts.
     """
-    number = c.integer(experts, most=10**6)
-    return FeedForward(c.integer(width), 3, number, c.integer(active, most=number), shared)
+    number = c.integer("num_experts", most=10**6)
+    active = c.integer("num_experts_per_tok", most=number)
+    return FeedForward(c.integer(width_key), 3, number, active, shared)
 
 
 def gated_experts(c: Config) -> FeedForward:
     """Return experts beside a shared one that a gate scales, as Qwen's config spells them."""
-    shared = c.integer("shared_expert_intermediate_size")
-    return routed(c, "moe_intermediate_size", "num_experts", shared)._replace(shared_gate=True)
+    return routed(c, c.integer("shared_expert_intermediate_size"))._replace(shared_gate=True)
 
 
 def two_norms(c: Config) -> int:
@@ -178,22 +168,21 @@ def _layer_numbers(c: Config, layers_key: str, layers: int) -> set[int]:
     return set(stated_layers)
 
 
-def expert_blocks(
-    c: Config, attention: Attention, part: FeedForward, wide: Callable[[], FeedForward]
-) -> tuple[LayerBlock, ...]:
-    """Return layers of one attention, with experts or a dense part as the keys say.
+def expert_parts(
+    c: Config, part: FeedForward, width_key: str = "intermediate_size"
+) -> list[FeedForward]:
+    """Return the feed-forward part of each layer: experts, or dense with the width of a key."""
+    with_experts = expert_layers(c)
+    wide = part if all(with_experts) else dense(c, width_key)
+    return [part if has_experts else wide for has_experts in with_experts]
 
-    Args:
-        c: Config of the model.
-        attention: Attention of all layers.
-        part: Feed-forward part of the layers with experts.
-        wide: Function that returns that of the dense layers, called where there are any.
 
-    """
+def expert_blocks(c: Config, attention: Attention, part: FeedForward) -> tuple[LayerBlock, ...]:
+    """Return layers of one attention, with experts or a dense part as the keys say."""
     norms = two_norms(c)
     return merge_equal_layers(
-        LayerBlock(1, attention, part if has_experts else wide(), other_weights=norms)
-        for has_experts in expert_layers(c)
+        LayerBlock(1, attention, layer_part, other_weights=norms)
+        for layer_part in expert_parts(c, part)
     )
 
 
@@ -201,5 +190,4 @@ def dense_then_routed(c: Config, attention: Attention) -> tuple[LayerBlock, ...]
     """Return layers as in DeepSeek: the first dense, the others experts with shared ones."""
     shared = c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size")
     balanced = c.text("topk_method", "noaux_tc") == "noaux_tc"  # a bias that balances the experts
-    part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)
-    return expert_blocks(c, attention, part._replace(router_bias=balanced), lambda: dense(c))
+    return expert_blocks(c, attention, routed(c, shared)._replace(router_bias=balanced))

@@ -10,6 +10,7 @@ from tco.models.readers.latent_attention import latent_attention
 from tco.models.readers.shared import (
     dense,
     expert_layers,
+    expert_parts,
     gated_experts,
     grouped_query,
     routed,
@@ -24,30 +25,31 @@ WORDS = {
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
-def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
-    """Read Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth.
-
-    Feed-forward parts are experts or dense.
-    """
-    layers, full_interval = c.layers(), c.integer("full_attention_interval", 4)
-    attention = grouped_query(c, head_norm=True)._replace(gated=True)
+def gated_delta_rule(c: Config) -> StateMixer:
+    """Return the gated delta rule of Qwen's linear layers."""
     heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
-    key_heads = c.integer("linear_num_key_heads", most=heads)
-    key_dim = c.integer("linear_key_head_dim")
-    mixer = StateMixer(
+    return StateMixer(
         heads,
         head,
-        key_heads,
-        key_dim,
+        c.integer("linear_num_key_heads", most=heads),
+        c.integer("linear_key_head_dim"),
         c.integer("linear_conv_kernel_dim"),
         controls=2,
         scalars=2,
         norm=head,
         passes=3,
     )
-    norms = two_norms(c)
+
+
+def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
+    """Read Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth.
+
+    Feed-forward parts are experts or dense.
+    """
+    layers, full_interval = c.layers(), c.integer("full_attention_interval", 4)
+    attention, norms = grouped_query(c, head_norm=True)._replace(gated=True), two_norms(c)
     mixing = {
-        "linear_attention": LayerBlock(1, mixer=mixer, other_weights=norms),
+        "linear_attention": LayerBlock(1, mixer=gated_delta_rule(c), other_weights=norms),
         "full_attention": LayerBlock(1, attention, other_weights=norms),
     }
     default = [
@@ -55,10 +57,7 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
         for index in range(layers)
     ]
     kinds = c.kinds("layer_types", layers, tuple(mixing), default)
-    parts = [
-        dense(c) if experts is None or not has_experts else experts
-        for has_experts in (expert_layers(c) if experts else [False] * layers)
-    ]
+    parts = expert_parts(c, experts) if experts else [dense(c)] * layers
     blocks = merge_equal_layers(
         mixing[kind]._replace(feed_forward=part) for kind, part in zip(kinds, parts, strict=True)
     )
@@ -190,10 +189,7 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
     """
     layers, hidden, mixer = c.layers(), c.integer("hidden_size"), delta_attention(c)
     attention = latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
-    width, shared = c.integer("moe_intermediate_size"), c.count("num_shared_experts", 1000)
-    part = routed(
-        c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token"
-    )
+    part = routed(c, c.count("num_shared_experts", 1000) * c.integer("moe_intermediate_size"))
     narrow = c.count("routed_expert_hidden_size", hidden)
     part = part._replace(latent=narrow, router_bias=True)
     other_layers = two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0)
