@@ -11,7 +11,7 @@ from tco.catalog.catalogue import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.memory import value_once
 from tco.core.provenance import refuse_own
-from tco.core.types import JsonMapping, JsonObject, is_finite_number
+from tco.core.types import JsonMapping, JsonObject, TextMapping, is_finite_number
 
 T = TypeVar("T")
 
@@ -147,8 +147,8 @@ def known_systems(catalogue: Catalogue) -> list[str]:
 def load_system(
     catalogue: Catalogue,
     system_name: str,
-    variant: Mapping[str, str] | None = None,
-    chosen: Mapping[str, str] | None = None,
+    variant: TextMapping | None = None,
+    chosen: TextMapping | None = None,
 ) -> System:
     """Return a system with variants applied.
 
@@ -170,7 +170,7 @@ def load_system(
 
 
 def _read_system(
-    catalogue: Catalogue, system_name: str, variant: Mapping[str, str], parts: Mapping[str, str]
+    catalogue: Catalogue, system_name: str, variant: TextMapping, parts: TextMapping
 ) -> System:
     """Read a system's file, apply its variants and unfold its tree.
 
@@ -347,7 +347,7 @@ def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
 
 
 def _choose_variants(
-    variants: JsonMapping, chosen_variants: Mapping[str, str], system_name: str, where: str
+    variants: JsonMapping, chosen_variants: TextMapping, system_name: str, where: str
 ) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""
     for variant_key in chosen_variants:

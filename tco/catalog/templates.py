@@ -12,6 +12,7 @@ from tco.catalog.catalogue import Catalogue, is_name
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, CatalogueRow, at_date
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.files import is_there, read_text, write_all
+from tco.core.types import TextMapping
 
 OWN, OWN_TITLE = "my-own", "My own figures"
 # when the other part came: the new one is a sketch, and has not
@@ -168,9 +169,9 @@ def scenario_draft(
     scenario_name: str,
     title: str,
     system: str,
-    documents: Mapping[str, str],
-    variant: Mapping[str, str],
-    settings: Mapping[str, str],
+    documents: TextMapping,
+    variant: TextMapping,
+    settings: TextMapping,
 ) -> str:
     """Return the text of a new scenario file, copied from another scenario.
 

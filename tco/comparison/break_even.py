@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import pairwise
@@ -21,6 +21,7 @@ from tco.core.errors import DataError, UsageError, located
 from tco.core.notebook_display import Shown
 from tco.core.own_values import question_number_and_unit, question_quantity
 from tco.core.provenance import period
+from tco.core.types import TextMapping
 from tco.cost.price_dates import newest_price
 from tco.evaluation.evaluation import evaluate_each, own_and_baseline
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
@@ -158,8 +159,8 @@ def solve(
     until: str,
     ends: Ends = (None, None),
     data: Path | None = None,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
-    variant: Mapping[str, str] | None = None,
+    set: TextMapping | None = None,  # noqa: A002 - as in `evaluate`
+    variant: TextMapping | None = None,
     *,
     baseline: str | None = None,
     hold: bool = False,

@@ -9,7 +9,7 @@ in the proportion the workload asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
@@ -22,7 +22,7 @@ from tco.comparison.frontier_records import Frontier, Frontiers, Point, PoolScen
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.formula import finite
-from tco.core.types import AnyArray
+from tco.core.types import AnyArray, TextMapping
 from tco.evaluation.evaluation import catalogue_for
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.performance.chip.roofline import cache_bytes
@@ -51,7 +51,7 @@ from tco.scenario.workload import server_of
 def pool_of(
     catalogue: Catalogue,
     scenario_name: str,
-    settings: Mapping[str, str],
+    settings: TextMapping,
     serving: Scenario | None = None,
 ) -> PoolScenario:
     """Return a scenario as a pool; with `serving` it takes that scenario's workload.
@@ -322,7 +322,7 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
 def _system_frontiers(
     decoding: Sequence[tuple[str, Catalogue]],
     prefilling: Sequence[tuple[str, Catalogue]],
-    settings: Mapping[str, str],
+    settings: TextMapping,
 ) -> list[Frontier]:
     """Return the frontier of every system, and with prefill systems of every pair of pools."""
     frontiers = []
@@ -344,7 +344,7 @@ def _system_frontiers(
 def frontier(
     scenarios: Sequence[str],
     prefill: Sequence[str] = (),
-    set: Mapping[str, str] | None = None,  # noqa: A002
+    set: TextMapping | None = None,  # noqa: A002
     data: Path | None = None,
     ranges: bool = False,
     hold: bool = False,

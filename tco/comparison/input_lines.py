@@ -15,6 +15,7 @@ from tco.catalog.labels import axis_label, short_name
 from tco.comparison.break_even import EXACT, Mover, moved_sides, ratio_or_own, rounded_text
 from tco.core.errors import DataError
 from tco.core.notebook_display import Shown
+from tco.core.types import TextMapping
 from tco.evaluation.evaluation import own_and_baseline
 from tco.evaluation.varied_input import Ends, VariedInput
 from tco.scenario.metrics import METRICS
@@ -120,8 +121,8 @@ def lines_of(
     metric: str,
     ends: Ends = (None, None),
     data_folder: Path | None = None,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
-    variant: Mapping[str, str] | None = None,
+    set: TextMapping | None = None,  # noqa: A002 - as in `evaluate`
+    variant: TextMapping | None = None,
     *,
     baseline: str | None = None,
     hold: bool = False,

@@ -17,7 +17,7 @@ import numpy as np
 from tco.catalog.labels import axis_label
 from tco.core.errors import DataError, UsageError
 from tco.core.notebook_display import Shown
-from tco.core.types import FloatArray
+from tco.core.types import FloatArray, TextMapping
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.varied_input import Ends, log_or_linear_grid, varied_input
@@ -103,8 +103,8 @@ def field_of(
     metric: str,
     ends: Sequence[Ends] = ((None, None), (None, None)),
     data_folder: Path | None = None,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
-    variant: Mapping[str, str] | None = None,
+    set: TextMapping | None = None,  # noqa: A002 - as in `evaluate`
+    variant: TextMapping | None = None,
     steps: int = STEPS,
 ) -> Map:
     """Return a metric of scenarios over a grid of two inputs.
@@ -161,7 +161,7 @@ def _refuse_replaced_input(x: MapAxis, y: MapAxis, metric_values: FloatArray) ->
 
 
 def _sides_resting_on(
-    sides: Sequence[Evaluation], path: str, settings: Mapping[str, str]
+    sides: Sequence[Evaluation], path: str, settings: TextMapping
 ) -> list[Evaluation]:
     """Return the scenarios that read an input, given or derived; without one raise `DataError`."""
     resting = [side for side in sides if path in side.result.inputs]
@@ -208,9 +208,9 @@ def map_of(
     vary: Sequence[str],
     metric: str = "usd_per_million_output_tokens",
     ends: Sequence[Ends] = ((None, None), (None, None)),
-    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    set: TextMapping | None = None,  # noqa: A002 - as in `evaluate`
     data: Path | None = None,
-    variant: Mapping[str, str] | None = None,
+    variant: TextMapping | None = None,
 ) -> Map:
     """Return the map of the best scenario over two varied inputs.
 

@@ -6,7 +6,7 @@ what the file states. Between points a curve holds the value of the next faster 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -17,7 +17,7 @@ from tco.catalog import Catalogue
 from tco.catalog.system_tree import load_system
 from tco.core.columns import Column
 from tco.core.errors import DataError, UsageError
-from tco.core.types import FloatArray, JsonMapping
+from tco.core.types import FloatArray, JsonMapping, TextMapping
 from tco.evaluation.evaluation import evaluate_each
 from tco.sampling.uncertainty import draw_statistics
 from tco.scenario.beliefs import Dice
@@ -95,7 +95,7 @@ class HourCost(NamedTuple):
 def priced_curves(
     files: Sequence[Path],
     systems: Sequence[str],
-    settings: Mapping[str, str],
+    settings: TextMapping,
     data_folder: Path | None,
     terms: CardTerms,
     samples: int,
@@ -143,7 +143,7 @@ def priced_curves(
 
 
 def hour_cost(
-    system: str, settings: Mapping[str, str], data_folder: Path | None, samples: int, seed: int
+    system: str, settings: TextMapping, data_folder: Path | None, samples: int, seed: int
 ) -> HourCost:
     """Return the drawn cost of a used chip-hour of a system, in USD/chip/h."""
     if samples < 2:

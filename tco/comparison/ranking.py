@@ -14,6 +14,7 @@ from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory
 from tco.core.progress import named_step
 from tco.core.provenance import month_text
+from tco.core.types import TextMapping
 from tco.evaluation.evaluation import catalogue_for, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import compare_results, rated_by
@@ -44,7 +45,7 @@ class Ranking(NamedTuple):
 
 
 def ranking(
-    settings: Mapping[str, str],
+    settings: TextMapping,
     data_folder: Path | None,
     vendor: str | None = None,
     air: bool = False,
@@ -106,7 +107,7 @@ def ranking(
 
 
 def _eligible_systems(
-    vendors: Mapping[str, str], cooling: Mapping[str, str], vendor: str | None, air: bool
+    vendors: TextMapping, cooling: TextMapping, vendor: str | None, air: bool
 ) -> list[str]:
     """Return the systems of a vendor, or of all, and only those that air cools if so asked."""
     if vendor is not None and vendor.lower() not in {

@@ -15,12 +15,12 @@ import numpy as np
 
 from tco.comparison.records import KINDS, Regime
 from tco.comparison.regret import least_regret, stakes, surely
-from tco.core.types import FloatArray
+from tco.core.types import FloatArray, TextMapping
 
 CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so
 REACHED = 0.1  # share of draws in which others reach a speed, up to which a leader is alone there
 SERVES = 0.5  # share of draws in which a rack must reach a speed to be a pick there
-NONE_LATE: Mapping[str, str] = {}
+NONE_LATE: TextMapping = {}
 
 
 class Costs(NamedTuple):
@@ -30,9 +30,7 @@ class Costs(NamedTuple):
     ends: Mapping[str, FloatArray] = {}  # with the software of all at an end of its reach
 
 
-def _regime_at(
-    rack_names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE
-) -> Regime:
+def _regime_at(rack_names: Sequence[str], costs: Costs, late: TextMapping = NONE_LATE) -> Regime:
     """Return the regime at one speed: kind, picks, rival and probability.
 
     Args:
@@ -86,9 +84,7 @@ def _picks_of(rack_names: Sequence[str], rack_indices: Sequence[int]) -> tuple[s
     return tuple(sorted(rack_names[rack_index] for rack_index in rack_indices))
 
 
-def _picks_in_time(
-    rack_names: Sequence[str], costs: Costs, late: Mapping[str, str]
-) -> tuple[str, ...]:
+def _picks_in_time(rack_names: Sequence[str], costs: Costs, late: TextMapping) -> tuple[str, ...]:
     rack_indices = [
         rack_index for rack_index, rack_name in enumerate(rack_names) if rack_name not in late
     ]
@@ -191,7 +187,7 @@ def regimes_of(
     speeds: Sequence[float],
     costs: Sequence[Costs],
     drawn: bool,
-    late: Mapping[str, str] = NONE_LATE,
+    late: TextMapping = NONE_LATE,
 ) -> list[Regime]:
     """Return the regimes of all speeds, from the lowest speed up.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -10,6 +10,7 @@ from tco.catalog.rows import CatalogueRow, live, to_input
 from tco.catalog.rows import attribute as attribute_of
 from tco.core.columns import Column
 from tco.core.errors import DataError, unknown
+from tco.core.types import TextMapping
 from tco.cost.ledger import RENTS
 from tco.evaluation.evaluation import catalogue_for
 
@@ -40,7 +41,7 @@ class Rent(NamedTuple):
 
 
 def rents_of(
-    chip_or_system: str | None, data_folder: Path | None, settings: Mapping[str, str]
+    chip_or_system: str | None, data_folder: Path | None, settings: TextMapping
 ) -> tuple[Catalogue, list[Rent]]:
     """Return the rents of a chip or of all chips.
 
@@ -74,7 +75,7 @@ def rents_of(
     return catalogue, rents
 
 
-def _chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
+def _chip_rents(catalogue: Catalogue, chip: str, settings: TextMapping) -> list[Rent]:
     """Return every rent of a chip, by statistic and date."""
     costs: dict[str, float | None] = {}
     rents = []
@@ -111,7 +112,7 @@ def _chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) ->
 
 
 def _supplier_chip_hour_cost(
-    catalogue: Catalogue, chip: str, settings: Mapping[str, str]
+    catalogue: Catalogue, chip: str, settings: TextMapping
 ) -> float | None:
     """Return the supplier's cost per chip-hour, USD; None without a price.
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import log
 from pathlib import Path
@@ -20,6 +20,7 @@ from tco.comparison.maps import Map, field_of
 from tco.comparison.records import Confidence, Sureness
 from tco.core.errors import DataError
 from tco.core.progress import stepped
+from tco.core.types import TextMapping
 from tco.evaluation.evaluation import catalogue_of, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import compare_results, rated_by
@@ -69,7 +70,7 @@ def material_of(
     scenario_names: Sequence[str],
     baseline: str | None,
     data_folder: Path | None,
-    settings: Mapping[str, str],
+    settings: TextMapping,
 ) -> Material:
     """Evaluate scenarios with their traces and make every possible study.
 
@@ -200,7 +201,7 @@ def _field_between(
     evaluations: Sequence[Evaluation],
     tornados: Sequence[Sensitivity],
     data_folder: Path | None,
-    settings: Mapping[str, str],
+    settings: TextMapping,
     notes: list[str],
 ) -> Map | None:
     """Return the map of the best scenario over two inputs.
@@ -273,7 +274,7 @@ def _evaluation_frontiers(evaluations: Sequence[Evaluation], notes: list[str]) -
     return frontiers
 
 
-def variant_of(evaluation: Evaluation) -> Mapping[str, str]:
+def variant_of(evaluation: Evaluation) -> TextMapping:
     """Return the variants of the system a scenario is of.
 
     Args:

@@ -19,7 +19,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import input_attributes
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.redaction_values import figures_apart
-from tco.core.types import AnyArray, JsonObject
+from tco.core.types import AnyArray, JsonObject, TextMapping
 from tco.evaluation.evaluation import catalogue_for
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
@@ -96,8 +96,8 @@ class Service(NamedTuple):
 def _inputs_for_traffic(
     catalogue: Catalogue,
     scenario_name: str,
-    settings: Mapping[str, str],
-    variant: Mapping[str, str],
+    settings: TextMapping,
+    variant: TextMapping,
     traffic: Traffic,
 ) -> tuple[ResolvedScenario, dict[str, str]]:
     """Return a scenario's inputs and settings with the mean lengths of some traffic."""
@@ -498,7 +498,7 @@ def _wait_quantiles(times: Mapping[str, AnyArray]) -> dict[str, float]:
 
 def _token_cost_percentiles(
     scenario: str,
-    settings: Mapping[str, str],
+    settings: TextMapping,
     demand: ServiceRequest,
     fleet: ServingFleet,
     metrics: Mapping[str, float],

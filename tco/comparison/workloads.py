@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tco.comparison.confidence import confidence_of
 from tco.core.columns import Hidden
 from tco.core.progress import stepped
+from tco.core.types import TextMapping
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.side_by_side import compare_results
 
@@ -39,7 +40,7 @@ class Cell(NamedTuple):
 
 
 def matrix(
-    scenario_names: Sequence[str], settings: Mapping[str, str], data_folder: Path | None
+    scenario_names: Sequence[str], settings: TextMapping, data_folder: Path | None
 ) -> list[Cell]:
     """Return the cells of every workload, speed and system in `scenario_names`.
 
@@ -60,7 +61,7 @@ def matrix(
 def cells_of(
     workload: str,
     scenario_names: Sequence[str],
-    settings: Mapping[str, str],
+    settings: TextMapping,
     data_folder: Path | None,
 ) -> list[Cell]:
     """Return the cells of one workload."""

@@ -17,6 +17,8 @@ BoolArray: TypeAlias = "npt.NDArray[np.bool_]"
 AnyArray: TypeAlias = "npt.NDArray[Any]"
 JsonObject: TypeAlias = dict[str, Any]
 JsonMapping: TypeAlias = Mapping[str, Any]
+# Texts by name: settings by input path, options by variant.
+TextMapping: TypeAlias = Mapping[str, str]
 # Values by input path, as a user sets them: texts, numbers, or arrays of many values.
 Settings: TypeAlias = Mapping[str, Any]
 

@@ -20,7 +20,7 @@ import pandas as pd
 from tco.core.errors import DataError
 from tco.core.files import data_directory, read_text, read_toml
 from tco.core.provenance import measured_facts
-from tco.core.types import JsonObject, is_whole_number
+from tco.core.types import JsonObject, TextMapping, is_whole_number
 
 Record = dict[str, str]
 NO = ("no", "false", "0", "")
@@ -108,7 +108,7 @@ def table_records(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _measured_table(records: Sequence[Mapping[str, str]], layout: JsonObject) -> pd.DataFrame:
+def _measured_table(records: Sequence[TextMapping], layout: JsonObject) -> pd.DataFrame:
     """Return records of a format in measured columns, without those that are blank."""
     measured_rows = [_measured_row(record, layout["columns"]) for record in records]
     columns = [
@@ -291,11 +291,11 @@ def _told_operation(size_results: Sequence[JsonObject], ranks: int) -> str:
     return ""
 
 
-def _has_marks(record: Mapping[str, str], marks: Sequence[str]) -> bool:
+def _has_marks(record: TextMapping, marks: Sequence[str]) -> bool:
     return all(any(mark_key in record for mark_key in mark.split("|")) for mark in marks)
 
 
-def _measured_row(record: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> Record:
+def _measured_row(record: TextMapping, columns: Mapping[str, Sequence[str]]) -> Record:
     measured_row = {
         column: next(
             (cell for spelling_name in spellings if (cell := _cell_of(record, spelling_name))), ""
@@ -327,7 +327,7 @@ def _written_date(date_text: str) -> str:
     return date_text
 
 
-def _cell_of(record: Mapping[str, str], spelling: str) -> str:
+def _cell_of(record: TextMapping, spelling: str) -> str:
     """Return the cell of a spelling: a key, a text in quotes, or a calculation of keys."""
     if match := TEXT.fullmatch(spelling):
         return match[1]

@@ -12,7 +12,7 @@ predicted ahead, measured over a run as a benchmark does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any, NamedTuple, Self
@@ -23,7 +23,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import accuracy_rows
 from tco.core.inputs import Values
-from tco.core.types import AnyArray, JsonObject
+from tco.core.types import AnyArray, JsonObject, TextMapping
 from tco.scenario.evaluate import evaluate
 from tco.validation.inference import MILLI, ServingRows, predict_group
 from tco.validation.measured_rows import MeasuredRows
@@ -264,7 +264,7 @@ def envelopes_of(
     catalogue: Catalogue,
     input_values: Values,
     chips: frozenset[str] | None = None,
-    settings: Mapping[str, str] | None = None,
+    settings: TextMapping | None = None,
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file with enough configurations, each against both predictions."""
     sweep = EnvelopeCandidates(table, catalogue, input_values)
@@ -310,7 +310,7 @@ def _against_best(
     named: JsonObject,
     run: Any,
     alike: ParetoEnvelope,
-    user_settings: Mapping[str, str],
+    user_settings: TextMapping,
 ) -> EnvelopeRun:
     """Return an envelope's run with the best plan at its speed, under software of its month.
 
@@ -327,7 +327,7 @@ def best_at(
     speed: float,
     software: str,
     ahead: bool = False,
-    user_settings: Mapping[str, str] | None = None,
+    user_settings: TextMapping | None = None,
 ) -> float | None:
     """Return the output tokens per chip of the best plan at a speed; None where no plan reaches it.
 
@@ -493,7 +493,7 @@ def against_runs(
     table: pd.DataFrame,
     catalogue: Catalogue,
     input_values: Values,
-    settings: Mapping[str, str] | None = None,
+    settings: TextMapping | None = None,
 ) -> tuple[list[tuple[Envelope, JsonObject]], JsonObject]:
     """Return the envelopes of a file of serving runs with summaries.
 

@@ -6,7 +6,7 @@ column is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.inputs import Values
-from tco.core.types import AnyArray, JsonObject
+from tco.core.types import AnyArray, JsonObject, TextMapping
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.validation import collectives, deployments, inference, kernels, open_loop, training
 from tco.validation.command_lines import command_line
@@ -171,7 +171,7 @@ def _rescore_column(table: pd.DataFrame, prediction: Prediction, column_name: st
     return replace(prediction, skip=skip)
 
 
-def _refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
+def _refuse_stated_settings(kind: str, settings: TextMapping) -> None:
     """Refuse settings of the workload where every row states its own and none would be read."""
     if kind not in STATED_BY_ROWS:
         return
@@ -218,7 +218,7 @@ def score_measurements(
     kind: str | None = None,
     column: str | None = None,
     alias: Path | None = None,
-    settings: Mapping[str, str] | None = None,
+    settings: TextMapping | None = None,
 ) -> Validation:
     """Predict and score every row of a file of measurements.
 

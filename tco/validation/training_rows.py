@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.core.types import AnyArray, is_whole_number
+from tco.core.types import AnyArray, TextMapping, is_whole_number
 from tco.performance.training.job import engine_words
 from tco.validation.measured import columns_known
 from tco.validation.measured_rows import MeasuredRows
@@ -196,7 +195,7 @@ class Reader:
             fixed_axes["sequence_parallel"] = split
         return fixed_axes
 
-    def unstated(self, row_index: int, fixed: Mapping[str, str]) -> list[str]:
+    def unstated(self, row_index: int, fixed: TextMapping) -> list[str]:
         """Return the columns of a row's plan that are blank and leave a choice."""
         stated = {column: axis in fixed for axis, column in OPEN.items()}
         stated["tp"] = "|" not in fixed["tp"]
@@ -232,7 +231,7 @@ class Reader:
     def batches(
         self,
         row_index: int,
-        fixed: Mapping[str, str],
+        fixed: TextMapping,
         devices: int,
         sequence: int,
         whole_batches: bool,

@@ -23,7 +23,7 @@ from tco.core.errors import DataError, located, unknown
 from tco.core.files import is_there, read_toml
 from tco.core.own_values import own_input, question_quantity, setting_input, untold_errors
 from tco.core.provenance import Given, Input, making
-from tco.core.types import FloatArray, JsonMapping, is_finite_number
+from tco.core.types import FloatArray, JsonMapping, TextMapping, is_finite_number
 from tco.performance.service.length_samples import LENGTHS, stretched_sample
 from tco.performance.service.simulation import Requests
 
@@ -245,7 +245,7 @@ def _knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.array([-ENDS, *KNOTS, ENDS]), np.array([ends[0], *logs, ends[1]])
 
 
-def _values_set(settings: Mapping[str, str], stated: Mapping[str, float]) -> dict[str, float]:
+def _values_set(settings: TextMapping, stated: Mapping[str, float]) -> dict[str, float]:
     """Return the values that are set by name; `stated` holds those of the document."""
     attributes = {
         input_name: attribute
@@ -314,7 +314,7 @@ def _check_lengths(traffic_values: dict[str, float], path: Path) -> None:
 def load_traffic(
     catalogue: Catalogue,
     traffic_name: str,
-    settings: Mapping[str, str] | None = None,
+    settings: TextMapping | None = None,
     part_of: str = "",
 ) -> Traffic:
     """Read traffic of the catalogue or of a file, with values set.

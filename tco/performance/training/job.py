@@ -11,7 +11,6 @@ scale belongs to model and data, so no workload states it. A user with a known s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from tco.core.files import read_csv
 from tco.core.formula import formula
 from tco.core.inputs import Readable, Values
 from tco.core.trace import untraced_value
-from tco.core.types import Quantity, Settings
+from tco.core.types import Quantity, Settings, TextMapping
 from tco.core.units import Pure
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
@@ -225,7 +224,7 @@ def _training_engines(catalogue: Catalogue) -> list[str]:
     return sorted({engine for _, engine in engine_words(catalogue)})
 
 
-def _software_month(texts: Mapping[str, str]) -> str:
+def _software_month(texts: TextMapping) -> str:
     date = texts.get("workload.software", TODAY)
     return date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else TODAY
 
@@ -233,7 +232,7 @@ def _software_month(texts: Mapping[str, str]) -> str:
 def setting_or_software_default(
     catalogue: Catalogue,
     path: str,
-    texts: Mapping[str, str],
+    texts: TextMapping,
     family: str,
     facts: frozenset[str] = frozenset(),
 ) -> str:
@@ -258,7 +257,7 @@ def setting_or_software_default(
 def _available_feature_values(
     catalogue: Catalogue,
     path: str,
-    texts: Mapping[str, str],
+    texts: TextMapping,
     family: str,
     facts: frozenset[str] = frozenset(),
 ) -> list[str]:
@@ -274,7 +273,7 @@ def _available_feature_values(
     ]
 
 
-def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str) -> str:
+def attention_of(catalogue: Catalogue, texts: TextMapping, family: str, chip: str) -> str:
     """Return the owner of a job's attention rates: as stated, or the chip's newest kernel."""
     if (stated := texts.get(ATTENTION, BY_DATE)) != BY_DATE:
         return _attention_owner(catalogue, stated, chip)
@@ -293,7 +292,7 @@ def known_words(catalogue: Catalogue) -> dict[str, tuple[str, ...]]:
     return CHOICES | {ATTENTION: tuple(kernels)}
 
 
-def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None:
+def refuse_unknown_words(catalogue: Catalogue, words: TextMapping) -> None:
     """Refuse a word that training software does not know.
 
     Args:
@@ -312,7 +311,7 @@ def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None
 
 def training_software(
     catalogue: Catalogue,
-    texts: Mapping[str, str],
+    texts: TextMapping,
     family: str,
     chip: str,
     facts: frozenset[str] = frozenset(),
