@@ -97,18 +97,21 @@ def test_kernel_of_some_rows_of_plans_gives_their_values_and_grows():
     program, plan_rows = Program(), np.array([[1.0], [2.0], [2.0], [5.0]])
     with recorded_by(program):
         drawn = program.read(Input("test.a", 1.0, "s"))
-        first = total("first", [drawn, plan_rows])
-        kernel, output_slots = kernel_of(program, ["test.a"], first=first)
-        few = kernel.of_rows({0: np.array([3, 1])})
-        again = total("again", [first, plan_rows])
-    few.grow()
-    values = few.values({"test.a": np.array([0.5, 10.0])})
+        first_total = total("first", [drawn, plan_rows])
+        kernel, output_slots = kernel_of(program, ["test.a"], first=first_total)
+        row_kernel = kernel.of_rows({0: np.array([3, 1])})
+        next_total = total("again", [first_total, plan_rows])
+    row_kernel.grow()
+    values = row_kernel.values({"test.a": np.array([0.5, 10.0])})
     outputs = kernel_outputs(
-        few, [output_slots["first"], few.made[program.step_index(again)]], values, 2
+        row_kernel,
+        [output_slots["first"], row_kernel.made[program.step_index(next_total)]],
+        values,
+        2,
     )
     assert outputs[0].tolist() == [[5.5, 15.0], [2.5, 12.0]]
     assert outputs[1].tolist() == [[10.5, 20.0], [4.5, 14.0]]
-    assert len(kernel.made) < len(few.made)
+    assert len(kernel.made) < len(row_kernel.made)
 
 
 def test_a_step_met_on_the_first_plan_has_the_numbers_of_all_plans_when_these_are_walked():
