@@ -236,10 +236,10 @@ def _refuse_unserved(scenario_results: Sequence[Result], has_speeds: bool, has_r
         )
     without_pools = [
         scenario_result.scenario
-        for scenario_result in scenario_results
+        for scenario_result in (scenario_results if has_racks else ())
         if getattr(scenario_result.serving, "standalone_engines", None) is None
     ]
-    if has_racks and without_pools:
+    if without_pools:
         raise UsageError(
             f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of "
             "(training, offline or stated rates)"

@@ -134,9 +134,8 @@ def _resamplings(draws: int) -> FloatArray:
 
 def surely(which: FloatArray) -> float:
     """Return the share of draws that is true in 95 of 100 resamplings, the least of the rows."""
-    return float(
-        np.quantile((_resamplings(which.shape[-1]) @ np.atleast_2d(which).T).min(axis=1), 1 - SURE)
-    )
+    resampled_shares = _resamplings(which.shape[-1]) @ np.atleast_2d(which).T
+    return float(quantiles(resampled_shares.min(axis=1), np.array(1 - SURE)))
 
 
 class SpendingMix(NamedTuple):
