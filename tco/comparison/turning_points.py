@@ -150,14 +150,15 @@ def _mean_shares(
     relative_slopes = np.where(missed, 0.0, slopes[:, None] * before / had)
     reached, varies = ~missed.all(axis=0), slopes != 0
     costs_or_inf = np.where(missed, np.inf, drawn)[:, reached]
-    changes = (prices / central_price - 1)[:, None, None]
+    changes = (prices / central_price - 1)[:, None]
     # most prices move one rack alone: what the others cost is the same at every price
     fixed = costs_or_inf[~varies]
-    varied = costs_or_inf[varies] * (1 + relative_slopes[varies][:, reached] * changes)
-    least = np.minimum(varied.min(axis=1), fixed.min(axis=0, initial=np.inf))
+    slopes_reached = relative_slopes[varies][:, None, reached]
+    varied = costs_or_inf[varies][:, None] * (1 + slopes_reached * changes)
+    least = np.minimum(varied.min(axis=0), fixed.min(axis=0, initial=np.inf))
     means: FloatArray = np.empty((len(prices), len(drawn)))
     means[:, ~varies] = least @ (1 / fixed).T / reached.sum()
-    means[:, varies] = (least[:, None] / varied).mean(axis=2)
+    means[:, varies] = (least / varied).mean(axis=2).T
     return means
 
 

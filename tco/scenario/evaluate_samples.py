@@ -8,7 +8,7 @@ of a plan is solved for the target, unless the batch is fixed as well.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -707,13 +707,9 @@ def _served(
 ) -> list[DrawResults]:
     """Return the results of draws of a serving workload, with settings as inputs of one value."""
     keep_memory()
-    pilots = None if centre is None else _pilots_of(case, centre)
     settings = case.numbers_set
     inputs = {path: array for path, (array, _) in case.drawn.items()}
     inputs |= {path: np.full(case.count, number) for path, number in settings.items()}
-    if pilots is not None:
-        length = len(next(iter(pilots.values())))
-        pilots |= {path: np.full(length, number) for path, number in settings.items()}
     traced = cache(
         lambda: [(lot, step_names[0]) for lot, step_names in _traced(case, grouping.find())]
     )
@@ -723,10 +719,17 @@ def _served(
     if arithmetic_key not in arithmetics:
         arithmetics[arithmetic_key] = (
             cached_arithmetics([arithmetic_key.encode()], lambda: metric_arithmetics(traced, drawn))
-            if case.programs.is_shipped and pilots is not None
+            if case.programs.is_shipped and centre is not None
             else metric_arithmetics(traced, drawn)
         )
-    plan = None if pilots is not None else grouping.find()[0].structure.plan
+    pilots, plan = None, None
+    if centre is None:
+        plan = grouping.find()[0].structure.plan
+    else:
+        leaves = [leaf for part in arithmetics[arithmetic_key] for leaf in part.leaves]
+        pilots = _pilots_of(case, centre, {path for path, _, _ in leaves})
+        length = len(next(iter(pilots.values())))
+        pilots |= {path: np.full(length, number) for path, number in settings.items()}
     question = ServingQuestion(inputs, case.count, pilots, solve, speeds)
     speed_results = serve_draws(question, grouping.draws, plan, arithmetics[arithmetic_key], traced)
     return [
@@ -744,8 +747,10 @@ def _ends_met(path: str, ranged: bool) -> AnyArray:
     return low_to_high[:PILOTS]
 
 
-def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
+def _pilots_of(case: Case, centre: Result, read: Container[str]) -> dict[str, AnyArray]:
     """Return pilot draws that tell which plans can be best: centres, then ends of the ranges.
+
+    They are of the inputs that the workload reads; of all where it reads none that is drawn.
 
     The path of an input alone decides which end it takes, so that the plans found do not depend on
     the other inputs that are drawn. An input without a range takes the least and greatest of its
@@ -753,7 +758,9 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     """
     base_readings = structure_in(centre).readings
     low_to_high, ends_met = [], []
-    for path, (array, _) in case.drawn.items():
+    drawn = {path: array for path, (array, _) in case.drawn.items()}
+    drawn = {path: array for path, array in drawn.items() if path in read} or drawn
+    for path, array in drawn.items():
         nominal = centre.inputs.get(path)
         ranged = nominal is not None and has_range(nominal)
         if nominal is not None and ranged:
@@ -766,4 +773,4 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
         ends_met.append(_ends_met(path, ranged))
     ends = np.take_along_axis(np.array(low_to_high, dtype=float), np.stack(ends_met), axis=1)
     is_fixed = (ends == ends[:, :1]).all()
-    return dict(zip(case.drawn, ends[:, :1] if is_fixed else ends, strict=True))
+    return dict(zip(drawn, ends[:, :1] if is_fixed else ends, strict=True))

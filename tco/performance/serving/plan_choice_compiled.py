@@ -44,7 +44,8 @@ FIRST = np.arange(4)
 # it may be earlier across a step
 SPARE = 0.1
 STEPS = 0.015  # the same of every draw, for a step next to the batch
-BELOW = (0.996, 0.986, 0.977, 0.941)  # of a batch that is just in time, which are tried too
+# of a batch that is just in time, which are tried too
+BELOW = np.array([[0.996], [0.986], [0.977], [0.941]])
 HALVES = 8  # of the way between, towards the last batch before a step
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 # tokens/s a user that are asked for; none: those of the workload in every draw
@@ -421,11 +422,11 @@ def _back_off_from_tile_step(
     make more: a tile or wave less.
     """
     most = above = batch[near]
-    for below in BELOW if len(near) else ():
-        fewer = np.maximum(most * below, 1.0)
-        tried_rate = fewer / chips[near] / token(fewer, near)
+    fewer = np.maximum(most * BELOW, 1.0)
+    tried_rates = fewer / chips[near] / token(fewer, near) if len(near) else fewer
+    for size, tried_rate in zip(fewer, tried_rates, strict=True):
         more = tried_rate > rate[near]
-        batch[near[more]], rate[near[more]] = fewer[more], tried_rate[more]
+        batch[near[more]], rate[near[more]] = size[more], tried_rate[more]
     near, above = near[batch[near] < most], above[batch[near] < most]
     # what is made rises up to the step and falls across it
     for _ in range(HALVES if len(near) else 0):
