@@ -115,7 +115,7 @@ def _metric_explanation(
     from tco.core.trace import walk
     from tco.report.explanation import SHALLOW, View, explanation_answer
     from tco.sampling.median import drawn_metric
-    from tco.scenario.metrics import METRICS, unknown_metric
+    from tco.scenario.metrics import METRICS, PERFORMANCE, unknown_metric
     from tco.scenario.result import why_absent
 
     if scenario in METRICS:
@@ -123,7 +123,11 @@ def _metric_explanation(
             f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
             f"{scenario}"
         )
-    (evaluation,) = request.evaluate_scenarios([scenario], priced=False, trace=True)
+    # what racks cost rests on no workload; a plan that is named is checked all the same
+    needs_workload = bool(request.plan) or metric not in METRICS or metric in PERFORMANCE
+    (evaluation,) = request.evaluate_scenarios(
+        [scenario], priced=False, trace=True, workload=needs_workload
+    )
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
     if not scenario_result.nodes:
         raise DataError(

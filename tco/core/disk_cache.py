@@ -78,7 +78,7 @@ def stamp() -> str:
             folders[:] = sorted(folder_name for folder_name in folders if folder_name not in UNREAD)
             for file_name in sorted({*files} - {SHIPPED_ARRAYS}):
                 path = os.path.join(folder_path, file_name)
-                with open(path, "rb") as stream:
+                with open(path, "rb", buffering=0) as stream:  # read whole, without a buffer
                     content = stream.read()
                 digest.update(f"{path[begin:]} {len(content)}\n".encode() + content)
     return digest.hexdigest()

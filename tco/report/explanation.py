@@ -300,15 +300,12 @@ def structure_text(structure: Structure | None) -> list[str]:
     """Return the structure in a line or two."""
     if structure is None:
         return []
-    parts = [
-        f"{part} for {tree_position}" for tree_position, part in structure.alternatives.items()
-    ]
+    parts = [] if structure.plan is None else ["the plan"]
+    parts += [f"{part} for {slot}" for slot, part in structure.alternatives.items()]
     if network := structure.choices.get("network"):
         tiers = count_with_noun(network["tiers"], "tier")
         parts.append(f"a network of {tiers} ({', '.join(network['parts'])})")
     formats = map(str.upper, dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
-    return [
-        f"{count_with_noun(len(structure.readings), 'input')} decided beforehand (--format json): "
-        f"the plan, {', '.join(parts)}."
-    ]
+    deciding = f"{count_with_noun(len(structure.readings), 'input')} decided beforehand"
+    return [f"{deciding} (--format json): {', '.join(parts)}."] if parts else []

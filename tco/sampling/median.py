@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from tco.core.array_cache import cached_arrays
 from tco.core.progress import named_step
 from tco.core.types import AnyArray
 from tco.evaluation.scenario_function import Evaluation
+from tco.sampling.scenario_quantity import finite_or_none
 from tco.sampling.uncertainty import draw_statistics, sample_of
 from tco.scenario.beliefs import Dice
 from tco.scenario.metrics import CHIP_HOUR, PRICED
@@ -93,12 +97,36 @@ def drawn_chip_hour(evaluation: Evaluation) -> DrawnMetric | None:
     """
     if evaluation.saved or evaluation.result.costless:
         return None
+    function = evaluation.function(workload=False)
+    if not function.inputs({}).is_shipped:
+        return _drawn_chip_hour(evaluation)
+    settings, variant = sorted(function.settings.items()), sorted(function.variant.items())
+    question = repr((function.scenario, settings, variant))
+    (percentiles,) = cached_arrays(
+        [b"chip-hour", question.encode()], lambda: [_array_of(_drawn_chip_hour(evaluation))]
+    )
+    return _drawn_from(percentiles)
+
+
+def _drawn_chip_hour(evaluation: Evaluation) -> DrawnMetric | None:
     function = evaluation.with_settings({"workload": "stated"}, workload=False).drawn_function()
     if not function.ranges:
         return None
     draws = function.sample(Dice(evaluation.catalogue, SEED, 0, DRAWS))
     hourly_costs = draws.metrics[CHIP_HOUR]
     return None if hourly_costs is None else _percentiles(CHIP_HOUR, hourly_costs)
+
+
+def _array_of(drawn: DrawnMetric | None) -> AnyArray:
+    """Return the percentiles of a metric as an array, nan without an end; empty without draws."""
+    return np.array([] if drawn is None else drawn[1:], dtype=float)
+
+
+def _drawn_from(percentiles: AnyArray) -> DrawnMetric | None:
+    """Return the metric whose percentiles `_array_of` gave."""
+    if not len(percentiles):
+        return None
+    return DrawnMetric(DRAWS, *map(finite_or_none, percentiles.tolist()))
 
 
 def _percentiles(metric: str, metric_draws: AnyArray) -> DrawnMetric | None:

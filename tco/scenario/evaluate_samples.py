@@ -37,6 +37,7 @@ from tco.scenario.compiled import (
     DrawResults,
     Lot,
     ScenarioPrograms,
+    metrics_of_partitions,
     scatter_into,
     structure_in,
     structure_key,
@@ -47,11 +48,14 @@ from tco.scenario.network_choice import SWITCH, cheapest_clos_parts_by_draw
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.served_draws import (
+    MetricArithmetic,
     ServingQuestion,
+    Trace,
     cached_arithmetics,
     metric_arithmetics,
     serve_draws,
 )
+from tco.scenario.stated_draws import stated_arithmetic
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, workload_kind
 from tco.system.bill import offers
@@ -217,6 +221,13 @@ class Case:
             if path in inputs.setting_values and path not in self.drawn
         }
 
+    def input_arrays(self) -> dict[str, AnyArray]:
+        """Return the values of the drawn inputs, and of settings as inputs of one value."""
+        arrays = {path: array for path, (array, _) in self.drawn.items()}
+        return arrays | {
+            path: np.full(self.count, number) for path, number in self.numbers_set.items()
+        }
+
     def settings_key(self, centre: Result | None) -> str:
         """Return scenario, variant and settings, beside what is shipped.
 
@@ -314,7 +325,8 @@ def _grouping(
     find = cache(lambda: grouped(case, centre, inputs, decided, choices))
     alternatives = inputs.system.alternatives
     open_slots = {slot_name for slot_name, parts in alternatives.items() if len(parts) > 1}
-    if inputs.kind != "serving" or not open_slots <= decided.keys() or not case.programs.is_shipped:
+    is_known = inputs.kind != "training" and open_slots <= decided.keys()
+    if not is_known or not case.programs.is_shipped:
         return _grouping_of(find())
 
     alike = equal_groups(decided, case.count)
@@ -569,6 +581,10 @@ def _evaluate_groups(
         structures: Sequence[Structure] = LazySequence(
             lambda: [group.structure for group in grouping.find()]
         )
+    elif case.programs.own_inputs.kind == "stated":
+        with case.programs.lock:
+            speed_results = [_rated_as_stated(case, grouping, centre)]
+        structures = LazySequence(lambda: [group.structure for group in grouping.find()])
     else:
         with case.programs.lock:
             speed_results, structures = _looked_at(case, grouping.find(), structure_of)
@@ -708,34 +724,68 @@ def _served(
     """Return the results of draws of a serving workload, with settings as inputs of one value."""
     keep_memory()
     settings = case.numbers_set
-    inputs = {path: array for path, (array, _) in case.drawn.items()}
-    inputs |= {path: np.full(case.count, number) for path, number in settings.items()}
-    traced = cache(
-        lambda: [(lot, step_names[0]) for lot, step_names in _traced(case, grouping.find())]
-    )
+    inputs = case.input_arrays()
+    traced = _single_traces(case, grouping)
     drawn = sorted(inputs)
-    arithmetic_key = repr((case.settings_key(centre), grouping.keys, drawn))
-    arithmetics = case.programs.arithmetics
-    if arithmetic_key not in arithmetics:
-        arithmetics[arithmetic_key] = (
-            cached_arithmetics([arithmetic_key.encode()], lambda: metric_arithmetics(traced, drawn))
-            if case.programs.is_shipped and centre is not None
-            else metric_arithmetics(traced, drawn)
-        )
+    arithmetics = _arithmetics_of(
+        case, grouping, centre, drawn, lambda: metric_arithmetics(traced, drawn)
+    )
     pilots, plan = None, None
     if centre is None:
         plan = grouping.find()[0].structure.plan
     else:
-        leaves = [leaf for part in arithmetics[arithmetic_key] for leaf in part.leaves]
+        leaves = [leaf for part in arithmetics for leaf in part.leaves]
         pilots = _pilots_of(case, centre, {path for path, _, _ in leaves})
         length = len(next(iter(pilots.values())))
         pilots |= {path: np.full(length, number) for path, number in settings.items()}
     question = ServingQuestion(inputs, case.count, pilots, solve, speeds)
-    speed_results = serve_draws(question, grouping.draws, plan, arithmetics[arithmetic_key], traced)
+    speed_results = serve_draws(question, grouping.draws, plan, arithmetics, traced)
     return [
         speed_result._replace(metrics=_known_metrics(speed_result))
         for speed_result in speed_results
     ]
+
+
+def _rated_as_stated(case: Case, grouping: Grouping, centre: Result | None) -> DrawResults:
+    """Return the results of draws that choose no plan, with settings as inputs of one value."""
+    inputs = case.input_arrays()
+    drawn, traced = sorted(inputs), _single_traces(case, grouping)
+    (arithmetic,) = _arithmetics_of(
+        case, grouping, centre, drawn, lambda: [stated_arithmetic(traced, drawn)]
+    )
+    kernel = arithmetic.kernel
+    metrics = metrics_of_partitions(
+        kernel, arithmetic.metrics, grouping.draws, kernel.values(inputs), case.count
+    )
+    every_draw = np.ones(case.count, dtype=bool)
+    return DrawResults(metrics, every_draw, np.full(case.count, np.nan))
+
+
+def _single_traces(case: Case, grouping: Grouping) -> Trace:
+    """Return a function that gives the program of each group, traced once it is called."""
+    return cache(
+        lambda: [(lot, step_names[0]) for lot, step_names in _traced(case, grouping.find())]
+    )
+
+
+def _arithmetics_of(
+    case: Case,
+    grouping: Grouping,
+    centre: Result | None,
+    drawn: Sequence[str],
+    make: Callable[[], list[MetricArithmetic]],
+) -> list[MetricArithmetic]:
+    """Return the arithmetic of metrics, from the disk cache where it rests on shipped data."""
+    arithmetic_key = repr((case.settings_key(centre), grouping.keys, drawn))
+    arithmetics = case.programs.arithmetics
+    if arithmetic_key not in arithmetics:
+        arithmetics[arithmetic_key] = (
+            cached_arithmetics([arithmetic_key.encode()], make)
+            if case.programs.is_shipped and centre is not None
+            else make()
+        )
+    known_arithmetics: list[MetricArithmetic] = arithmetics[arithmetic_key]
+    return known_arithmetics
 
 
 @cache

@@ -511,6 +511,8 @@ def kind_of_plan(plan: Any) -> str:
 def unasked(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
     """Return a scenario's workload for its cost alone; an unknown model is refused."""
     if workload_kind(inputs).measured:
-        load_model(inputs.catalogue, inputs.text("workload.model"))
+        model = inputs.text("workload.model")
+        if model not in inputs.catalogue.models:
+            load_model(inputs.catalogue, model)  # reads a file of the user, or refuses the name
     workload_result: ServingResult | TrainingResult = workload_kind(inputs).without_plan("")
     return workload_result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.run import run
+from tests.fuzz.run import outcome, patience, run
 
 pytestmark = pytest.mark.thorough
 
@@ -21,3 +21,21 @@ def test_damaged_files_end_well(first):
     codes, failures = run("files", range(first, first + 20))
     assert failures == []
     assert codes[3]
+
+
+def test_a_case_without_end_is_a_failure(monkeypatch):
+    def wait(*_):
+        while True:
+            pass
+
+    monkeypatch.setattr("tests.fuzz.run.app", wait)
+    monkeypatch.setattr("tests.fuzz.run.LONGER", {"claims": 1})
+    monkeypatch.setattr(
+        "tests.fuzz.run.testing.CliRunner.invoke", lambda _, hang, *__, **___: hang()
+    )
+    assert outcome(["claims"]) == (None, "took too long")
+
+
+def test_only_claims_has_more_time_than_other_commands():
+    assert patience(["price", "claims"]) == patience([]) == patience(["--", "claims"]) == 10
+    assert patience(["claims", "--quiet"]) == 40

@@ -180,3 +180,27 @@ def test_leaf_states_its_date(catalogue):
     leaf = next(node for node in nodes_of(tree("trn3-nl72x2")) if node.get("path") == price.path)
     assert leaf["as_of"] == price.as_of
     assert any(text_line.endswith("[structure]") for text_line in text)
+
+
+def test_cost_of_a_chip_hour_is_explained_without_a_search_of_plans(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("plans are searched")
+
+    monkeypatch.setattr("tco.scenario.evaluate.rate_workload", refuse)
+    cost = document("explain", "gb200-nvl72", METRIC)
+    assert cost["structure"]["plan"] is None
+    assert (
+        "decided beforehand (--format json): a network"
+        in tco("explain", "gb200-nvl72", METRIC).stdout
+    )
+    for searching in (["usd_per_million_output_tokens"], [METRIC, "--plan", "tp=8"]):
+        assert "plans are searched" in tco("explain", "gb200-nvl72", *searching).stderr
+
+
+def test_explanation_of_a_token_names_the_plan_among_what_was_decided():
+    token_cost = "usd_per_million_output_tokens"
+    assert document("explain", "gb200-nvl72", token_cost)["structure"]["plan"]["decode"]
+    assert (
+        "decided beforehand (--format json): the plan, a network"
+        in tco("explain", "gb200-nvl72", token_cost).stdout
+    )

@@ -56,3 +56,29 @@ def test_ratio_of_baseline_to_itself_is_one_in_every_draw():
 def test_saved_result_has_no_median(metric):
     (evaluation,) = evaluate_each(["gb200-nvl72"], None, {})
     assert drawn_metric(evaluation._replace(saved=True), metric) is None
+
+
+def test_chip_hour_asked_again_is_not_drawn_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = {"site.electricity_price": "0.0712 USD/kWh"}
+    (evaluation,) = evaluate_each(["gb200-nvl72"], None, settings)
+    first = drawn_metric(evaluation, CHIP_HOUR)
+
+    def refuse(*_):
+        raise AssertionError("inputs are drawn again")
+
+    monkeypatch.setattr("tco.sampling.median.Dice", refuse)
+    assert drawn_metric(evaluation, CHIP_HOUR) == first
+    (dearer,) = evaluate_each(["gb200-nvl72"], None, {"site.electricity_price": "0.0713 USD/kWh"})
+    with pytest.raises(AssertionError, match="drawn again"):
+        drawn_metric(dearer, CHIP_HOUR)
+
+
+def test_chip_hour_of_own_prices_is_drawn_each_time(tmp_path, monkeypatch, own_data):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    medians = []
+    for price in (20_000, 40_000):
+        own_data.parts(f"gb200-gpu,price,{price},USD,,,2026-10,vendor,tco-estimate-2026,own,")
+        (evaluation,) = evaluate_each(["gb200-nvl72"], own_data.folder, {})
+        medians.append(drawn_metric(evaluation, CHIP_HOUR).p50)
+    assert medians[0] < medians[1]

@@ -111,3 +111,41 @@ def test_draws_of_a_system_with_one_part_to_choose_are_grouped_from_the_cache(
     monkeypatch.setattr("tco.scenario.evaluate_samples.grouped", refuse)
     draws = tco.evaluate_draws("trn3-nl32x2", drawn | prices[1], catalogue=CATALOGUE)
     assert np.isfinite(draws.metrics["tco_usd_per_chip_hour"]).all()
+
+
+@pytest.mark.parametrize("system", ["trn3-nl72x2", "gb200-nvl72"])
+def test_draws_of_stated_rates_are_the_same_from_the_cache(system, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    utilisation, chips = np.array([0.6, 0.7, 0.9]), np.array([1440.0, 14400.0, 144000.0])
+    drawn = {"terms.utilisation": (utilisation, "ratio"), "cluster.chips": (chips, "count")}
+    stated = {"workload": "stated", "workload.output_rate": "1000 token/s/chip"}
+
+    def metrics_at(price):
+        CATALOGUE.once("programs", dict).clear()
+        settings = stated | {"site.electricity_price": f"{price} USD/kWh"}
+        return tco.evaluate_draws(system, drawn | settings, catalogue=CATALOGUE).metrics
+
+    expected = metrics_at(0.08)
+    metrics_at(0.05)
+
+    def refuse(*_):
+        raise AssertionError("programs are traced again")
+
+    monkeypatch.setattr("tco.scenario.compiled.recorded", refuse)
+    again = metrics_at(0.08)
+    for draw in range(3):
+        single = tco.evaluate(
+            system,
+            stated
+            | {
+                "site.electricity_price": "0.08 USD/kWh",
+                "terms.utilisation": f"{utilisation[draw]}",
+                "cluster.chips": f"{chips[draw]}",
+            },
+            catalogue=CATALOGUE,
+        ).metrics
+        for metric, array in again.items():
+            if array is not None:
+                assert array[draw] == pytest.approx(single[metric], rel=1e-9)
+                assert array[draw] == expected[metric][draw]
+    assert again["usd_per_million_output_tokens"] is not None
