@@ -11,7 +11,6 @@ from tco.comparison.records import (
     AtSpeed,
     Confidence,
     Later,
-    Measurement,
     Notice,
     Regime,
     Sureness,
@@ -272,11 +271,12 @@ NOTICE = Record(
 
 
 def why_table(regime: Regime) -> Table:
-    """Tabulate the inputs that drive a regime.
-
-    Lines below the table name the measurements that would narrow the range of the regime most.
-    """
-    columns = ("what moves it, from its P5 to its P95", "performance per TCO", "changes the order")
+    """Tabulate the inputs that drive a regime, and the value at which each changes the order."""
+    columns = (
+        "what moves it, from its P5 to its P95",
+        "change of performance per TCO",
+        "the order changes",
+    )
     driver_rows = [
         (
             short_name(driver.path),
@@ -289,23 +289,32 @@ def why_table(regime: Regime) -> Table:
     below = []
     if regime.keeps is not None:
         below.append(
-            f"Measuring all that decides is worth {rounded_percent(1 - regime.keeps)} of the "
-            "best: what the choice loses on average."
+            "Knowing every input would save the mean regret, "
+            f"{rounded_percent(1 - regime.keeps)} of the spend."
         )
-    below += map(_measurement_words, regime.measurements)
     return Table(columns, driver_rows, speeds + regime_sentence(regime), below=below, align="lrl")
 
 
-def _measurement_words(measurement: Measurement) -> str:
-    """Say by how much a measurement narrows a regime's ratio, and what it is worth."""
-    narrows = rounded_percent(measurement.narrows)
-    exact, as_rows = (
-        f"{100 * share:.1f} %" for share in (measurement.worth, measurement.worth_with_error)
+def measurement_table(regime: Regime) -> Table:
+    """Tabulate by how much each measurement would narrow a regime's ratio, and what it saves."""
+    columns = (
+        "worth measuring",
+        "narrows the range by",
+        "regret saved, if exact",
+        "with the error of published runs",
     )
-    return (
-        f"Would narrow it by {narrows}, worth {exact} of the best if exact, {as_rows} with the "
-        f"error of measured rows: {MEASURED[measurement.kind].format(measurement.owner)}."
-    )
+    measurement_rows = [
+        (
+            MEASURED[measurement.kind].format(measurement.owner),
+            rounded_percent(measurement.narrows),
+            *(
+                f"{100 * share:.1f} %"
+                for share in (measurement.worth, measurement.worth_with_error)
+            ),
+        )
+        for measurement in regime.measurements
+    ]
+    return Table(columns, measurement_rows, align="lrrr")
 
 
 def evidence_table(notices: Sequence[Notice]) -> Table:

@@ -104,10 +104,11 @@ def _bill_table(rack: SystemBill) -> Table:
     """Return the bill, indented as the tree."""
     system, bill = rack.system, rack.bill
     above = f"{system.owner_pays} | prices of {rack.date} | {system.variant_text}".rstrip(" |")
+    racks = f"{system.racks:g} rack{'' if system.racks == 1 else 's'}"
     below = [
         f"{significant(float(bill.price) / system.chips, 5)} USD and "
         f"{significant(float(bill.power) / system.chips)} W per chip "
-        f"({system.chips:g} chips, {system.racks:g} racks). {ESTIMATE_NOTE}"
+        f"({system.chips:g} chips, {racks}). {ESTIMATE_NOTE}"
     ]
     for rebate in rack.rebates:
         spend = float(rebate.spend)
@@ -122,8 +123,9 @@ def _bill_table(rack: SystemBill) -> Table:
 
 
 # ---------------------------------------------------------------- tco fabric
+SCOPES = {"rack": "rack", "world": "scale-up domain"}
 SCOPE = Record(
-    Member("scope", label="scope"),
+    Member("scope", label="scope", show=lambda scope: SCOPES[scope.scope]),
     Member("chips", float, label="chips", show=5),
     Member(
         "injection_gb_per_s", float, lambda scope: float(scope.injection) / GIGA, "injection", 5
@@ -183,7 +185,7 @@ def fabric_table(system: System, scopes: Sequence[FabricScope]) -> Table:
     scope.
     """
     below = [
-        f"{scope.scope}: lanes a chip "
+        f"Lanes per chip, {SCOPES[scope.scope]}: "
         + ", ".join(f"{lane_name} {count:g}" for lane_name, count in scope.lanes.items())
         for scope in scopes
         if scope.lanes

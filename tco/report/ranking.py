@@ -11,7 +11,7 @@ from tco.report.assumptions import (
 )
 from tco.report.comparison import COMPARISON_ROW, OF_RESULT
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table, fixed_digits
 from tco.scenario.document import HEADLINE_SYSTEM
 from tco.scenario.result import set_of
 
@@ -33,7 +33,6 @@ COST = {
     "usd_per_million_output_tokens": ("USD per million", 1.0),
     "train_usd_per_trillion_tokens": ("million USD per trillion", 1e6),
 }
-DIGITS = 3
 
 
 def ranking_answer(ranking: Ranking) -> Answer:
@@ -62,17 +61,17 @@ def ranking_table(ranking: Ranking) -> Table:
     scenario_results = [ranked_row.result for ranked_row in ranking.rows]
     title = f"{len(table_rows)} systems by cost: {workload_title(scenario_results)}"
     below = [
-        "Median: of the draws. Published runs: of this chip, or in brackets of its stand-ins. "
-        "How sure a rank is: tco compare SYSTEM SYSTEM."
+        "Median: of the draws; USD per chip-hour and tokens/s are of the base case. Released: the "
+        "chip's month. Published runs: of this chip, or in brackets of its stand-ins. How sure a "
+        "rank is: tco compare SYSTEM SYSTEM."
     ]
     columns = (
         "",
         "system",
-        f"{heading}, median",
-        "base case",
+        f"median, {heading}",
         *BESIDE.values(),
         "hall",
-        "chip out",
+        "released",
         "published runs",
     )
     return Table(
@@ -81,7 +80,7 @@ def ranking_table(ranking: Ranking) -> Table:
         title,
         premises_without_halls(scenario_results),
         below,
-        align="rlrrrrllr",
+        align="rlrrrllr",
     )
 
 
@@ -90,18 +89,9 @@ def _ranked_cells(ranked_row: Ranked, metric: str, size: float) -> tuple[str, ..
     scenario_result = ranked_row.result
     if ranked_row.rank is None:
         reason = (ranked_row.reason or "").partition(";")[0]
-        return (f"-  {scenario_result.system}: {reason}", *("" for _ in range(8)))
-    median, base = (
-        marked(
-            scenario_result,
-            metric,
-            significant(None if cost is None else float(cost) / size, DIGITS),
-        )
-        for cost in (
-            ranked_row.median_usd_per_million_output_tokens,
-            scenario_result.metrics[metric],
-        )
-    )
+        return (f"-  {scenario_result.system}: {reason}", *("" for _ in range(7)))
+    median = ranked_row.median_usd_per_million_output_tokens
+    shown_median = None if median is None else float(median) / size
     standing = scenario_result.standing
     measured = f"{standing.validated_rows:,}"
     if standing.anchored_rows and not standing.validated_rows:
@@ -109,12 +99,8 @@ def _ranked_cells(ranked_row: Ranked, metric: str, size: float) -> tuple[str, ..
     return (
         str(ranked_row.rank),
         scenario_result.system,
-        median,
-        base,
-        *(
-            significant(scenario_result.metrics[metric_name], DIGITS) or "-"
-            for metric_name in BESIDE
-        ),
+        marked(scenario_result, metric, fixed_digits(shown_median)),
+        *(fixed_digits(scenario_result.metrics[metric_name]) or "-" for metric_name in BESIDE),
         scenario_result.hall_cooling or "",
         ranked_row.released or "",
         measured,

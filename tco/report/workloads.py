@@ -1,4 +1,4 @@
-"""Answer of `tco compare --workloads`: the rack to choose for each workload and speed."""
+"""Answer of `tco compare --workloads`: the mean regret of each rack by workload and speed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROW = Record(Cell, SHARE_OF_BEST.read_via("share_of_best", "share_of_best_"))
 
 
 def workloads_answer(catalogue: Catalogue, cells: Sequence[Cell]) -> Answer:
-    """Answer with the share of the best that every rack keeps of each workload.
+    """Answer with the mean regret of every rack at each workload and speed.
 
-    The table marks the rack to choose.
+    The table marks the picks.
 
     Args:
         catalogue: Holds the data, whose hash the answer states.
@@ -34,35 +34,36 @@ def workloads_answer(catalogue: Catalogue, cells: Sequence[Cell]) -> Answer:
 
 
 def _workloads_table(cells: Sequence[Cell]) -> Table:
-    """Tabulate a row for each workload and speed, the choice marked."""
+    """Tabulate a row for each workload and speed, the picks marked."""
     scenario_names = dict.fromkeys(cell.scenario for cell in cells)
     texts: dict[tuple[str, float | None], dict[str, str]] = {}
     for cell in cells:
-        share_texts = texts.setdefault((cell.workload, cell.tokens_per_s_per_user), {})
-        share_texts[cell.scenario] = _share_text(cell)
-    share_rows = [
+        regret_texts = texts.setdefault((cell.workload, cell.tokens_per_s_per_user), {})
+        regret_texts[cell.scenario] = _regret_text(cell)
+    regret_rows = [
         (
             workload,
             "-" if speed is None else f"{speed:g}",
-            *(share_texts[scenario_name] for scenario_name in scenario_names),
+            *(regret_texts[scenario_name] for scenario_name in scenario_names),
         )
-        for (workload, speed), share_texts in texts.items()
+        for (workload, speed), regret_texts in texts.items()
     ]
     below = [
-        "Share of the best cost that each keeps on average, * the pick or all of a tie; each "
-        "workload has draws of its own."
+        "Regret is the share of the spend that is lost against the cheapest rack of the draw.",
+        "* marks the pick, or every rack of a tie. tokens/s: speed per user. Each workload has "
+        "draws of its own.",
     ]
     return Table(
         ("workload", "tokens/s", *scenario_names),
-        share_rows,
-        "Which rack for which work",
+        regret_rows,
+        "Mean regret of each rack, by workload and speed: the least is the pick",
         below=below,
-        emphasis=starred_emphasis(share_rows),
+        emphasis=starred_emphasis(regret_rows),
     )
 
 
-def _share_text(cell: Cell) -> str:
+def _regret_text(cell: Cell) -> str:
     # a star marks the pick
     if cell.share_of_best is None:
         return "-"
-    return "*" * cell.choose + rounded_percent(cell.share_of_best["mean"])
+    return "*" * cell.choose + rounded_percent(1 - cell.share_of_best["mean"])

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from tco.comparison.gigawatt import Gigawatt, PublishedCost, PurchaseSum
-from tco.comparison.records import Sureness
+from tco.comparison.records import Measurement, Regime, Sureness
 from tco.comparison.workloads import Cell
 from tco.evaluation.side_by_side import Driver
 from tco.evidence.forecasts import Forecast
 from tco.regression.difference import ChangeCause, ChangeContribution, Move
+from tco.report.curve import measurement_table
 from tco.report.difference import _step_table
 from tco.report.figures.hardware import tiles
 from tco.report.forecasts import _forecasts_table
@@ -204,6 +205,14 @@ def test_drivers_say_which_way_they_move_the_ratio_and_where_the_order_turns():
     assert range_lines(["rack"], [sureness_of(draws=0)]) == []
 
 
+def test_measurements_have_what_they_narrow_and_save_in_columns():
+    measured = (Measurement("kernels", "mi450x", 0.11, 0.044, 0.029),)
+    table = measurement_table(Regime("close", picks=("a",), measurements=measured))
+    assert table.rows == [
+        ("tco measure -o kernels.csv on a chip of mi450x", "11 %", "4.4 %", "2.9 %")
+    ]
+
+
 def test_a_turn_is_told_in_the_unit_of_the_catalogue():
     assert turn_words(1500.0, 2000.0, "W", (2.0, "kW")) == "below about 1.5 kW"
     assert turn_words(2500.0, 2000.0, "W", None) == "above about 2,500 W"
@@ -237,7 +246,7 @@ def test_forecasts_are_off_by_a_signed_share_or_waiting():
     assert table.below[0] == "f1: a step, s."
 
 
-def test_the_share_of_the_best_is_starred_where_a_rack_is_picked():
+def test_mean_regret_is_starred_where_a_rack_is_picked():
     cells = [
         Cell("chat", 20.0, "a", choose=True, share_cheapest=None, share_of_best={"mean": 0.991}),
         Cell("chat", 20.0, "b", choose=False, share_cheapest=None, share_of_best={"mean": 0.5}),
@@ -246,8 +255,8 @@ def test_the_share_of_the_best_is_starred_where_a_rack_is_picked():
     ]
     table = _workloads_table(cells)
     assert table.rows == [
-        ("chat", "20", "*99 %", "50 %"),
-        ("train", "-", "-", "*>99 %"),
+        ("chat", "20", "*1 %", "50 %"),
+        ("train", "-", "-", "*<1 %"),
     ]
     assert table.emphasis == {(0, 2): "pick", (1, 3): "pick"}
 
