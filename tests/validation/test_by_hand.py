@@ -1,0 +1,278 @@
+"""Scores, fits and names of published rows on numbers that are made by hand."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tco import DataError
+from tco.validation import back_test, deployed, score, unexplained
+from tco.validation.benchmark_logs import _ranks_of_process
+from tco.validation.kernels import _in_window
+from tco.validation.long_runs import LongRun, fit_decline
+from tco.validation.measured import _measurement_kind, columns_known
+from tco.validation.naming import Accelerators
+from tco.validation.run import _rescore_column
+from tco.validation.score import Prediction, _range_scores, predict_by_accelerator
+from tco.validation.training_rows import usable_domain
+from tco.validation.variance_components import Noise, fit_effects
+
+
+def prediction_of(target, predicted, **columns):
+    usual = {"target_name": ["rate"] * len(target), "skip": [""] * len(target)}
+    arrays = {name: np.array(column) for name, column in (usual | columns).items()}
+    return Prediction(np.array(target, float), np.array(predicted, float), **arrays)
+
+
+# ---------------------------------------------------------------- scores
+def test_a_range_holds_its_ends_and_counts_rows_that_leave_something_unstated():
+    """Of four rows with a range three lie within it, two of them at an end."""
+    prediction = prediction_of(
+        [1.0, 4.0, 2.0, 9.0, 2.0, 2.0],
+        [2.0] * 6,
+        low=np.array([1.0, 1.0, 1.0, 1.0, 1.0, 5.0]),
+        high=np.array([4.0, 4.0, 3.0, 2.0, 99.0, 6.0]),
+        unstated=["tp", "tp pp", "pp", "tp", "", "tp"],
+        skip=["", "", "", "", "", "unstated date"],
+    )
+    assert _range_scores(prediction) == {"n": 4, "inside": 3, "median_width": 3.5}
+    assert _range_scores(prediction_of([1.0], [1.0])) == {
+        "n": 0,
+        "inside": 0,
+        "median_width": None,
+    }
+
+
+def test_a_row_measured_as_nothing_is_not_scored():
+    prediction = prediction_of([0.0, 2.0], [1.0, 1.0])
+    assert prediction.skip.tolist() == ["suspect: zero rate", ""]
+    assert math.isnan(prediction.target[0])
+
+
+class Rows:
+    """Rows of two accelerators."""
+
+    def __init__(self, parts):
+        self.parts = np.array(list(parts))
+
+    def chosen(self, row_mask):
+        return Rows(self.parts[row_mask])
+
+
+def test_what_the_catalogue_lacks_of_an_accelerator_is_said_of_its_rows_alone(monkeypatch):
+    monkeypatch.setattr(score, "unsupported", lambda fault, count: (str(fault), count))
+    monkeypatch.setattr(score, "_merge_predictions", lambda predictions: predictions)
+
+    def predictor(rows):
+        if len(set(rows.parts)) > 1 or rows.parts[0] == "b":
+            raise DataError("no price of b")
+        return "predicted"
+
+    (mask_a, part_a), (mask_b, part_b) = predict_by_accelerator(predictor, Rows("abb"))
+    assert (mask_a.tolist(), part_a) == ([True, False, False], "predicted")
+    assert (mask_b.tolist(), part_b) == ([False, True, True], ("no price of b", 2))
+
+
+def test_an_error_of_all_accelerators_is_that_of_the_first():
+    def predictor(rows):
+        raise DataError(f"no price of {rows.parts[0]}")
+
+    with pytest.raises(DataError, match="no price of a"):
+        predict_by_accelerator(predictor, Rows("bac"))
+    with pytest.raises(DataError, match="no price of b"):
+        predict_by_accelerator(predictor, Rows("bb"))
+
+
+def test_rows_are_scored_against_a_column_that_the_model_predicts():
+    table = pd.DataFrame({"rate": [1.0, 2.0], "time": [3.0, 4.0], "notes": ["", ""]})
+    prediction = prediction_of([1.0, 4.0], [1.0, 1.0], target_name=["rate", "time"])
+    against = _rescore_column(table, prediction, "time")
+    assert against.skip.tolist() == ["unsupported target: not time", ""]
+    with pytest.raises(DataError, match=r"there are rate, time$"):
+        _rescore_column(table, prediction, "notes")
+    with pytest.raises(DataError, match="unknown column 'rates'"):
+        _rescore_column(table, prediction, "rates")
+
+
+def test_the_order_of_pairs_is_right_where_both_ratios_lie_on_one_side(monkeypatch):
+    """The second pair is in the wrong order, and the third is too even to have one."""
+    pairs = np.array([0, 2, 4]), np.array([1, 3, 5])
+    monkeypatch.setattr(back_test, "_scored_row_pairs", lambda *_: pairs)
+    prediction = prediction_of(
+        [4.0, 2.0, 3.0, 2.0, 1.05, 1.0],
+        [3.0, 2.0, 1.0, 2.0, 0.9, 1.0],
+    )
+    accuracy = back_test.pair_order_accuracy(None, prediction)
+    assert (accuracy["pairs"], accuracy["right"]) == (3, 0.5)
+    # 1.5 for 2, 0.5 for 1.5 and 0.9 for 1.05
+    assert accuracy["ratio_error"] == pytest.approx(0.25)
+    monkeypatch.setattr(back_test, "_scored_row_pairs", lambda *_: (np.array([]), np.array([])))
+    assert back_test.pair_order_accuracy(None, prediction) == {}
+
+
+# ---------------------------------------------------------------- fits
+def run_of(publisher, chips, efficiency):
+    return LongRun(publisher, "chip", "model", chips, efficiency)
+
+
+def test_a_decline_that_all_runs_share_is_known_without_spread():
+    runs = [
+        run_of(publisher, chips, 0.8 * 0.97 ** math.log2(chips / 1024))
+        for publisher, sizes in (("a", (1024, 4096)), ("b", (2048,)), ("c", (8192, 16384)))
+        for chips in sizes
+    ]
+    decline = fit_decline(runs)
+    assert math.exp(decline.level) == pytest.approx(0.8)
+    assert math.exp(decline.slope) == pytest.approx(0.97)
+    assert decline.level_spread == pytest.approx(0.0, abs=1e-9)
+    assert decline.slope_spread == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_spread_of_a_decline_is_that_of_leaving_out_each_publisher():
+    """Each publisher weighs as much, whichever number of runs it has: the jackknife by hand."""
+    efficiencies = {"a": (0.82, 0.75), "b": (0.7,), "c": (0.72, 0.65, 0.6)}
+    sizes = {"a": (1024, 4096), "b": (2048,), "c": (4096, 8192, 32768)}
+    points = {
+        publisher: [
+            (math.log2(chips / 1024), math.log(efficiency))
+            for chips, efficiency in zip(sizes[publisher], values, strict=True)
+        ]
+        for publisher, values in efficiencies.items()
+    }
+
+    def line(publishers):
+        x, y, weights = zip(
+            *(
+                (*point, len(points[publisher]) ** -0.5)
+                for publisher in publishers
+                for point in points[publisher]
+            ),
+            strict=True,
+        )
+        slope, level = np.polyfit(x, y, 1, w=weights)
+        return level, slope
+
+    level, slope = line("abc")
+    without = np.array([line(rest) for rest in ("bc", "ac", "ab")])
+    spreads = np.sqrt(2 / 3 * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    residuals = [
+        np.mean([y - level - slope * x for x, y in points[publisher]]) for publisher in "abc"
+    ]
+    runs = [
+        run_of(publisher, chips, efficiency)
+        for publisher in "abc"
+        for chips, efficiency in zip(sizes[publisher], efficiencies[publisher], strict=True)
+    ]
+    decline = fit_decline(runs)
+    assert (decline.level, decline.slope) == pytest.approx((level, slope))
+    assert decline.slope_spread == pytest.approx(spreads[1])
+    assert decline.level_spread == pytest.approx(math.hypot(spreads[0], np.std(residuals, ddof=1)))
+
+
+def test_a_family_of_few_publishers_is_drawn_to_that_of_all():
+    """Two publishers of 0.25 between families of 0.35: the mean of both shrinks by 2 / 2.51."""
+    residuals = pd.DataFrame(
+        {
+            "family": ["x", "x", "x", "x", "y"],
+            "source": ["a", "a", "a", "b", "a"],
+            "residual": [0.1, 0.3, 0.2, 0.4, 0.0],
+        }
+    )
+    effects = deployed.family_effects(residuals)
+    weight = 2 / 0.25**2
+    variance = 1 / (weight + 1 / 0.35**2)
+    assert effects["x"] == pytest.approx((-0.3 * variance * weight, math.sqrt(variance), 4))
+    assert effects["y"][0] == pytest.approx(0.0)
+
+
+def test_runs_of_one_configuration_scatter_about_its_mean(monkeypatch):
+    """Squares of 2 over three more runs than configurations."""
+    fitted = {}
+
+    def keep_noise(labels, means, variances, noise, *_):
+        fitted.update(means=means, noise=noise, owners=len(labels))
+        return unexplained.Effects({}, dict(variances), noise)
+
+    monkeypatch.setattr(unexplained, "fit_effects", keep_noise)
+    labels = dict.fromkeys(unexplained.SHARED, "all")
+    rows = pd.DataFrame(
+        [
+            {**labels, unexplained.CONFIGURATION: name, "residual": residual}
+            for name, residual in (("a", -1.0), ("a", 1.0), ("b", 0.0), ("b", 0.0), ("b", 0.0))
+        ]
+    )
+    effects = unexplained.fit_variance_components(rows)
+    assert effects.variances[unexplained.RUN] == pytest.approx(2 / 3)
+    assert fitted["noise"].variances == pytest.approx(0.01 + 2 / 3 / np.array([2, 3]))
+    assert fitted["means"] == pytest.approx([0.0, 0.0])
+
+
+def test_effects_of_owners_with_little_noise_are_the_means_of_their_observations():
+    labels = pd.DataFrame({"chip": ["a", "a", "b", "b"]})
+    responses = np.array([0.9, 1.1, -0.4, -0.6])
+    noise = Noise(1e-6, np.full(4, 1e-6))
+    effects = fit_effects(labels, responses, {"chip": 1.0}, noise, lambda noise, _: noise, 1e-6)
+    assert effects.of("chip", "a")[0] == pytest.approx(1.0, rel=1e-5)
+    assert effects.of("chip", "b")[0] == pytest.approx(-0.5, rel=1e-5)
+    # the variance of 1 and -0.5 about nought
+    assert effects.variances["chip"] == pytest.approx((1 + 0.25) / 2, rel=1e-3)
+    assert effects.of("chip", "c") == (0.0, math.sqrt(effects.variances["chip"]))
+
+
+# ---------------------------------------------------------------- rows
+@pytest.mark.parametrize(
+    ("domain", "chips", "used"),
+    [(72, 72, 72), (72, 144, 72), (72, 36, 72), (72, 96, 64), (72, 10, 10), (8, 12, 8)],
+)
+def test_a_job_uses_a_domain_that_divides_or_a_power_of_two_of_it(domain, chips, used):
+    assert usable_domain(domain, chips) == used
+
+
+@pytest.mark.parametrize(
+    ("keys", "window", "causal", "attended"),
+    [
+        (1000.0, 250.0, 0.0, 250.0),
+        # the first 250 queries see fewer: 250 (2 - 1/4) of twice as many pairs
+        (1000.0, 250.0, 1.0, 437.5),
+        (1000.0, 0.0, 1.0, 1000.0),
+        (1000.0, 1000.0, 1.0, 1000.0),
+        (1000.0, 2000.0, 0.0, 1000.0),
+    ],
+)
+def test_keys_within_a_window(keys, window, causal, attended):
+    assert _in_window(np.array([keys]), np.array([window]), causal) == [attended]
+
+
+@pytest.mark.parametrize(
+    ("config", "ranks"),
+    [
+        ({"nGpus": "8", "nThreads": "2"}, 16),
+        ({"nGpus": "8"}, 8),
+        ({"n_gpus": "4", "nThread": "3"}, 12),
+        ({"nThreads": "2"}, 0),
+        ({"nGpus": "8", "nThreads": "all"}, 0),
+        ({"nGpus": "all", "nThreads": "2"}, 0),
+    ],
+)
+def test_ranks_of_a_process_are_its_threads_times_their_chips(config, ranks):
+    assert _ranks_of_process(config) == ranks
+
+
+@pytest.mark.parametrize("kind", ["inference", "training"])
+def test_a_header_with_all_columns_of_a_kind_is_of_that_kind(kind, tmp_path):
+    columns = columns_known()["kinds"][kind]
+    header = [columns["mark"], *columns["needed"], *columns["targets"]]
+    assert _measurement_kind(header, tmp_path) == kind
+    with pytest.raises(DataError, match="fits no kind of measurements"):
+        _measurement_kind(["a", "b"], tmp_path)
+
+
+@pytest.mark.parametrize(("printed", "holds"), [(80e9, True), (85e9, True), (40e9, False)])
+def test_a_printed_memory_is_that_of_a_part_within_a_tenth(printed, holds):
+    part = SimpleNamespace(value=80e9)
+    catalogue = SimpleNamespace(has_part_value=lambda *_: True, part_input=lambda *_: part)
+    assert Accelerators.holds(SimpleNamespace(catalogue=catalogue), "chip", printed) is holds
