@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from tco.performance.chip.engine_corrections import Correction
+from tco.performance.chip.formats import Computed
+from tco.performance.chip.gemm import _read_operands
 from tco.performance.chip.kernel_times import _latent_decode
 from tests.performance.servers import FORMATS
 from tests.registry import FORMULA
@@ -46,17 +48,37 @@ def test_what_is_no_format_of_activations_casts_nothing(name):
 
 
 # ---------------------------------------------------------------- kernels
-def test_queries_of_latent_attention_are_read_and_results_written_in_16_bits():
-    """Each head of a sequence reads 512 + 64 numbers and writes 512, all of them twice."""
-    numbers = {"latent_query_passes": 2.0, "hbm_bandwidth": 1e12, "cores": 100.0}
-    chip = SimpleNamespace(
+def chip_of(**numbers):
+    """A chip of tiles whose inputs are one unless they are given."""
+    return SimpleNamespace(
         tiled=True,
+        held_rate=0.9,
         part=lambda name: numbers.get(name, 1.0),
         practice=lambda name: numbers.get(name, 1.0),
         rate=lambda *_: 1e15,
         load=lambda _: 1e10,
         bandwidth=lambda _: 1e12,
     )
+
+
+def test_products_of_four_bits_are_not_split_and_have_a_latency_of_their_own():
+    chip = chip_of(fp4_inner_latency=3e-6, inner_latency=2e-6)
+    products = {
+        peak: _read_operands(chip, Computed("bf16", peak, unpacked=False))
+        for peak in ("peak_fp4", "peak_fp8", "peak_bf16")
+    }
+    assert {peak: product.splits for peak, product in products.items()} == {
+        "peak_fp4": False,
+        "peak_fp8": True,
+        "peak_bf16": True,
+    }
+    latencies = [product.latency for product in products.values()]
+    assert latencies == [3e-6, 2e-6, 2e-6]
+
+
+def test_queries_of_latent_attention_are_read_and_results_written_in_16_bits():
+    """Each head of a sequence reads 512 + 64 numbers and writes 512, all of them twice."""
+    chip = chip_of(latent_query_passes=2.0, hbm_bandwidth=1e12, cores=100.0)
     form = SimpleNamespace(stored="bf16", peak="peak_bf16", efficiency="bf16")
     library = SimpleNamespace(practice=lambda _: 1.0)
     kernel = _latent_decode(chip, form, library, 4.0, 1000.0, 16.0, 512.0, 64.0)
