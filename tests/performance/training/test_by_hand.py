@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from tco import DataError
+from tco.performance.training import micro_batch
 from tco.performance.training.plans import (
     ALL_FREE,
+    TrainingPlan,
+    _block_of,
     _candidate_divisions,
     _value_of,
     _working_share,
     orders,
 )
 from tco.performance.training.result import Details, _step_bound, _step_counts
-from tests.performance.training.jobs import job
+from tco.performance.training.schedule import data_stride, pipeline_stride
+from tests.performance.training.jobs import evaluate_plan, job, small
 
 
 # ---------------------------------------------------------------- axes that a user gives
@@ -105,10 +110,89 @@ def test_divisions_multiply_to_all_chips_and_fit_heads_batch_and_length():
         assert 8 % tensor == 0
         assert 64 % data_parallel == 0
         assert expert == 1
+    # two layers a stage at least, of ten with the embedding and the output head
+    assert {stages for _, _, stages, *_ in divisions_of()} == {1, 2, 4}
     # each of two ranks takes an early and a late part: a length of 4,098 is no multiple of four
     assert {context for _, context, *_ in divisions_of(length=4098)} == {1}
     assert 2 in {context for _, context, *_ in divisions_of(length=4100)}
     assert {data for *_, data, _, _ in divisions_of(batch=6)} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("order", "between_replicas", "between_stages"),
+    [(0, 8 * 2, 8 * 2 * 3), (1, 8 * 2 * 5, 8 * 2)],
+)
+def test_the_inner_of_replicas_and_stages_are_neighbours(order, between_replicas, between_stages):
+    """Eight by two chips are a replica's stage; three replicas or five stages lie inside."""
+    plan = TrainingPlan(8, 2, 5, 3, 1, order, 1, 1, "1f1b")
+    assert (data_stride(plan), pipeline_stride(plan)) == (between_replicas, between_stages)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "sharded", "choices"),
+    [
+        (False, False, ((0,), (0,), (0,))),
+        (False, True, ((0, 1, 2, 3), (0,), (0,))),
+        (True, False, ((0,), (0, 1), (0, 1))),
+    ],
+)
+def test_choices_apply_where_something_is_shared(tensor, sharded, choices):
+    software = SimpleNamespace(splits_sequences=True, splits_collectives=True)
+    block = _block_of(SimpleNamespace(software=software), ALL_FREE, "1f1b", tensor, sharded, None)
+    assert (block.zero_levels, block.sequence_parallel, block.overlap) == choices
+    assert block.offload == (0, 1)
+
+
+# ---------------------------------------------------------------- memory and traffic
+def test_a_gated_layer_keeps_gate_up_and_input_of_the_down_projection():
+    """Three numbers of two bytes for each further number of the width, in each layer and token."""
+    training_job, machine = small("llama-3.1-8b", 8, 8)
+
+    def activations(more):
+        blocks = tuple(
+            block._replace(
+                feed_forward=block.feed_forward._replace(width=block.feed_forward.width + more)
+            )
+            for block in training_job.model.blocks
+        )
+        wider_job = replace(training_job, model=training_job.model._replace(blocks=blocks))
+        plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
+        return float(evaluate_plan(wider_job, machine, plan)[0].memory["activations"])
+
+    expected = 3 * 1000 * 2 * float(training_job.sequence) * training_job.model.layers
+    assert activations(1000) - activations(0) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("latent", "matrices", "numbers"), [(0, 3, 2 * (100 + 2 * 48 / 4)), (30, 2, 2 * (30 + 48 / 4))]
+)
+def test_gradients_of_experts_are_cast_by_token_and_expert(latent, matrices, numbers):
+    """Two experts a token: what each gives, and its gate and width over four ranks."""
+    streams = []
+    layer_pass = SimpleNamespace(
+        shape=SimpleNamespace(tokens=11.0, tensor_parallel=4),
+        machine=SimpleNamespace(
+            gradient_form=SimpleNamespace(stored="fp8_block"),
+            activation_size=2.0,
+            gradients={micro_batch.EXPERTS: SimpleNamespace(input_size=1.0)},
+            elementwise=1.5,
+            bandwidth=1e12,
+        ),
+        stream=lambda *stream: streams.append(stream),
+    )
+    training_job = SimpleNamespace(
+        software=SimpleNamespace(fused_experts=False), model=SimpleNamespace(hidden=100)
+    )
+    feed_forward = SimpleNamespace(bias=False, latent=latent, matrices=matrices, width=48, active=2)
+    micro_batch.expert_kernels(layer_pass, training_job, feed_forward, 7)
+    ((_, layers, traffic, _),) = streams
+    assert layers == 7
+    # read in two bytes and written in one, half as often again
+    assert traffic == pytest.approx(11 * numbers * 1.5 * (2 + 1))
+    streams.clear()
+    training_job.software.fused_experts = True
+    micro_batch.expert_kernels(layer_pass, training_job, feed_forward, 7)
+    assert streams == []
 
 
 # ---------------------------------------------------------------- lines of a step
