@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from tco import DataError
-from tco.performance.training import micro_batch
+from tco.fabric.links import RankGroup
+from tco.performance.training import micro_batch, schedule
 from tco.performance.training.plans import (
     ALL_FREE,
     TrainingPlan,
@@ -193,6 +194,52 @@ def test_gradients_of_experts_are_cast_by_token_and_expert(latent, matrices, num
     training_job.software.fused_experts = True
     micro_batch.expert_kernels(layer_pass, training_job, feed_forward, 7)
     assert streams == []
+
+
+# ---------------------------------------------------------------- times
+@pytest.mark.parametrize(("domains", "in_domain"), [(1, 2.0), (2, 1.0), (5, 1.0)])
+def test_a_transfer_to_the_next_rank_is_of_two_in_one_domain_or_in_two(
+    monkeypatch, domains, in_domain
+):
+    groups = []
+    monkeypatch.setattr(schedule, "reach", lambda _, group: groups.append(group))
+    monkeypatch.setattr(schedule, "fastest_algorithm_time", lambda *_: 0.0)
+    schedule.sent(None, 1e6, RankGroup(8, domains, 8 / domains, 1))
+    ((ranks, group_domains, per_domain, worlds),) = groups
+    assert (ranks, group_domains, per_domain, worlds) == (2, min(domains, 2), in_domain, 1)
+
+
+@pytest.mark.parametrize(
+    ("fused", "separate", "microseconds"),
+    [(True, False, 9 * 10), (False, False, 6 * 10 + 3 * 40), (True, True, 9 * 10 + 3 * 8 / 4 * 2)],
+)
+def test_the_host_launches_parts_of_layers_and_experts(fused, separate, microseconds):
+    """Six parts of attention take 10 us, and three of experts as long, or 40 if not fused."""
+    blocks = [
+        SimpleNamespace(
+            layers=3,
+            attention=SimpleNamespace(heads=8),
+            mixer=None,
+            feed_forward=SimpleNamespace(width=width, experts=experts),
+        )
+        for width, experts in ((48, 8), (0, 0))
+    ]
+    values = {
+        "host_block_time": 10e-6,
+        "host_expert_block_time": 40e-6,
+        "host_expert_time": 2e-6,
+    }
+    training_job = SimpleNamespace(
+        software=SimpleNamespace(compiled=False, separate_experts=separate, fused_experts=fused),
+        model=SimpleNamespace(blocks=blocks),
+        value=values.get,
+    )
+    machine = SimpleNamespace(kernels=SimpleNamespace(practice=lambda _: 1.0))
+    times = schedule._host_times(training_job, machine, SimpleNamespace(expert=4))
+    assert times["none"] == pytest.approx(microseconds * 1e-6)
+    assert times["full"] == pytest.approx(microseconds * 1e-6 * 4 / 3)
+    training_job.software.compiled = True
+    assert set(schedule._host_times(training_job, machine, None).values()) == {0.0}
 
 
 # ---------------------------------------------------------------- lines of a step
