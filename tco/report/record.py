@@ -1,6 +1,6 @@
 """Records: an answer's fields, each with its key, type, reading and heading, declared once.
 
-JSON, its schema, the cells of a CSV and the rows of a table are renderings of a record. The fields
+JSON, the cells of a CSV and the rows of a table are renderings of a record. The fields
 of a result class are members of its record, with the `Column` that the class gives them. Documents
 are the same bytes for the same input on one machine, and the same figures to 1e-9 on any.
 """
@@ -18,7 +18,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Literal,
     NamedTuple,
     Union,
     get_args,
@@ -38,14 +37,7 @@ if TYPE_CHECKING:
 # json escapes control characters below 127 itself
 JSON_ESCAPES = {character: f"\\u{character:04x}" for character in CONTROLS if character >= 127}
 LEFT_OUT = object()  # value of a member that an object is without
-JSON_TYPES: dict[Any, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "number",
-    float: "number",
-    dict: "object",
-    NoneType: "null",
-}
+SCALARS = {str, bool, int, float, dict, NoneType}
 PLAIN_COLUMN = Column()
 
 
@@ -96,7 +88,7 @@ class Member(NamedTuple):
         """Return whether an object is without this key at `member_value`."""
         if not self.optional:
             return False
-        nullable = isinstance(self.shape, Maybe) or NoneType in _union_types(self.shape)
+        nullable = isinstance(self.shape, Maybe) or NoneType in union_types(self.shape)
         return member_value is LEFT_OUT or (member_value is None and not nullable)
 
 
@@ -188,14 +180,6 @@ class Record:
         align = "".join("r" if _is_numeric_shape(member.shape) else "l" for member in labelled)
         columns = [member.label or "" for member in labelled]
         return Table(columns, [*table_rows, *last], title, above, below, align)
-
-    def schema(self) -> JsonObject:
-        """Return the JSON Schema."""
-        return {
-            "type": "object",
-            "required": [member.key for member in self.members if not member.optional],
-            "properties": {member.key: _json_schema_of(member.shape) for member in self.members},
-        }
 
 
 # documents by the name of their schema; several documents may share one
@@ -362,9 +346,9 @@ def json_value(raw_value: Any, shape: Any) -> Any:
         return {
             member_key: json_value(entry, inner_shape) for member_key, entry in raw_value.items()
         }
-    if _is_result_class(shape):
+    if is_result_class(shape):
         return record_of(shape).json(raw_value)
-    types = _union_types(shape)
+    types = union_types(shape)
     if float not in types or isinstance(raw_value, (str, bool)):
         return raw_value
     number = json_number_or_none(raw_value)
@@ -379,17 +363,19 @@ def _csv_value(cell_value: Any) -> Any:
     return int(cell_value) if isinstance(cell_value, bool) else cell_value
 
 
-def _union_types(shape: Any) -> tuple[Any, ...]:
+def union_types(shape: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the shape alone."""
     return get_args(shape) if isinstance(shape, UnionType) else (shape,)
 
 
 def _is_numeric_shape(shape: Any) -> bool:
-    types = _union_types(shape)
+    types = union_types(shape)
     is_type = isinstance(shape, (type, UnionType))
     return is_type and bool({float, int} & {*types}) and str not in types
 
 
-def _is_result_class(shape: Any) -> bool:
+def is_result_class(shape: Any) -> bool:
+    """Return whether a shape is a NamedTuple or a dataclass."""
     return isinstance(shape, type) and (hasattr(shape, "_fields") or is_dataclass(shape))
 
 
@@ -432,30 +418,10 @@ def _shape_of(hint: Any) -> Any:
         return dict if arguments[1] is Any else {str: _shape_of(arguments[1])}
     if origin in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]
-        if len(inner) == 1 and inner[0] not in JSON_TYPES:
+        if len(inner) == 1 and inner[0] not in SCALARS:
             inner_shape = _shape_of(inner[0])
             return dict | None if inner_shape is dict else Maybe(inner_shape)
     return float if hint is Quantity else hint
-
-
-def _json_schema_of(shape: Any) -> JsonObject:
-    """Return the JSON Schema of a shape."""
-    if isinstance(shape, Maybe):
-        inner = _json_schema_of(shape.shape)
-        return {**inner, "type": sorted({"null", inner["type"]})}
-    if isinstance(shape, Record):
-        return shape.schema()
-    if isinstance(shape, list):
-        return {"type": "array", "items": _json_schema_of(shape[0])}
-    if isinstance(shape, dict):
-        (inner_shape,) = shape.values()
-        return {"type": "object", "additionalProperties": _json_schema_of(inner_shape)}
-    if _is_result_class(shape):
-        return record_of(shape).schema()
-    if get_origin(shape) is Literal:
-        return {"enum": list(get_args(shape))}
-    type_names = sorted({JSON_TYPES[kind] for kind in _union_types(shape)})
-    return {"type": type_names if len(type_names) > 1 else type_names[0]}
 
 
 # answers that anchors, measured runs of the user's own, have moved
@@ -468,27 +434,3 @@ ANCHORED = Record(
         [Record("chip", "engine", "model", Member("formats", [str]), Member("rows", int))],
     ),
 )
-# commands whose documents say how anchors have moved them
-ANCHORED_COMMANDS = ("compare", "perf", "price", "uncertainty")
-
-
-def published_schema(schema_name: str) -> JsonObject:
-    """Return the JSON Schema of the documents with this schema name."""
-    head = {
-        "schema": {"const": schema_name},
-        "tco_version": {"type": "string"},
-        "data_hash": {"type": "string", "pattern": "^([0-9a-f]+|withheld)$"},
-    }
-    schemas = []
-    for command_document in DOCUMENTS[schema_name]:
-        schema = command_document.schema()
-        if command_document.command in ANCHORED_COMMANDS:
-            schema["properties"]["anchored"] = ANCHORED.schema()
-        schema["required"] = [*head, *schema["required"]]
-        schema["properties"] = head | schema["properties"]
-        schemas.append(schema)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": schema_name,
-        **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas}),
-    }

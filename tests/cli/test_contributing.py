@@ -25,7 +25,8 @@ from tests.catalog.test_contributing import blocks
 from tests.catalogue import DATA, input_attributes
 from tests.cli import app, document, output, tco, testing
 from tests.registry import REGISTRY, equation
-from tests.report.helpers import DOCUMENTS, published_schema
+from tests.report.helpers import DOCUMENTS
+from tests.report.schema import published_schema
 from tests.scenario_helpers import METRICS, metrics
 
 METRIC = "output_tokens_per_usd"

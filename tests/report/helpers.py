@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tco.report.figures.drawing import text_width
 from tco.report.figures.style import vendor_colours
-from tco.report.record import DOCUMENTS, json_number_or_none, published_schema
+from tco.report.record import DOCUMENTS, json_number_or_none
 from tco.report.table import Table, significant, to_csv
 from tco.report.workbook.book import workbook_of
 
@@ -15,7 +15,6 @@ __all__ = [  # what tests of several files ask for
     "WIDE",
     "Table",
     "json_number_or_none",
-    "published_schema",
     "significant",
     "text_width",
     "to_csv",

@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 
 import tco.report
 from tests.cli import SCHEMAS
-from tests.report.helpers import DOCUMENTS, published_schema
+from tests.report.helpers import DOCUMENTS
+from tests.report.schema import published_schema
 
 for module in pkgutil.iter_modules(tco.report.__path__, "tco.report."):
     import_module(module.name)
