@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import cache
 from os.path import isdir, isfile  # unlike a path's methods they say no to any name
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,6 +74,7 @@ FORMS = {
 }
 
 
+@cache
 def format_choices(*command_forms: str) -> Any:
     """Return the choices of `--format` for a command.
 
