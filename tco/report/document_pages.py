@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLING, in_each_hall
-from tco.catalog.labels import PLAIN_NUMBERS
 from tco.catalog.rows import CatalogueRow, stated_quantity
 from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
@@ -36,16 +35,11 @@ def _stated_value_text(stated_value: StatedValue) -> str:
     return input_text(stated_value.attribute, stated_value.value)
 
 
-def _stated_unit(stated_value: StatedValue) -> str:
-    unit = input_unit(stated_value.attribute, stated_value.unit)
-    return "" if unit in PLAIN_NUMBERS else unit
-
-
 class StatedValue(NamedTuple):
     """A value of a part or a document as its row states it."""
 
     value: Annotated[float | None, Column("value", _stated_value_text)]
-    unit: Annotated[str, Column("unit", _stated_unit)]
+    unit: Annotated[str, Column("unit", lambda stated: input_unit(stated.attribute, stated.unit))]
     low: Annotated[float | None, Column("low to high", _stated_range_text)]
     high: float | None
     as_of: Annotated[str, Column("as of")]
