@@ -33,7 +33,7 @@ from tco.core.files import (
     scenario_directory,
     stamp_of,
 )
-from tco.core.memory import value_once
+from tco.core.memory import once_per_owner, value_once
 from tco.core.provenance import Input, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonMapping, JsonObject
@@ -93,14 +93,12 @@ class Catalogue:
         self.anchors: tuple[Any, ...] = ()
 
     # ---------------------------------------------------------------- tables of rows
+    @once_per_owner
     def rows(self, group: str) -> Rows:
         """Return a group's rows of every table by (owner, attribute), read once."""
         folder_names, owner_column = TABLES[group]
-        return self.once(
-            ("rows", group),
-            lambda: reduce(
-                or_, [self._rows(folder_name, owner_column, group) for folder_name in folder_names]
-            ),
+        return reduce(
+            or_, [self._rows(folder_name, owner_column, group) for folder_name in folder_names]
         )
 
     def _rows(self, folder_name: str, owner_column: str, group: str) -> Rows:
@@ -325,18 +323,13 @@ class Catalogue:
             site_rows[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date
         )
 
+    @once_per_owner
     def of_country(self, country: str, date: str) -> dict[str, Input]:
         """Return a country's hall, power and cooling inputs at `date`, by path.
 
         A site in the country has these values unless it states its own. Raises `DataError` for an
         unknown country.
         """
-        inputs: dict[str, Input] = self.once(
-            ("country", country, date), lambda: self._country_inputs(country, date)
-        )
-        return inputs
-
-    def _country_inputs(self, country: str, date: str) -> dict[str, Input]:
         site_rows = self.rows("site")
         country_rows = {
             f"site.{attribute_name}": attribute_rows
@@ -363,18 +356,6 @@ class Catalogue:
             )
         return self.chosen(vesting_rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
 
-    def highest_share_price(self, company: str, date: str) -> Input | None:
-        """Return the highest share price of a company in its series by a date."""
-        series = self.rows("shares").get((company, "price"))
-        price_rows = live(series, True, f"shares.{company}.price") if series else []
-        price_attribute = attribute("shares", "price", SHARE_SERIES)
-        prices = [
-            to_input(price_row, f"shares.{company}.price", price_attribute)
-            for price_row in price_rows
-            if price_row.begins <= period(date).last
-        ]
-        return max(prices, key=lambda price: price.value, default=None)
-
     def reachable(self, agreement: str, date: str) -> Input | None:
         """Return the share of a warrant whose hurdles of share price were reached by a date.
 
@@ -393,7 +374,15 @@ class Catalogue:
             for term_name in ("last_hurdle", "hurdle_steps")
         )
         company = str(self.document("rebates", agreement, "rebate")[1].get("company", ""))
-        highest = self.highest_share_price(company, date)
+        series = self.rows("shares").get((company, "price"))
+        price_rows = live(series, True, f"shares.{company}.price") if series else []
+        price_attribute = attribute("shares", "price", SHARE_SERIES)
+        prices = [
+            to_input(price_row, f"shares.{company}.price", price_attribute)
+            for price_row in price_rows
+            if price_row.begins <= period(date).last
+        ]
+        highest = max(prices, key=lambda price: price.value, default=None)
         if hurdle is None or steps is None or highest is None:
             return None
         ratio = min(highest.value / hurdle.value, 1.0)

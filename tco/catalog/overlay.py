@@ -10,6 +10,7 @@ from tco.catalog.catalogue import TABLES, Catalogue, shipped
 from tco.catalog.halls import COOLINGS
 from tco.catalog.rows import CatalogueRow, input_attributes, read_row, to_input
 from tco.core.errors import DataError, nearest
+from tco.core.memory import once_per_owner
 from tco.core.provenance import Input
 from tco.core.units import convert
 
@@ -25,18 +26,16 @@ COMMON = frozenset(("price", "own_price", "power", "assembly_time", "failure_rat
 LEAST_ATTRIBUTES = 3  # of a part that a setting may name
 
 
+@once_per_owner
 def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
     """Return the path and the row of every value in the tables of a person's own folders."""
-    return catalogue.once(
-        "own rows",
-        lambda: [
-            (f"{group}.{owner_name}.{attribute_name}", row)
-            for group in TABLES
-            for (owner_name, attribute_name), rows in catalogue.rows(group).items()
-            for row in rows
-            if row.overlay
-        ],
-    )
+    return [
+        (f"{group}.{owner_name}.{attribute_name}", row)
+        for group in TABLES
+        for (owner_name, attribute_name), rows in catalogue.rows(group).items()
+        for row in rows
+        if row.overlay
+    ]
 
 
 def check_own_rows(catalogue: Catalogue) -> None:

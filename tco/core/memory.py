@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, partial, wraps
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+
+class Owner(Protocol):
+    """Keeper of values that follow from it, such as a catalogue or a system."""
+
+    def once(self, cache_key: Any, make: Callable[[], T]) -> T:
+        """Return the cached value of a key, computed by `make` on first use."""
+
+
+OwnerT = TypeVar("OwnerT", bound=Owner)
 
 
 def value_once(cache: dict[Any, Any], cache_key: Any, make: Callable[[], T]) -> T:
@@ -31,3 +42,20 @@ class LazySequence(Sequence[T]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.items()[index]
+
+
+def once_per_owner(
+    make: Callable[[OwnerT, *Arguments], T],
+) -> Callable[[OwnerT, *Arguments], T]:
+    """Let a function compute its value once for each owner, its first argument, which keeps it.
+
+    Args:
+        make: Function of the owner, and of further arguments that can be hashed.
+
+    """
+
+    @wraps(make)
+    def made_once(owner: OwnerT, *arguments: *Arguments) -> T:
+        return owner.once((make, *arguments), partial(make, owner, *arguments))
+
+    return made_once

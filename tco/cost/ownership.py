@@ -12,6 +12,7 @@ from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp, 
 from tco.core.errors import DataError, UnavailableError, unknown
 from tco.core.formula import formula, normal_cdf, total
 from tco.core.inputs import Values
+from tco.core.memory import once_per_owner
 from tco.core.provenance import Input, period
 from tco.core.trace import scope
 from tco.core.types import Quantity
@@ -46,6 +47,7 @@ class Perspective(NamedTuple):
         return self.pays == (RENT,)
 
 
+@once_per_owner
 def load_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
     """Return the perspective of `data/perspectives/<name>.toml`.
 
@@ -57,14 +59,7 @@ def load_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
         DataError: The name or a basis of cost is unknown, a key is missing, or the date is wrong.
 
     """
-    return catalogue.once(
-        ("perspective", perspective_id), lambda: _read_perspective(catalogue, perspective_id)
-    )
-
-
-def _read_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
-    """Read the file of a perspective."""
-    if perspective_id not in catalogue.once("perspectives", lambda: catalogue.ids(FOLDER)):
+    if perspective_id not in catalogue.ids(FOLDER):
         raise unknown("perspective", perspective_id, catalogue.ids(FOLDER), "terms.perspective")
     path, document = catalogue.document(FOLDER, perspective_id, "perspective")
     for document_key in ("name", "as_of", "owner", "pays"):
@@ -317,6 +312,7 @@ class Agreement(NamedTuple):
         return self.kind not in NO_DISCOUNT
 
 
+@once_per_owner
 def load_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
     """Return the agreement of `data/rebates/<name>.toml`.
 
@@ -328,13 +324,6 @@ def load_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
         DataError: The name or the kind is unknown, or a key is missing or wrong.
 
     """
-    return catalogue.once(
-        ("agreement", agreement_id), lambda: _read_agreement(catalogue, agreement_id)
-    )
-
-
-def _read_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
-    """Read the file of an agreement."""
     path, document = catalogue.document("rebates", agreement_id, "rebate")
     for document_key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
         if document_key not in document:

@@ -24,6 +24,7 @@ from tco.core.errors import UnavailableError
 from tco.core.files import data_directory, read_csv
 from tco.core.formula import formula, greatest, total
 from tco.core.inputs import Values
+from tco.core.memory import once_per_owner
 from tco.core.provenance import MONTHS, Input, Period, month_text, period
 from tco.core.trace import scope
 from tco.core.types import Quantity
@@ -593,6 +594,7 @@ def _aged(line: str, cost_input: Input, day: datetime.date) -> str:
     return f"{line}: {short_name(cost_input.path)} is of {cost_input.evidence_date}, {away} {day}"
 
 
+@once_per_owner
 def newest_price(catalogue: Catalogue) -> str:
     """Return the date of the latest price of a part.
 
@@ -603,22 +605,18 @@ def newest_price(catalogue: Catalogue) -> str:
         Date as its row writes the date.
 
     """
-
-    def latest() -> str:
-        priced = {
-            attribute_name
-            for (group, attribute_name), input_attribute in input_attributes().items()
-            if group == "parts" and input_attribute.dated
-        }
-        price_rows = (
-            price_row
-            for (_, attribute_name), attribute_rows in catalogue.part_rows.items()
-            if attribute_name in priced
-            for price_row in attribute_rows
-        )
-        return max(
-            (price_row for price_row in price_rows if price_row.as_of),
-            key=lambda price_row: price_row.begins,
-        ).as_of
-
-    return str(catalogue.once("newest price", latest))
+    priced = {
+        attribute_name
+        for (group, attribute_name), input_attribute in input_attributes().items()
+        if group == "parts" and input_attribute.dated
+    }
+    price_rows = (
+        price_row
+        for (_, attribute_name), attribute_rows in catalogue.part_rows.items()
+        if attribute_name in priced
+        for price_row in attribute_rows
+    )
+    return max(
+        (price_row for price_row in price_rows if price_row.as_of),
+        key=lambda price_row: price_row.begins,
+    ).as_of

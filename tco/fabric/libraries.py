@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
+from tco.core.memory import once_per_owner
 from tco.core.types import Quantity, Settings
 from tco.fabric.collective_costs import token_bytes
 
@@ -48,6 +49,7 @@ class CollectiveLibrary(NamedTuple):
         return self.offers_all or self.offers.get(operation, {}).get(algorithm, False)
 
 
+@once_per_owner
 def read_library(catalogue: Catalogue, library_id: str) -> CollectiveLibrary:
     """Return a collective library by its id.
 
@@ -61,45 +63,41 @@ def read_library(catalogue: Catalogue, library_id: str) -> CollectiveLibrary:
         DataError: The library, or a library that the file extends, is unknown.
 
     """
+    path, document = catalogue.document(FOLDER, library_id, "library")
+    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+        from tco.catalog.schema import LibrarySchema, expect
 
-    def read() -> CollectiveLibrary:
-        path, document = catalogue.document(FOLDER, library_id, "library")
-        if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
-            from tco.catalog.schema import LibrarySchema, expect
-
-            expect(LibrarySchema, path, document)
-        inside, anywhere = (
-            {
-                operation: dict.fromkeys(algorithm_names, wide)
-                for operation, algorithm_names in document.get(document_key, {}).items()
-            }
-            for document_key, wide in (("inside_domain", False), ("offers", True))
-        )
-        formats = {
-            form: (
-                float(token_format["element"]),
-                float(token_format["scale"]),
-                float(token_format["block"]),
-            )
-            for form, token_format in document.get("formats", {}).items()
+        expect(LibrarySchema, path, document)
+    inside, anywhere = (
+        {
+            operation: dict.fromkeys(algorithm_names, wide)
+            for operation, algorithm_names in document.get(document_key, {}).items()
         }
-        file_library = CollectiveLibrary(
-            library_id,
-            str(document.get("name", library_id)),
-            _merged(inside, anywhere),
-            bool(document.get("every", False)),
-            caller=str(document.get("caller", "")),
-            called=tuple(map(str, document.get("called", ()))),
-            exchange=str(document.get("exchange", "")),
-            formats=formats,
+        for document_key, wide in (("inside_domain", False), ("offers", True))
+    )
+    formats = {
+        form: (
+            float(token_format["element"]),
+            float(token_format["scale"]),
+            float(token_format["block"]),
         )
-        return (
-            over(read_library(catalogue, str(document["extends"])), file_library)
-            if "extends" in document
-            else file_library
-        )
-
-    return catalogue.once(("library", library_id), read)
+        for form, token_format in document.get("formats", {}).items()
+    }
+    file_library = CollectiveLibrary(
+        library_id,
+        str(document.get("name", library_id)),
+        _merged(inside, anywhere),
+        bool(document.get("every", False)),
+        caller=str(document.get("caller", "")),
+        called=tuple(map(str, document.get("called", ()))),
+        exchange=str(document.get("exchange", "")),
+        formats=formats,
+    )
+    return (
+        over(read_library(catalogue, str(document["extends"])), file_library)
+        if "extends" in document
+        else file_library
+    )
 
 
 def _merged(first_offers: Offers, second_offers: Offers) -> Offers:

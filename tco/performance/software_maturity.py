@@ -32,6 +32,7 @@ from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp
 from tco.core.errors import DataError, unknown
 from tco.core.formula import formula
 from tco.core.inputs import Readable
+from tco.core.memory import once_per_owner
 from tco.core.own_values import question_quantity
 from tco.core.provenance import Input, days_of, period
 from tco.core.trace import scope
@@ -71,20 +72,17 @@ MONTHS, DAYS = 12, 30  # of a year and of a month
 
 
 # ---------------------------------------------------------------- engines and libraries
+@once_per_owner
 def _serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
     """Return the serving engines and collective libraries of each chip family.
 
     The key `engine` holds the engine that runs unless a workload names another engine.
     """
-
-    def read() -> dict[str, JsonObject]:
-        return {
-            engine_name: table
-            for path in catalogue.folder_files("performance/engines.toml")
-            for engine_name, table in catalogue.toml(path).items()
-        }
-
-    return catalogue.once("engines", read)
+    return {
+        engine_name: table
+        for path in catalogue.folder_files("performance/engines.toml")
+        for engine_name, table in catalogue.toml(path).items()
+    }
 
 
 class Untuned(NamedTuple):
@@ -151,6 +149,7 @@ def served_by(catalogue: Catalogue, family: str) -> JsonObject:
     return family_tables[family]
 
 
+@once_per_owner
 def serving_engines(catalogue: Catalogue) -> list[str]:
     """Return the serving engines whose practice the catalogue knows.
 
@@ -185,7 +184,7 @@ def serving_engine_id(catalogue: Catalogue, family: str, engine_name: str) -> st
     """
     if engine_name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
-    engine_ids = catalogue.once("engine names", lambda: serving_engines(catalogue))
+    engine_ids = serving_engines(catalogue)
     if engine_name not in engine_ids:
         raise unknown("serving engine", engine_name, engine_ids, "workload.engine")
     return engine_name

@@ -10,6 +10,7 @@ from tco.catalog.halls import COOLINGS
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.inputs import Readable
+from tco.core.memory import once_per_owner
 from tco.core.types import JsonMapping
 from tco.cost.ledger import COMMITMENTS, COMMITTED
 from tco.performance.chip.formats import FORMATS, computed_on
@@ -120,17 +121,14 @@ class Checkpoint(NamedTuple):
     dense: str
 
 
+@once_per_owner
 def _checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
     """Return the rows of all tables; those of a user's folder come first."""
-
-    def read() -> list[Checkpoint]:
-        return [
-            Checkpoint(*(checkpoint_row[field_name] for field_name in Checkpoint._fields))
-            for path in reversed(catalogue.folder_files("checkpoint_formats.csv"))
-            for _, checkpoint_row in read_csv(path, COLUMNS)
-        ]
-
-    return catalogue.once("checkpoint formats", read)
+    return [
+        Checkpoint(*(checkpoint_row[field_name] for field_name in Checkpoint._fields))
+        for path in reversed(catalogue.folder_files("checkpoint_formats.csv"))
+        for _, checkpoint_row in read_csv(path, COLUMNS)
+    ]
 
 
 def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:

@@ -13,6 +13,7 @@ from tco.core.elementwise import elementwise_maximum, floor
 from tco.core.errors import DataError, unknown
 from tco.core.formula import ceil_ratio, formula, total
 from tco.core.inputs import Rule, Values, following
+from tco.core.memory import once_per_owner
 from tco.core.trace import scope, untraced_value
 from tco.core.types import Quantity
 from tco.core.units import BytePerSecond, Metre, Pure
@@ -178,6 +179,7 @@ def cards_of(system: System, network: str) -> Cards | None:
     return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held_cards - of_hosts)
 
 
+@once_per_owner
 def network_parts(system: System) -> frozenset[str]:
     """Return the parts of a system's scale-out network and front end.
 
@@ -191,14 +193,8 @@ def network_parts(system: System) -> frozenset[str]:
         DataError: The table of a network in the system file is malformed.
 
     """
-
-    def parts() -> frozenset[str]:
-        cards = [
-            cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None
-        ]
-        return frozenset([*cards, *system.network.get(IN_RACKS, ())])
-
-    return system.once("network parts", parts)
+    cards = [cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None]
+    return frozenset([*cards, *system.network.get(IN_RACKS, ())])
 
 
 def converged(system: System) -> bool:

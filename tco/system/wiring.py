@@ -15,6 +15,7 @@ from tco.catalog.system_tree import System
 from tco.core.errors import DataError, unknown
 from tco.core.formula import somewhere
 from tco.core.inputs import Values
+from tco.core.memory import once_per_owner
 from tco.core.types import JsonObject, is_finite_number
 from tco.fabric.topology import AXES, count, fabric_number, lanes, torus_dimensions, whole_racks
 from tco.system.scale_out_network import nic_faults
@@ -104,6 +105,7 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
         yield f"{system.where}: fabric.lanes is missing: the lanes of one chip by purpose"
 
 
+@once_per_owner
 def used_lanes(system: System) -> dict[str, float]:
     """Return the lanes of a chip by purpose, with spares.
 
@@ -139,15 +141,17 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
 
 def _chip_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
     """Yield the lanes that a chip lacks for its scale-up links and for its host and NICs."""
-    used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
+    used = used_lanes(system)
     inside = scale_up(used)
     for attribute, expected_lanes, what in (
         ("lanes", inside, "scale-up lanes"),
         ("serdes_lanes", used, "lanes in all"),
     ):
-        have = _stated_part_value(catalogue, input_values, system.chip, attribute)
-        need = sum(expected_lanes.values())
-        if have is not None and need > have:
+        path = f"parts.{system.chip}.{attribute}"
+        if not (input_values.has(path) or catalogue.has_part_value(system.chip, attribute)):
+            continue
+        have, need = input_values.structure(path), sum(expected_lanes.values())
+        if need > have:
             terms = " + ".join(
                 f"{lane_purpose} {lane_count:g}"
                 for lane_purpose, lane_count in expected_lanes.items()
@@ -220,18 +224,6 @@ def _absent(system: System, catalogue: Catalogue, part: Any, fabric_path: str) -
         raise unknown("part", str(part), catalogue.parts, f"{system.where}: {fabric_path}")
     if not system.quantity.get(part):
         yield f"{fabric_path} names {part}, of which the tree holds none"
-
-
-def _stated_part_value(
-    catalogue: Catalogue, input_values: Values, part: str, attribute: str
-) -> float | None:
-    """Return a value the catalogue or the user states; None where nobody does."""
-    path = f"parts.{part}.{attribute}"
-    return (
-        input_values.structure(path)
-        if input_values.has(path) or catalogue.has_part_value(part, attribute)
-        else None
-    )
 
 
 def _fabric_section_table(system: System, section_name: str) -> JsonObject:

@@ -57,9 +57,7 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     input_values = plain_inputs(catalogue, {}).values(as_number)
     measurements = MeasuredRows(table, catalogue, input_values)
     prediction = predict_by_accelerator(inference.predict_serving_runs, measurements)
-    serving_rows: inference.ServingRows = measurements.once(
-        "asked", lambda: inference.ServingRows(measurements)
-    )
+    serving_rows = inference.serving_rows_of(measurements)
     faults = list(_faults_of(serving_rows, measurements, prediction))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""

@@ -21,6 +21,7 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import is_bare_chip
+from tco.core.memory import once_per_owner
 from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
@@ -602,9 +603,15 @@ def predict_group(
     }, of_best(fits)
 
 
+@once_per_owner
+def serving_rows_of(measurements: MeasuredRows) -> ServingRows:
+    """Return the rows of a file of serving points with their questions, read once."""
+    return ServingRows(measurements)
+
+
 def predict_serving_runs(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of serving points."""
-    serving_rows: ServingRows = measurements.once("asked", lambda: ServingRows(measurements))
+    serving_rows = serving_rows_of(measurements)
     skip = serving_rows.skip.copy()
     predicted = np.full((*measurements.sets, len(measurements)), np.nan)
     for kind, row_indices in serving_rows.groups:

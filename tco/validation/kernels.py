@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.memory import once_per_owner
 from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.performance.chip.engine_corrections import Correction, correction_of_rows
 from tco.performance.chip.formats import Computed, computed_on
@@ -306,14 +307,6 @@ ANSWERS = {
 }
 
 
-def _stated_kernel_figures(kernel_time: KernelTime) -> JsonObject:
-    return {
-        "time_us": kernel_time.time * 1e6,
-        "tflops": kernel_time.flops / kernel_time.time / 1e12,
-        "gb_s": kernel_time.bytes / kernel_time.time / 1e9,
-    }
-
-
 def commands(kind: KernelKind, sides: JsonMapping, parts: AnyArray) -> list[str]:
     """Return the command line that asks for the kernel of every row again."""
     attention = kind.kernel in ("prefill", "decode", "latent")
@@ -360,7 +353,8 @@ class KernelRows(NamedTuple):
     commands: AnyArray
 
 
-def _parse_kernel_rows(measurements: MeasuredRows) -> KernelRows:
+@once_per_owner
+def _kernel_rows(measurements: MeasuredRows) -> KernelRows:
     """Return the targets, skip reasons and kernel arguments of rows.
 
     Callers keep the result, because a fit asks for it many times.
@@ -400,10 +394,6 @@ def _predicted_kernel(
     )
 
 
-def _kernel_rows(measurements: MeasuredRows) -> KernelRows:
-    return measurements.once("kernels", lambda: _parse_kernel_rows(measurements))
-
-
 def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEngine]]:
     """Return the measured times of rows of engines' tables, in seconds, and physics beside.
 
@@ -431,9 +421,12 @@ def predict_kernels(measurements: MeasuredRows) -> Prediction:
         if kind.engine:
             parts = measurements.parts[row_indices]
             learnt = correction_of_rows(measurements.catalogue, *kind.of_engine, parts)
-        figures = _stated_kernel_figures(
-            _predicted_kernel(kind, row_indices, sides, measurements, learnt)
-        )
+        kernel_time = _predicted_kernel(kind, row_indices, sides, measurements, learnt)
+        figures = {
+            "time_us": kernel_time.time * 1e6,
+            "tflops": kernel_time.flops / kernel_time.time / 1e12,
+            "gb_s": kernel_time.bytes / kernel_time.time / 1e9,
+        }
         predicted[..., row_indices] = np.select(
             [parsed.names[row_indices] == figure_name for figure_name in figures],
             list(figures.values()),

@@ -192,7 +192,7 @@ class MeasuredRows:
         )
         return (most,) if most > 1 else ()
 
-    def once(self, cache_key: str, make: Callable[[], T]) -> T:
+    def once(self, cache_key: Any, make: Callable[[], T]) -> T:
         """Return the cached value of `cache_key`; the first use calls `make`.
 
         The value depends on the rows and on no fitted value.

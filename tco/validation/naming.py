@@ -20,6 +20,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, located, unknown
 from tco.core.files import read_csv
+from tco.core.memory import once_per_owner
 from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import is_stated_model, load_model
 from tco.models.from_figures import KEYS, figures_text, missing_figures
@@ -179,6 +180,7 @@ class Accelerators:
         )
 
 
+@once_per_owner
 def accelerators(catalogue: Catalogue) -> Accelerators:
     """Return the names of the accelerators of a catalogue, read once.
 
@@ -186,7 +188,7 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
         catalogue: Holds the accelerators and keeps their names.
 
     """
-    return catalogue.once("accelerators", lambda: Accelerators(catalogue))
+    return Accelerators(catalogue)
 
 
 def part_ids(catalogue: Catalogue, printed_names: Iterable[Any]) -> AnyArray:

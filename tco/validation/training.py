@@ -364,11 +364,11 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of training runs."""
     target, target_names = training_targets(measurements)
 
-    def read() -> tuple[list[TrainingQuery], AnyArray, AnyArray]:
+    def read() -> tuple[list[TrainingQuery], AnyArray]:
         skip = _training_skip_reasons(measurements, target)
-        return questions(measurements, skip), measurements.models, skip
+        return questions(measurements, skip), skip
 
-    queries, _, skip = measurements.once("training", read)
+    queries, skip = measurements.once("training", read)
     skip, count = skip.copy(), len(measurements)
     quickest_plans = _fastest_plan_per_row(queries, measurements)
     training_rows = {question.training_row.row: question.training_row for question in queries}

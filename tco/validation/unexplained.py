@@ -28,9 +28,11 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.provenance import P95
+from tco.core.types import AnyArray
 from tco.performance.chip.formats import families_of
 from tco.performance.software_maturity import OWNERS, SERVING, TRAINING, serving_engines
 from tco.validation.fitted_rows import FittedRow, fitted_row
+from tco.validation.inference import serving_rows_of
 from tco.validation.measured import TIMES
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction
@@ -67,13 +69,14 @@ def lognormal_interval(width: float) -> tuple[float, float]:
 
 def residuals(kind: str, measurements: MeasuredRows, prediction: Prediction) -> pd.DataFrame:
     """Return the scored rows with their owners by level, and the log of measured over predicted."""
+    engine: AnyArray | str = ""
     if kind == "inference":
-        points = measurements.cached["asked"]
+        points = serving_rows_of(measurements)
         models, engine = points.models, points.engine
         alike = [points.engine, points.date, *points.formats.T, points.apart, points.speculative]
     else:
-        models = measurements.cached["training"][1]
-        engine, alike = "", [measurements["source_id"]]
+        models = measurements.models
+        alike = [measurements["source_id"]]
     residual_rows = pd.DataFrame(
         {
             "family": measurements.families,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from tco.catalog import Catalogue
+from tco.core.memory import once_per_owner
 from tco.validation.naming import read_pattern_table
 
 COLUMNS = ("subject", "pattern", "means")
@@ -46,18 +47,15 @@ def interpret_note(catalogue: Catalogue, subject: str, note_text: str) -> str:
     )
 
 
+@once_per_owner
 def precisions(catalogue: Catalogue, precision_text: str) -> tuple[str, ...]:
     """Return the number formats that a text names, in order; brackets count only without others."""
-
-    def read() -> tuple[str, ...]:
-        level = _level_text(ASIDE.sub(" ", precision_text)) or _level_text(precision_text)
-        format_matches: list[tuple[int, str]] = []
-        taken: set[int] = set()
-        for pattern, means in _wording_patterns(catalogue, "precision"):
-            for match in pattern.finditer(level):
-                if not taken.intersection(range(*match.span())):
-                    taken.update(range(*match.span()))
-                    format_matches.append((match.start(), means))
-        return tuple(dict.fromkeys(means for _, means in sorted(format_matches)))
-
-    return catalogue.once(("precisions", precision_text), read)
+    level = _level_text(ASIDE.sub(" ", precision_text)) or _level_text(precision_text)
+    format_matches: list[tuple[int, str]] = []
+    taken: set[int] = set()
+    for pattern, means in _wording_patterns(catalogue, "precision"):
+        for match in pattern.finditer(level):
+            if not taken.intersection(range(*match.span())):
+                taken.update(range(*match.span()))
+                format_matches.append((match.start(), means))
+    return tuple(dict.fromkeys(means for _, means in sorted(format_matches)))

@@ -31,6 +31,7 @@ from tco.core.elementwise import as_array, exp, log
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.formula import formula, maximum, minimum
+from tco.core.memory import once_per_owner
 from tco.core.types import FloatArray, JsonMapping, Quantity
 from tco.core.units import Pure, Second
 
@@ -156,26 +157,23 @@ PHYSICS = Correction(0.0, (0.0,) * len(BENDS))  # leaves a time as it is
 Known = dict[tuple[str, str, str], dict[str, Correction]]
 
 
+@once_per_owner
 def corrections(catalogue: Catalogue) -> Known:
     """Return the kernel corrections of all data folders; the last folder overrides the others."""
-
-    def read() -> Known:
-        table_corrections: Known = {}
-        for path in catalogue.folder_files("engine_kernels.csv"):
-            for line, table_row in read_csv(path, COLUMNS):
-                level, *slopes, spread = (
-                    parse_finite_number(table_row[column_name], column_name, f"{path}:{line}")
-                    for column_name in (LEVEL, *BENDS, "spread")
-                )
-                chip_correction = Correction(
-                    level, tuple(slopes), spread, table_row["kernel"], table_row["chip"]
-                )
-                table_corrections.setdefault(
-                    (table_row["operation"], table_row["kernel"], table_row["format"]), {}
-                )[table_row["chip"]] = chip_correction
-        return table_corrections
-
-    return catalogue.once("engine kernels", read)
+    table_corrections: Known = {}
+    for path in catalogue.folder_files("engine_kernels.csv"):
+        for line, table_row in read_csv(path, COLUMNS):
+            level, *slopes, spread = (
+                parse_finite_number(table_row[column_name], column_name, f"{path}:{line}")
+                for column_name in (LEVEL, *BENDS, "spread")
+            )
+            chip_correction = Correction(
+                level, tuple(slopes), spread, table_row["kernel"], table_row["chip"]
+            )
+            table_corrections.setdefault(
+                (table_row["operation"], table_row["kernel"], table_row["format"]), {}
+            )[table_row["chip"]] = chip_correction
+    return table_corrections
 
 
 def is_of_engine(kernel_name: str) -> bool:

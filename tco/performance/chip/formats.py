@@ -11,10 +11,12 @@ from typing import NamedTuple, Protocol
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.formula import formula
+from tco.core.memory import once_per_owner
 from tco.core.types import Quantity
 from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure
 
 
+@once_per_owner
 def families_of(catalogue: Catalogue) -> dict[str, str]:
     """Return the family of every chip, by id.
 
@@ -24,15 +26,11 @@ def families_of(catalogue: Catalogue) -> dict[str, str]:
         catalogue: Holds the data folders with `performance/families.toml`.
 
     """
-
-    def read() -> dict[str, str]:
-        return {
-            part: str(family)
-            for path in catalogue.folder_files("performance/families.toml")
-            for part, family in catalogue.toml(path).items()
-        }
-
-    return catalogue.once("families", read)
+    return {
+        part: str(family)
+        for path in catalogue.folder_files("performance/families.toml")
+        for part, family in catalogue.toml(path).items()
+    }
 
 
 def chips_of_family(catalogue: Catalogue, family: str) -> frozenset[str]:

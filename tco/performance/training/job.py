@@ -22,6 +22,7 @@ from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.formula import formula
 from tco.core.inputs import Readable, Values
+from tco.core.memory import once_per_owner
 from tco.core.trace import untraced_value
 from tco.core.types import Quantity, Settings, TextMapping
 from tco.core.units import Pure
@@ -130,24 +131,21 @@ def facts_of(model: Architecture, precision: str) -> frozenset[str]:
     return frozenset((precision, *(("gated-experts",) if gated else ())))
 
 
+@once_per_owner
 def _features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     """Return the features of every input, as the data folders state them."""
-
-    def read() -> dict[str, list[Feature]]:
-        file_features: dict[str, list[Feature]] = {}
-        for path in catalogue.folder_files(FILE):
-            for _, feature_row in read_csv(path, COLUMNS):
-                feature = Feature(
-                    feature_row["value"],
-                    feature_row["since"],
-                    feature_row["engine"],
-                    feature_row["family"],
-                    frozenset(feature_row["needs"].split()),
-                )
-                file_features.setdefault(feature_row["input"], []).append(feature)
-        return file_features
-
-    return catalogue.once(FILE, read)
+    file_features: dict[str, list[Feature]] = {}
+    for path in catalogue.folder_files(FILE):
+        for _, feature_row in read_csv(path, COLUMNS):
+            feature = Feature(
+                feature_row["value"],
+                feature_row["since"],
+                feature_row["engine"],
+                feature_row["family"],
+                frozenset(feature_row["needs"].split()),
+            )
+            file_features.setdefault(feature_row["input"], []).append(feature)
+    return file_features
 
 
 class AttentionKernel(NamedTuple):
@@ -162,20 +160,17 @@ class AttentionKernel(NamedTuple):
         return any(fnmatchcase(chip, pattern) for pattern in self.chips)
 
 
+@once_per_owner
 def attention_kernels(catalogue: Catalogue) -> list[AttentionKernel]:
     """Return the attention kernels, as the data folders state them."""
-
-    def read() -> list[AttentionKernel]:
-        columns = ("kernel", "chips", "owner", "source", "note")
-        return [
-            AttentionKernel(
-                kernel_row["kernel"], tuple(kernel_row["chips"].split()), kernel_row["owner"]
-            )
-            for path in catalogue.folder_files(KERNELS)
-            for _, kernel_row in read_csv(path, columns)
-        ]
-
-    return catalogue.once(KERNELS, read)
+    columns = ("kernel", "chips", "owner", "source", "note")
+    return [
+        AttentionKernel(
+            kernel_row["kernel"], tuple(kernel_row["chips"].split()), kernel_row["owner"]
+        )
+        for path in catalogue.folder_files(KERNELS)
+        for _, kernel_row in read_csv(path, columns)
+    ]
 
 
 def _attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
@@ -199,6 +194,7 @@ def _attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
     return written[word]
 
 
+@once_per_owner
 def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
     """Return the words by which texts name training engines, each with the engine it means.
 
@@ -209,15 +205,11 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
         Pairs (word, engine), in the order of the folders and of the rows.
 
     """
-
-    def read() -> list[tuple[str, str]]:
-        return [
-            (engine_row["word"], engine_row["engine"])
-            for path in catalogue.folder_files(ENGINES)
-            for _, engine_row in read_csv(path, ("word", "engine"))
-        ]
-
-    return catalogue.once(ENGINES, read)
+    return [
+        (engine_row["word"], engine_row["engine"])
+        for path in catalogue.folder_files(ENGINES)
+        for _, engine_row in read_csv(path, ("word", "engine"))
+    ]
 
 
 def _training_engines(catalogue: Catalogue) -> list[str]:
