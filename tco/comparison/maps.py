@@ -61,7 +61,11 @@ class Map(Shown):
     @property
     def best(self) -> FloatArray:
         """Place of the scenario with the best value at every point; NOBODY where none has one."""
-        return _leading(self.values, self.metric)
+        has_value, more = np.isfinite(self.values), self.metric in MORE_IS_BETTER
+        ranked = np.where(has_value, self.values, -np.inf if more else np.inf)
+        return np.where(
+            has_value.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
+        )
 
     @property
     def leaders(self) -> dict[str, float]:
@@ -245,11 +249,3 @@ def map_of(
     ):
         raise DataError(f"{' and '.join(vary)} do not move {metric} of {', '.join(scenarios)}")
     return field
-
-
-def _leading(metric_values: FloatArray, metric: str) -> FloatArray:
-    has_value, more = np.isfinite(metric_values), metric in MORE_IS_BETTER
-    ranked = np.where(has_value, metric_values, -np.inf if more else np.inf)
-    return np.where(
-        has_value.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
-    )

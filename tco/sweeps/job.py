@@ -403,7 +403,12 @@ def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObje
         for metric_name in job.study.report
         if metric_name in metrics
     }
-    is_allowed = _allowed(job, metrics, len(cases))
+    is_allowed = np.ones(len(cases), dtype=bool)
+    for metric, (low, high) in job.study.constraints.items():
+        metric_values = metrics.get(metric)
+        is_allowed &= (
+            False if metric_values is None else (metric_values >= low) & (metric_values <= high)
+        )
     if not is_allowed.all():
         columns = {
             column_name: column[is_allowed] if isinstance(column, np.ndarray) else column
@@ -436,16 +441,6 @@ def _evaluate_cases(
     axis_quantities = {path: (numbers, units[path]) for path, numbers in axes.items()}
     settings = (*job.study.settings.items(), *fixed)
     return evaluate_setting(scenario, settings, centre, axis_quantities, drawing, len(draws))
-
-
-def _allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray:
-    is_allowed = np.ones(count, dtype=bool)
-    for metric, (low, high) in job.study.constraints.items():
-        metric_values = metrics.get(metric)
-        is_allowed &= (
-            False if metric_values is None else (metric_values >= low) & (metric_values <= high)
-        )
-    return is_allowed
 
 
 def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:

@@ -391,7 +391,11 @@ def sweep(
         parsed_study._replace(settings={**parsed_study.settings, **(set or {})}), data
     )
     layout, output_folder = job.layout, Folder(str(folder))
-    _refuse_too_many_cases(parsed_study.where, layout.cases, max_cases)
+    if layout.cases > max_cases:
+        raise UsageError(
+            f"{parsed_study.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
+            "--max-cases allows"
+        )
     manifest, intact_partitions, damaged = _claim_output_folder(output_folder, job)
     finished_cases = sum(map(layout.cases_in, intact_partitions))
     progress = Progress(layout.cases, finished_cases, 0, layout.partitions, len(intact_partitions))
@@ -409,13 +413,6 @@ def sweep(
         *_worker_notes(workers, len(missing)),
     ]
     return Sweep(job, output_folder.place, progress, notes)
-
-
-def _refuse_too_many_cases(where: str, cases: int, max_cases: int) -> None:
-    if cases > max_cases:
-        raise UsageError(
-            f"{where}: has {cases:,} cases, more than the {max_cases:,} that --max-cases allows"
-        )
 
 
 def _record_pieces(

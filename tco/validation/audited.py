@@ -62,7 +62,9 @@ def _serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
     words = measurements["parallel"]
     plans = pd.DataFrame(map(stated_plan, words, measurements["n_gpus"]))
     drafts = mapped(words, stated_drafts, float)
-    flight = _requests_in_flight_of_log(measurements, answers)
+    gaps = (answers - 1) * measurements["tpot_ms_mean"]
+    times = measurements["ttft_ms_mean"] + gaps
+    flight = np.asarray(measurements["requests_per_s"] * times / 1e3)
     return {column_name: plans[column_name].to_numpy() for column_name in plans} | {
         "isl_tokens": prompts,
         "osl_tokens": answers,
@@ -89,12 +91,6 @@ def submitted_formats(measurements: MeasuredRows, formats: AnyArray) -> AnyArray
 def all_at_once(measurements: MeasuredRows) -> AnyArray:
     """Return which rows state that all their requests wait at once."""
     return np.asarray(measurements.meanings("arrivals", "arrivals") == "at once")
-
-
-def _requests_in_flight_of_log(measurements: MeasuredRows, answers: AnyArray) -> AnyArray:
-    gaps = (answers - 1) * measurements["tpot_ms_mean"]
-    times = measurements["ttft_ms_mean"] + gaps
-    return np.asarray(measurements["requests_per_s"] * times / 1e3)
 
 
 def _nominal_lengths(measurements: MeasuredRows) -> AnyArray:

@@ -13,7 +13,6 @@ what the two share cancels, as it does between the columns of a comparison.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -260,7 +259,11 @@ def _predict_held_out_chip(
         owner = path.removeprefix("performance.").rpartition(".")[0]
         low, high = lognormal_interval(effect_width(effects, level_of(catalogue, path), owner))
         ranges[path] = ranges[path]._replace(low=low, high=high)
-    drawn_values = _places_in(ranges, Dice(catalogue, SEED, 0, DRAWS))
+    dice = Dice(catalogue, SEED, 0, DRAWS)
+    drawn_values = {
+        path: parameter_range.quantile(dice.correlated_deviates(parameter_range)).reshape(-1, 1)
+        for path, parameter_range in ranges.items()
+    }
     draws = []
     for settings in (drawn_values, drawn_values | dict.fromkeys(unexplained, 0.0)):
         held_out.say(settings)
@@ -269,13 +272,6 @@ def _predict_held_out_chip(
     return HeldOutChip(
         held_out.indices[scored], prediction.target[scored], prediction.predicted[scored], *draws
     )
-
-
-def _places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
-    return {
-        path: parameter_range.quantile(dice.correlated_deviates(parameter_range)).reshape(-1, 1)
-        for path, parameter_range in ranges.items()
-    }
 
 
 def rescaled_range(parameter_range: Range, centre_value: float) -> Range:

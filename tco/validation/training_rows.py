@@ -12,7 +12,6 @@ import re
 
 import numpy as np
 
-from tco.catalog import Catalogue
 from tco.core.types import AnyArray, TextMapping, is_whole_number
 from tco.performance.training.job import engine_words
 from tco.validation.measured import columns_known
@@ -52,11 +51,6 @@ def training_targets(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
     measured_values, target_names = measurements.first_stated(*targets)
     batchless = np.isnan(measurements["global_batch_seqs"]) & ~np.isnan(rate)
     return np.where(batchless, rate, measured_values), np.where(batchless, rate_name, target_names)
-
-
-def _linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
-    named = precisions(catalogue, precision) or ("bf16",)
-    return named[0], named[min(1, len(named) - 1)]
 
 
 def usable_domain(domain: int, chips: int) -> int:
@@ -131,9 +125,8 @@ class Reader:
 
     def texts(self, row_index: int) -> dict[str, str]:
         """Return the inputs of a row that are texts."""
-        forward, backward = _linear_layer_formats(
-            self.catalogue, self.cells["precision"][row_index]
-        )
+        named = precisions(self.catalogue, self.cells["precision"][row_index]) or ("bf16",)
+        forward, backward = named[0], named[min(1, len(named) - 1)]
         text_inputs = {"workload.precision": forward}
         if backward != forward:
             text_inputs["workload.backward_precision"] = backward

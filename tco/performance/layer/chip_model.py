@@ -427,7 +427,13 @@ def _software_times(
         # the best exposes one transfer
         expert = reached_time(expert, input_values[f"{part}.dma_start"], reach.gap)
     if reach.months is not None:
-        age = _port_maturity(input_values, prior, part, reach, reach.months)
+        months = reach.months
+        if (began := input_values.unless_zero(f"{prior}.port_began")) is not None:
+            months = port_age(months, input_values[f"{part}.released"], began)
+        age = maturity(
+            input_values[f"{prior}.port_overhead"], input_values[f"{prior}.port_decline"], months
+        )
+        age = age if reach.gap is None else age_left(age, reach.gap)
         waits = [times_as_long(wait, age) for wait in waits]
         expert = None if expert is None else times_as_long(expert, age)
         links = links._replace(
@@ -438,18 +444,6 @@ def _software_times(
         )
         release = _release_factor(input_values, part, engine_path, reach, reach.months)
     return _SoftwareTimes(waits[0], waits[1], waits[2:], expert, links, release)
-
-
-def _port_maturity(
-    input_values: Readable, prior: str, part: str, reach: SoftwareMaturity, months: Quantity
-) -> Quantity:
-    """Return the factor by which the port of a chip is slower than a grown-up one."""
-    if (began := input_values.unless_zero(f"{prior}.port_began")) is not None:
-        months = port_age(months, input_values[f"{part}.released"], began)
-    age = maturity(
-        input_values[f"{prior}.port_overhead"], input_values[f"{prior}.port_decline"], months
-    )
-    return age if reach.gap is None else age_left(age, reach.gap)
 
 
 def _release_factor(

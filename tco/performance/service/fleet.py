@@ -178,13 +178,6 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
     return offered - domains_by_room[domain_chips]
 
 
-def _meets_promises(times: dict[str, FloatArray], promises: Sequence[Promise]) -> bool:
-    return all(
-        np.quantile(times[promise.metric], promise.quantile) <= promise.limit
-        for promise in promises
-    )
-
-
 # ---------------------------------------------------------------- plans
 def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest) -> list[PoolPlan]:
     """Return the best plans that decode, of every size at every speed."""
@@ -394,7 +387,11 @@ class Search:
         growing = decoding.growing or (reading is not None and reading.growing)
         if growing and any(promise.metric in WAITS for promise in promises):
             return False
-        return _meets_promises(self.joined(decoding, reading), promises)
+        times = self.joined(decoding, reading)
+        return all(
+            np.quantile(times[promise.metric], promise.quantile) <= promise.limit
+            for promise in promises
+        )
 
     def least(self, pool: PoolPlan, good: Callable[[int], bool], most: int) -> int | None:
         """Return the smallest number of a pool's engines that is good, or None beyond `most`.

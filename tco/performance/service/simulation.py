@@ -132,13 +132,6 @@ class Cache:
             self.free += tokens
             self.kept -= tokens
 
-    def warm(self, before: Requests) -> None:
-        """Begin with what earlier requests left."""
-        for slot, tokens in zip(before.slot.tolist(), before.keeps.tolist(), strict=True):
-            if tokens:
-                self.take(slot, 0.0, True)
-                self.leave(slot, 0.0, tokens)
-
 
 class EngineRun:
     """An engine at work on requests, which are numbered as they come."""
@@ -400,7 +393,10 @@ def simulate_requests(
     """
     run = EngineRun(engine, read, decode)
     if before is not None:
-        run.cache.warm(before)
+        for slot, tokens in zip(before.slot.tolist(), before.keeps.tolist(), strict=True):
+            if tokens:
+                run.cache.take(slot, 0.0, True)
+                run.cache.leave(slot, 0.0, tokens)
     run.submit_all(requests)
     run.advance()
     first, last = (np.array(times) - requests.arrived for times in (run.first, run.last))

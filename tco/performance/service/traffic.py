@@ -300,17 +300,6 @@ def _promises_of(document: JsonMapping, path: Path, is_own: bool) -> tuple[Promi
         return tuple(map(promise_of, texts))
 
 
-def _check_lengths(traffic_values: dict[str, float], path: Path) -> None:
-    """Refuse quantiles of lengths that do not rise; stand-ins are put in order."""
-    for side in ("input", "output"):
-        length_names = [f"{side}_p{quantile}" for quantile in (50, 90, 99)]
-        lengths = [traffic_values[length_name] for length_name in length_names]
-        if making.get():
-            traffic_values |= zip(length_names, sorted(lengths), strict=True)
-        elif lengths != sorted(lengths):
-            raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
-
-
 def load_traffic(
     catalogue: Catalogue,
     traffic_name: str,
@@ -388,7 +377,13 @@ def _checked_traffic(
         if needed not in traffic_values:
             raise DataError(f"{path}: {needed} is missing")
     if not parts:
-        _check_lengths(traffic_values, path)
+        for side in ("input", "output"):
+            length_names = [f"{side}_p{quantile}" for quantile in (50, 90, 99)]
+            lengths = [traffic_values[length_name] for length_name in length_names]
+            if making.get():
+                traffic_values |= zip(length_names, sorted(lengths), strict=True)
+            elif lengths != sorted(lengths):
+                raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
     # stand-ins of an answer that keeps values back have quantiles alone
     has_sample = not parts and not (is_own and making.get())
     sample = stretched_sample(path, document, traffic_values) if has_sample else None

@@ -86,16 +86,6 @@ def _axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> Pr
     return PrefillPlan(*(axis[row_mask] for axis in axes))
 
 
-def _server_plans(
-    machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
-) -> ServingPlan:
-    """Return whole engines of one server that read prompts and decode, at every load."""
-    most = min(_require_deployer(machine).server_chips, float(machine.links.domain))
-    axes = _axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
-    decode = decoding_at(axes, 1.0, depths_of(machine, model, request, input_values))
-    return _with_flights(decode, as_prefill_plan(decode), 1.0, None)
-
-
 def _pool_plans(
     machine: Machine,
     model: Architecture,
@@ -185,7 +175,10 @@ def plans_of_class(
 
     """
     if class_name == SERVER:
-        return _server_plans(machine, model, request, input_values)
+        most = min(_require_deployer(machine).server_chips, float(machine.links.domain))
+        axes = _axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
+        decode = decoding_at(axes, 1.0, depths_of(machine, model, request, input_values))
+        return _with_flights(decode, as_prefill_plan(decode), 1.0, None)
     shapes = [
         _pool_plans(machine, model, request, input_values, shape)
         for shape in _require_deployer(machine).pools

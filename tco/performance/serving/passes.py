@@ -24,7 +24,7 @@ from tco.core.units import (
     TokenPerSecondPerChip,
 )
 from tco.fabric.collective_costs import direct_time
-from tco.fabric.links import Links, RankGroup, links_for
+from tco.fabric.links import RankGroup, links_for
 from tco.models.architecture import Architecture
 from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
@@ -649,7 +649,10 @@ def _with_stage_transfers(
     size = message_bytes(
         per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size
     )
-    rate, latency = _stage_link(links, plan.chips)
+    pair = links if links.tray[0] else links_for(links, RankGroup(2.0, 1.0, 2.0))
+    latencies, sizes = pair.latencies, (plan.chips, float(links.domain), float(links.world))
+    rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)
+    latency = stage_step(*sizes, latencies.step, latencies.crossing_step, latencies.network_step)
     times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [
         *operators,
@@ -708,10 +711,3 @@ def stage_step(
     the network.
     """
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
-
-
-def _stage_link(links: Links, chips: Any) -> tuple[Quantity, Quantity]:
-    pair = links if links.tray[0] else links_for(links, RankGroup(2.0, 1.0, 2.0))
-    latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))
-    rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)
-    return rate, stage_step(*sizes, latencies.step, latencies.crossing_step, latencies.network_step)

@@ -23,7 +23,7 @@ from tco.fabric.collectives import fastest_algorithm_time, reach
 from tco.fabric.expert_exchange import Tokens
 from tco.fabric.links import Links, RankGroup, among, group_product, strided
 from tco.models.architecture import Architecture
-from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values
+from tco.models.layers import Attention, FeedForward, keys_and_values
 from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.gemm import Operands, Sides, products
 from tco.performance.chip.kernels import products_weights, quantising_size
@@ -290,7 +290,12 @@ def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
             _scores_in_memory(layer_pass, job, attention, layers)
         _context_ring(layer_pass, job, shape, attention, layers)
     for mixer, layers in model.mixers.items():
-        _scan_in_memory(layer_pass, job, mixer, layers)
+        with scope(SCAN):
+            numbers = (mixer.inner + mixer.groups * mixer.state) / layer_pass.shape.tensor_parallel
+            traffic = elementwise_bytes(
+                layer_pass.shape.tokens, numbers, job.value("scan_passes"), job.wide_size
+            )
+            layer_pass.stream(SCAN, layers, traffic, layer_pass.machine.bandwidth)
     for part, layers in model.feed_forwards.items():
         if part.experts:
             expert_kernels(layer_pass, job, part, layers)
@@ -584,16 +589,6 @@ def _scores_in_memory(layer_pass: Pass, job: TrainingJob, a: Attention, layers: 
             job.wide_size,
         )
         layer_pass.stream(SCORES, layers, traffic, machine.bandwidth)
-
-
-def _scan_in_memory(layer_pass: Pass, job: TrainingJob, mixer: StateMixer, layers: int) -> None:
-    """Add the passes of a recurrence whose scan keeps in memory what its gradients need."""
-    with scope(SCAN):
-        numbers = (mixer.inner + mixer.groups * mixer.state) / layer_pass.shape.tensor_parallel
-        traffic = elementwise_bytes(
-            layer_pass.shape.tokens, numbers, job.value("scan_passes"), job.wide_size
-        )
-        layer_pass.stream(SCAN, layers, traffic, layer_pass.machine.bandwidth)
 
 
 def expert_kernels(layer_pass: Pass, job: TrainingJob, f: FeedForward, layers: int) -> None:
