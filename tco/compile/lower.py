@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +65,9 @@ NEUTRAL = {
 }
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
 CONDITIONS = frozenset(("<", "<=", ">", ">="))
+# function, slots of up to three operands and of the result, and whether its memory is reused:
+# a plain tuple is unpacked the quickest
+ScheduledOperation = tuple[Callable[..., Any], int, int | None, int | None, int, bool]
 POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.25: "root root"}
 
 
@@ -434,17 +437,6 @@ class ArithmeticKernel:
         return self.schedules[schedule_key]
 
 
-class ScheduledOperation(NamedTuple):
-    """An operation of a schedule: the slots of its operands and result, and memory reuse."""
-
-    function: Callable[..., Any]
-    first: int
-    second: int | None
-    third: int | None
-    into: int
-    reused: bool
-
-
 class Schedule:
     """Operations that lead from what is given to what is wanted.
 
@@ -487,16 +479,8 @@ class Schedule:
                 register[position], self.size = self.size, self.size + 1
             free += [register[term] for term in done if register[term] != register[position]]
             first, second, third = (*read, None, None)[:3]
-            self.lines.append(
-                ScheduledOperation(
-                    OPERATIONS[operation],
-                    int(first or 0),
-                    second,
-                    third,
-                    register[position],
-                    reused,
-                )
-            )
+            operands = int(first or 0), second, third
+            self.lines.append((OPERATIONS[operation], *operands, register[position], reused))
         self.wanted = [register[position] for position in targets]
 
     def run(self, leaf_values: Mapping[int, Any]) -> list[Any]:

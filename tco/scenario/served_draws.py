@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -300,10 +300,22 @@ class ServingChoice:
         leaves = [*self.arithmetic.leaves, *self.leader.leaves]
         read = dict.fromkeys(path for path, _, _ in leaves if path in drawn)
         first, position = distinct_draws([drawn[path] for path in read], question.count)
-        blocks = np.split(first, [FIRST_DRAWS]) if len(first) > FIRST_DRAWS else [first]
+        served_together: list[ServedDraws] = []
+
+        def serve(block: slice) -> list[ServedDraws]:
+            """Serve a block of draws; all at once where the first are not known."""
+            if not block.start:
+                served_together.extend(self.served(question.part(first)))
+            if not served_together:
+                return self.served(question.part(first[block]))
+            return [
+                ServedDraws(*(array[..., block] for array in served)) for served in served_together
+            ]
+
         parts = [
-            self._cached(question if len(block) == question.count else question.part(block))
-            for block in blocks
+            self._cached(question.part(first[block]), partial(serve, block))
+            for block in (slice(FIRST_DRAWS), slice(FIRST_DRAWS, None))
+            if len(first[block])
         ]
         speed_draws = [_joined(same) for same in zip(*parts, strict=True)]
         if len(first) == question.count:
@@ -315,9 +327,11 @@ class ServingChoice:
             for served in speed_draws
         ]
 
-    def _cached(self, selected: ServingQuestion) -> list[ServedDraws]:
+    def _cached(
+        self, selected: ServingQuestion, serve: Callable[[], list[ServedDraws]]
+    ) -> list[ServedDraws]:
         def make_arrays() -> list[AnyArray]:
-            return [array for served in self.served(selected) for array in served]
+            return [array for served in serve() for array in served]
 
         arrays = iter(shipped_or_cached_arrays(_code(), self._key(selected), make_arrays))
         return [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]

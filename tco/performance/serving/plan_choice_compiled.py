@@ -199,19 +199,28 @@ def best_plans_per_draw(
     speeds: Speeds = OWN,
     begin: AnyArray = FIRST,
     spare: float = 0.0,
+    share: int = 1,
 ) -> list[Chosen]:
-    """Return the best of some plans in every draw at each speed, with the batch that meets it; of
-    one plan, that one.
+    """Return the best of some plans in draws at each speed, with the batch that meets it.
+
+    Of one plan it is that one. Beyond the first speed one of `share` draws is looked at.
     """
+    draws = [_draws_at(block, speed_index, share) for speed_index in range(len(speeds))]
     if hints is None:
-        return [_choose_loaded_engines(block, speed) for speed in speeds]
+        return [
+            _choose_loaded_engines(block, speed, speed_draws)
+            for speed, speed_draws in zip(speeds, draws, strict=True)
+        ]
     chosen_plans = []
-    for decode_rows, batch, quick in zip(
-        *_solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
+    for decode_rows, batch, quick, speed_draws in zip(
+        *_solve_decode_plans(
+            block, decode_attention_chips(plans), hints, speeds, begin, spare, draws
+        ),
+        draws,
         strict=True,
     ):
         ready, soon = _best_prefill_by_draw(
-            block, BatchResponse(block, "step", decode_rows, np.arange(block.count))(batch)
+            block, BatchResponse(block, "step", decode_rows, speed_draws)(batch), speed_draws
         )
         chosen_plans.append(Chosen({DECODE: decode_rows, PREFILL: ready}, batch, quick & soon))
     return chosen_plans
@@ -225,7 +234,7 @@ def held_with(batch: float, count: int) -> Chosen:
     )
 
 
-def _choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
+def _choose_loaded_engines(block: DrawBlock, speed: float | None, draws: AnyArray) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
     score, slow, user, first, needed = block[
         "output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"
@@ -237,15 +246,23 @@ def _choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
     )
     fits = needed <= memory
     decode_rows, meets = best_rows(score, _quickest_first(slow, fits), fits & meets, block.count)
-    return Chosen({DECODE: decode_rows}, np.full(block.count, np.nan), meets)
+    return Chosen({DECODE: decode_rows[draws]}, np.full(len(draws), np.nan), meets[draws])
 
 
-def _best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, AnyArray]:
-    rate, time, needed_memory, memory, wait = block[
-        "prompts", "prompt", "prompts held", "memory", "longest wait"
-    ]
+def _draws_at(block: DrawBlock, speed_index: int, share: int) -> AnyArray:
+    """Return the draws that are looked at: all at the first speed, else one of `share`."""
+    return np.arange(0, block.count, share if speed_index else 1)
+
+
+def _best_prefill_by_draw(
+    block: DrawBlock, step: AnyArray, draws: AnyArray
+) -> tuple[AnyArray, AnyArray]:
+    rate, time, needed_memory, memory, wait = (
+        result[..., draws] if result.ndim and result.shape[-1] == block.count else result
+        for result in block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+    )
     fits, soon = needed_memory <= memory, time + step <= _or_ever(wait) * (1 + EXACTLY)
-    return best_rows(rate, _quickest_first(time, fits), fits & soon, block.count)
+    return best_rows(rate, _quickest_first(time, fits), fits & soon, len(step))
 
 
 def _quickest_first(time: AnyArray, fits: AnyArray) -> AnyArray:
@@ -280,23 +297,32 @@ def room(block: DrawBlock, plans: int) -> AnyArray:
 
 
 def _solve_decode_plans(
-    block: DrawBlock, chips: AnyArray, hints: Hints, speeds: Speeds, begin: AnyArray, spare: float
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+    block: DrawBlock,
+    chips: AnyArray,
+    hints: Hints,
+    speeds: Speeds,
+    begin: AnyArray,
+    spare: float,
+    draws: Sequence[AnyArray],
+) -> tuple[list[AnyArray], list[AnyArray], list[AnyArray]]:
     """Return the plan that decodes in every draw at each speed, its batch, and whether it gives
     each user that speed.
 
     Some plans are looked at to begin with, and one of them is solved. A plan that is late with the
     batch that would make it as good, but for a share to `spare`, is not. Where none meets the
-    target the quickest plan that fits decodes a single sequence. A case is a draw at a speed: those
-    of all speeds are solved together.
+    target the quickest plan that fits decodes a single sequence. A case is one of the `draws` of a
+    speed: those of all speeds are solved together.
     """
-    count, plans, speed_count = block.count, len(chips), len(speeds)
-    all_cases, draw, speed = (
-        np.arange(speed_count * count),
-        np.tile(np.arange(count), speed_count),
-        np.repeat(np.arange(speed_count), count),
+    plans, speed_count = len(chips), len(speeds)
+    sizes = [len(speed_draws) for speed_draws in draws]
+    draw, speed = np.concatenate(draws), np.repeat(np.arange(speed_count), sizes)
+    all_cases, ends = np.arange(len(draw)), np.cumsum(sizes)
+    allowed = np.concatenate(
+        [
+            _time_allowed(block, target_speed)[speed_draws]
+            for target_speed, speed_draws in zip(speeds, draws, strict=True)
+        ]
     )
-    allowed = np.concatenate([_time_allowed(block, target_speed) for target_speed in speeds])
     sequence_room = room(block, plans)
     fits, most = (
         draw_values[:, draw] if speed_count > 1 else draw_values
@@ -306,18 +332,20 @@ def _solve_decode_plans(
         )
     )
     chosen_rows, batch, rate = (
-        np.zeros(speed_count * count, dtype=int),
-        np.ones(speed_count * count),
-        np.zeros(speed_count * count),
+        np.zeros(len(draw), dtype=int),
+        np.ones(len(draw)),
+        np.zeros(len(draw)),
     )
 
-    def times(plan_rows: Any, sizes: AnyArray) -> AnyArray:
+    def times(plan_rows: Any, batches: AnyArray) -> AnyArray:
         """Return the time of a token of some plans, each with a batch in every case."""
         token = BatchResponse(block, "token", plan_rows)
         return np.concatenate(
             [
-                token(sizes[:, speed_index * count :][:, :count])
-                for speed_index in range(speed_count)
+                token(speed_batches, speed_draws)
+                for speed_batches, speed_draws in zip(
+                    np.split(batches, ends[:-1], axis=1), draws, strict=True
+                )
             ],
             axis=1,
         )
@@ -368,8 +396,8 @@ def _solve_decode_plans(
         batch: AnyArray = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
         return batch
 
-    def by_speed(case_values: AnyArray) -> AnyArray:
-        return case_values.reshape(speed_count, count)
+    def by_speed(case_values: AnyArray) -> list[AnyArray]:
+        return np.split(case_values, ends[:-1])
 
     if plans == 1:
         solve(chosen_rows, all_cases, np.minimum(hints.batch[speed, chosen_rows], most[0]))
@@ -511,27 +539,16 @@ def promising(
     if first is not None:  # to begin with those that are the best at the centre
         near_best = first.rate / np.maximum(first.rate.max(axis=1, keepdims=True), EXACTLY)
         begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
-    for speed_slice, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[
-        : len(all_speeds)
-    ]:
-        sampled_pilots = {path: pilot_values[::share] for path, pilot_values in pilots.items()}
-        block = DrawBlock(
-            kernel, name_places, sampled_pilots, len(next(iter(sampled_pilots.values())))
+    block = DrawBlock(kernel, name_places, pilots, len(next(iter(pilots.values()))))
+    if first is not None:
+        near_masks[DECODE] = near_masks[DECODE] | _fastest_single_request_plans(
+            block, len(near_masks[DECODE])
         )
-        if first is not None and speed_slice.start == 0:
-            near_masks[DECODE] = near_masks[DECODE] | _fastest_single_request_plans(
-                block, len(near_masks[DECODE])
-            )
-        for chosen in best_plans_per_draw(
-            block,
-            plans,
-            first and Hints(*(hint_array[speed_slice] for hint_array in first)),
-            all_speeds[speed_slice],
-            begin,
-            SPARE,
-        ):
-            for axis, near in near_masks.items():
-                wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
+    for chosen in best_plans_per_draw(
+        block, plans, first, all_speeds, begin, SPARE, max(SHARE * len(speeds), 1)
+    ):
+        for axis, near in near_masks.items():
+            wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
     rows_by_axis = {}
     for axis, near in near_masks.items():
         candidate_rows = np.flatnonzero(near | (wins[axis] > 0))
