@@ -230,11 +230,8 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
 def _last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
     """Return the latest value that parts state, with its range; None where no part states any."""
     end = f".{attribute}"
-    date_inputs = [
-        date_input
-        for path, date_input in inputs.items()
-        if path.endswith(end) and path.startswith("parts.")
-    ]
+    paths = [path for path in inputs if path.endswith(end)]
+    date_inputs = [inputs[path] for path in paths if path.startswith("parts.")]
     ends = [
         (
             date_input.value,

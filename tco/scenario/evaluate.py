@@ -391,6 +391,8 @@ def _shares_of_cost(cost: Cost, cost_inputs: Mapping[str, Input]) -> dict[str, d
 
 
 def _plain_metric(metric_value: Any) -> Any:
+    if type(metric_value) is float:  # most are
+        return metric_value if math.isfinite(metric_value) else None
     if metric_value is None or (isinstance(metric_value, np.ndarray) and metric_value.ndim):
         return metric_value
     return float(metric_value) if math.isfinite(metric_value) else None

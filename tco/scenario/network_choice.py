@@ -165,13 +165,14 @@ def _cheapest_network(
         if all(priced[network_key][1] < priced[thrifty_key][1] for thrifty_key in thrifty):
             thrifty.append(network_key)
     if len(thrifty) > 1 and not inputs.perspective.rents:
-        column = (-1, *[1] * len(inputs.shape))
-        prices, powers = (
-            numbers.reshape(column)
-            for numbers in np.transpose([priced[network_key] for network_key in thrifty])
-        )
-        hours = _hours_of(inputs, input_values, prices, powers)
-        return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
+        prices, powers = np.array([priced[network_key] for network_key in thrifty]).T
+        if inputs.shape:
+            column = (-1, *[1] * len(inputs.shape))
+            hours = _hours_of(inputs, input_values, prices.reshape(column), powers.reshape(column))
+            hours = hours.reshape(len(thrifty), -1).mean(axis=1)
+        else:
+            hours = _hours_of(inputs, input_values, prices, powers)
+        return thrifty[int(hours.argmin())]
     return thrifty[0] if thrifty else None
 
 
