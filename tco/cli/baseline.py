@@ -258,6 +258,8 @@ def diff(
         raise UsageError(
             f"{metric} is a metric: tco diff {scenario} {HEADLINE[-1]} --metric {metric}"
         )
+    if full:
+        request.require_form("--full", "table", "md")
     named_metrics = known_metrics(metrics) if metrics else ()
     difference = compare_two(a, b, request.settings, request.data, next(iter(named_metrics), None))
     changes = [*difference.moves, *difference.causes] if exit_code else []

@@ -60,15 +60,24 @@ def _hall_settings(hall: str | None) -> dict[str, str]:
 
 
 def _refuse_idle_options(
-    request: CommandRequest, curve: bool, ranges: bool, choose: bool, why: bool, evidence: bool
+    request: CommandRequest, drawn: ConfidenceRequest, options: ComparisonOptions
 ) -> None:
     """Raise `UsageError` for an option that has no effect in this form or without draws."""
-    if curve and request.form != "csv":
+    if options.curve and request.form != "csv":
         raise UsageError("--curve goes with --format csv; JSON has the curve without it")
-    drawn = {"--choose": choose, "--why": why, "--evidence": evidence}
-    for option, is_used in drawn.items():
-        if is_used and not ranges:
+    is_used = {
+        "--choose": drawn.choose is not None,
+        "--why": options.why,
+        "--evidence": options.evidence is not None,
+    }
+    for option in filter(is_used.get, is_used):
+        if not drawn.ranges:
             raise UsageError(f"{option} rests on draws, and --no-range asks for none")
+        request.require_form(option, "table", "md", "json")
+    if drawn.seed and not drawn.ranges:
+        raise UsageError("--seed starts the draws, and --no-range asks for none")
+    if drawn.racks is not None and not options.curve and request.form == "csv":
+        raise UsageError("--racks acts on the draws at each speed; in a CSV add --curve")
 
 
 @command(app, "set", "anchor", "hold")
@@ -129,14 +138,13 @@ def compare(
 
     """
     stated = (hall, practice, what_if, baseline, speeds, choose, racks)
-    not_alone = (
-        full or why or evidence or curve or any(option not in (None, []) for option in stated)
-    )
+    flags = (full, why, evidence, curve, not ranges, bool(seed), request.hold)
+    not_alone = any(flags) or any(option not in (None, []) for option in stated)
     if all_systems or vendor is not None or air:
         _rank_all(request, all_systems, bool(scenarios) or not_alone, vendor, air)
         return
     if workloads:
-        if not_alone or not ranges:
+        if not_alone:
             raise UsageError(
                 "--workloads rates systems by their own draws for each: it takes scenarios and "
                 "--set alone"
@@ -147,13 +155,13 @@ def compare(
     if practice is not None:
         settings = settings | {"workload.software": practice}
     replaced, user_speeds = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
-    _refuse_idle_options(request, curve, ranges, choose is not None, why, evidence)
     from tco.comparison.records import ConfidenceRequest
     from tco.report.comparison import ComparisonOptions
 
     hold = request.hold or bool(replaced)
     drawn = ConfidenceRequest(user_speeds, hold, ranges, why or evidence, seed, choose, racks)
     options = ComparisonOptions((), replaced, full, why, [] if evidence else None, curve)
+    _refuse_idle_options(request, drawn, options)
     request.emit(_comparison(request, scenarios, baseline, settings, drawn, options))
 
 
@@ -180,9 +188,11 @@ def _comparison(
         [evaluation.result for evaluation in evaluations], baseline
     )
     _refuse_unserved(scenario_results, bool(drawn.speeds), racks is not None)
+    halls = _halls_of(scenario_results)
+    if baseline and not halls and not (options.full or options.why):
+        _refuse_idle_baseline(request, baseline, scenario_results)
     confidence = confidence_of(evaluations, base, drawn)
     catalogue = catalogue_of(evaluations, request.data)
-    halls = _halls_of(scenario_results)
     is_detailed = options.full and drawn.ranges
     wants_evidence = options.evidence is not None
     options = options._replace(
@@ -195,6 +205,19 @@ def _comparison(
         changes=_changes_by_settings(request, evaluations, scenario_results) if settings else [],
     )
     return comparison_answer(catalogue, scenario_results, base, halls, confidence, options)
+
+
+def _refuse_idle_baseline(
+    request: CommandRequest, baseline: str, scenario_results: Sequence[Result]
+) -> None:
+    """Raise `UsageError` for a baseline on a screen that shows costs by speed and no ratio."""
+    from tco.evaluation.side_by_side import speed_of
+
+    if request.form not in ("csv", "json") and any(map(speed_of, scenario_results)):
+        raise UsageError(
+            f"--baseline {baseline}: the first screen shows no ratio to a baseline; add "
+            "--full, or --format json or csv"
+        )
 
 
 def _halls_of(scenario_results: Sequence[Result]) -> list[Hall]:
@@ -336,6 +359,8 @@ def frontier(
     from tco.comparison.designs import designs_of
     from tco.report.frontier import frontier_answer
 
+    if request.hold and not ranges:
+        raise UsageError("--hold fixes the plan of the draws: add --range")
     system_frontiers = study.frontier(
         scenarios, prefill or (), request.settings, request.data, ranges, request.hold
     )

@@ -259,6 +259,14 @@ class CommandRequest:
         # The axes that `--plan` fixes, or the plan of a saved result.
         self.plan: Any = _parse_plan_axes(self.texts["plan"])
 
+    def require_form(self, option: str, *forms: str) -> None:
+        """Raise `UsageError` for an option that has no effect in the form of the answer."""
+        if self.form not in forms:
+            raise UsageError(
+                f"{option} has no effect with --format {self.form}; it goes with --format "
+                f"{', '.join(forms[:-1])} or {forms[-1]}"
+            )
+
     @property
     def catalogue(self) -> Catalogue:
         """Shipped catalogue with the user's folders over it."""

@@ -67,7 +67,7 @@ def sensitivity(
     metric: Metric = "usd_per_million_output_tokens",
     baseline: RatioTo = None,
     sobol: bool = False,
-    samples: int = 1024,
+    samples: int | None = None,
     seed: Seed = 0,
 ) -> None:
     """Show which inputs drive a metric, each at its P5 and P95.
@@ -77,13 +77,16 @@ def sensitivity(
     Draws and workers:
         sobol: Add Sobol indices: shares of the variance with all inputs drawn together, the
             plan fixed (--hold).
-        samples (N): Rows of a Sobol sample, a power of two.
+        samples (N): Rows of a Sobol sample, a power of two; default: 1024.
 
     """
     from tco.report.sensitivity import sensitivity_answer
     from tco.sampling.sensitivity import sensitivity as asked
 
-    what_if, drawn = (request.data, request.settings, request.variant), samples if sobol else None
+    if samples is not None and not sobol:
+        raise UsageError("--samples is the size of a Sobol sample: add --sobol")
+    what_if = (request.data, request.settings, request.variant)
+    drawn = SOBOL_ROWS if samples is None else samples
     request.emit(
         sensitivity_answer(
             asked(
@@ -92,7 +95,7 @@ def sensitivity(
                 *what_if,
                 baseline=baseline,
                 hold=request.hold,
-                sobol=drawn,
+                sobol=drawn if sobol else None,
                 seed=seed,
             )
         )
@@ -193,6 +196,7 @@ def _pair_interval_bounds(
     return list(zip(start or nothing, end or nothing, strict=True))
 
 
+SOBOL_ROWS = 1024
 STOPPED = 130  # the exit code of what Ctrl-C ends
 
 

@@ -14,6 +14,8 @@ from tco.core.files import data_directory
 from tests.catalogue import CATALOGUE
 from tests.cli import HEADLINE, document, tco
 
+TWO = ("trn3-nl72x2", "gb200-nvl72")
+
 NAME = "trn3-nl72x2"
 USAGE = [  # the command line is wrong: 2
     (["frobnicate"], "frobnicate"),
@@ -582,3 +584,24 @@ def test_dates_of_a_part_are_shown_as_months():
     rows = {line.split()[0]: line.split()[1:5] for line in table if line.split()}
     assert rows["released"][0] == "2025-12"
     assert rows["first_volume"] == ["2026-02", "2026-01", "to", "2026-05"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("compare", *TWO, "--why", "--format", "csv"), "--format table, md or json"),
+        (("compare", *TWO, "--evidence", "--format", "csv"), "--format table, md or json"),
+        (("compare", *TWO, "--choose", TWO[0], "--format", "csv"), "--format table, md or json"),
+        (("compare", *TWO, "--racks", "2", "--format", "csv"), "add --curve"),
+        (("compare", *TWO, "--no-range", "--seed", "3"), "--no-range asks for none"),
+        (("compare", *TWO, "--baseline", TWO[0]), "add --full"),
+        (("compare", "--all", "--seed", "3"), "--set alone"),
+        (("diff", *TWO, "--full", "--format", "json"), "--format table or md"),
+        (("frontier", TWO[1], "--hold"), "add --range"),
+        (("sensitivity", TWO[1], "--samples", "64"), "add --sobol"),
+    ],
+)
+def test_option_without_effect_is_refused_with_what_has_it(words, message):
+    done = tco(*words)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
