@@ -39,7 +39,9 @@ def init(
     from tco.core.files import is_there, write_all
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder}: exists and is not an empty folder")
+        raise UsageError(
+            f"{folder}: exists and is not an empty folder; name a new one: tco init mine"
+        )
     write_all(
         folder,
         {

@@ -45,7 +45,9 @@ SAME_AS = {
     "--workload": "--set workload=NAME; `tco workloads list` shows the names",
     "--site": "--set site=NAME; `tco sites list` shows the names",
     "--model": "--set workload.model=ID; `tco models list` shows the ids",
-    "--users": "tco service SYSTEM --traffic chat, whose traffic has a number of users",
+    "--users": "`tco service SYSTEM --users N`, which sizes racks for users",
+    "--interactivity": "--speeds 30, or --set 'workload.interactivity=30 token/s'",
+    "--speed": "--speeds 30",
     "--utilisation": "--set terms.utilisation=80%",
     "--utilization": "--set terms.utilisation=80%",
     "--life": "--set 'terms.life=5 year'",
@@ -172,6 +174,8 @@ class Listing(HelpPage, TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the named command; an unknown name without a near one lists all commands."""
+        if args[:1] == ["version"] and ctx.parent is None:
+            ctx.fail("No such command 'version'. `tco --version` prints the version.")
         if (
             ctx.parent is not None
             and args

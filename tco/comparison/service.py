@@ -378,7 +378,7 @@ def services(scenarios: Sequence[str], demand: ServiceRequest) -> tuple[list[Ser
 
     Raises:
         UsageError: Users and a rate of requests are both stated.
-        DataError: No scenario keeps the promises; the error is of the first scenario.
+        DataError: A scenario is unknown, or none keeps the promises, with the error of the first.
 
     """
     refuse_unknown("router", [demand.router], ROUTERS, "--router")
@@ -387,6 +387,8 @@ def services(scenarios: Sequence[str], demand: ServiceRequest) -> tuple[list[Ser
             f"--users {demand.users}: the rate of requests follows from the users; leave out --set "
             f"{RATE}, or --users"
         )
+    for scenario_name in scenarios:  # a misspelt name is no system that misses its promises
+        load_scenario(catalogue_for(scenario_name, demand.data), scenario_name)
     sized_services, missed = list[Service](), list[DataError]()
     for scenario_name in scenarios:
         try:

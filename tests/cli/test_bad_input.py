@@ -605,3 +605,18 @@ def test_option_without_effect_is_refused_with_what_has_it(words, message):
     done = tco(*words)
     assert done.exit_code == 2
     assert message in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("service", "gb200-nvl72", "nosuch"), "unknown scenario 'nosuch'"),
+        (("compare", "--users", "100"), "tco service SYSTEM --users N"),
+        (("compare", "--interactivity", "30"), "--speeds 30"),
+        (("version",), "tco --version"),
+    ],
+)
+def test_likely_mistake_ends_with_what_to_type(words, message):
+    done = tco(*words)
+    assert done.exit_code in (2, 3)
+    assert message in " ".join(done.stderr.split())
