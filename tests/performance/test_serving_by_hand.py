@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tco.performance.serving import batches
+from tco.performance.serving import batches, plan_choice
 from tco.performance.serving import plan_choice_compiled as compiled
 from tco.performance.serving.fixed_axes import _built, _deployment
 from tco.performance.serving.plan_choice import PlanChoice
@@ -18,9 +18,10 @@ from tco.performance.serving.plans import (
     ServingPlan,
     borders_crossed,
     decoding_at,
+    layout_of,
 )
 from tco.performance.serving.record import ServingResult
-from tests.performance.servers import server
+from tests.performance.servers import cached_numbers, server
 
 TWO_RACKS = "trn3-nl72x2"
 
@@ -98,6 +99,49 @@ def test_plans_are_repeated_for_each_depth_of_drafts():
     assert plans.drafts.ravel().tolist() == [0, 0, 1, 1, 3, 3]
 
 
+@pytest.mark.parametrize("placement", ["one-domain", "whole-world"])
+def test_experts_lie_in_a_domain_or_over_a_world_and_never_beyond(monkeypatch, placement):
+    """Copies of all experts in both racks would lie within one; 288 chips leave the world."""
+    links = server(TWO_RACKS).machine.links
+    monkeypatch.setattr(plan_choice, "decode_axes", lambda *_: STAGES_ACROSS)
+    axes = []
+
+    def choose(*arguments):
+        axes.append(arguments[-1])
+        return PlanChoice(None, 0, 0, None, reason="too slow")
+
+    monkeypatch.setattr(plan_choice, "choose_decode", choose)
+    layout = layout_of(STAGES_ACROSS, links)
+    spread = (layout.stage / (layout.replicas * layout.copies)).ravel()
+    assert spread.tolist() == [72.0, 144.0, 72.0, 72.0, 288.0, 72.0]
+    rate, reason = plan_choice.decode_rate_with_experts(
+        SimpleNamespace(links=links), None, None, 50.0, placement
+    )
+    assert (rate, reason) == (0.0, "no decode plan: too slow")
+    inside = spread <= 72
+    expected = inside if placement == "one-domain" else ~inside
+    within_world = STAGES_ACROSS.chips.ravel() <= 144
+    assert axes[0].chips.ravel().tolist() == (
+        STAGES_ACROSS.chips.ravel()[expected & within_world].tolist()
+    )
+
+
+def test_states_of_a_sequence_are_cached_by_layer_and_split_over_ranks():
+    """Five layers of 60 numbers and three of 8, on four ranks."""
+    states = SimpleNamespace(fixed_numbers_per_sequence=60)
+    convolutions = SimpleNamespace(fixed_numbers_per_sequence=8)
+    mixers = _Items([(states, 5), (convolutions, 3)])
+    model = SimpleNamespace(attentions=_Items([]), mixers=mixers)
+    assert cached_numbers(model, 4) == (0, (5 * 60 + 3 * 8) / 4)
+
+
+class _Items(list):
+    """Pairs that a mapping would give, of keys without a hash."""
+
+    def items(self):
+        return self
+
+
 # ---------------------------------------------------------------- batches
 def engine_of(token_time):
     """A pass whose only result is the time of a token at each batch."""
@@ -109,18 +153,18 @@ def engine_of(token_time):
 
 
 def test_the_best_batch_below_a_step_is_the_last_before_it(monkeypatch):
-    """A token takes a tenth longer above 97 sequences, so that 100 make less than 97.
+    """A token takes a tenth longer above 97.0496 sequences, so that 100 make less than these.
 
-    97 lies between two batches of the first grid; the second ends within a 128th of their step.
+    They lie between 97.0 and 97.1 of the first grid; the second divides this step by 128.
     """
     monkeypatch.setattr(
-        batches, "decode_pass", engine_of(lambda size: np.where(size > 97, 1.1, 1.0))
+        batches, "decode_pass", engine_of(lambda size: np.where(size > 97.0496, 1.1, 1.0))
     )
     plan = DecodePlan(*(np.full((1, 1), 1.0) for _ in range(5)), None, np.zeros((1, 1)), 0.0)
     best, most = batches._best_batch_before_step(
         None, None, None, plan, 2.0, np.array([100.0]), (np.array([50.0]), np.array([50.0]))
     )
-    assert 97 - 0.1 / 128 <= best[0] <= 97
+    assert 97.0496 - 0.1 / 128 <= best[0] <= 97.0496
     assert most[0] == pytest.approx(best[0])
     # a rate that is known to be higher stays
     unchanged = batches._best_batch_before_step(
