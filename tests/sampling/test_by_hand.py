@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
+from tco import DataError
 from tco.core.provenance import Input
+from tco.evaluation.scenario_function import Evaluation
+from tco.sampling import uncertainty
 from tco.sampling.drivers import first_order, leading_drivers, narrowing, rank_share
 from tco.sampling.scenario_quantity import finite_or_none, ratios
 from tco.sampling.sensitivity import Sensitivity, Swing, _input_swing
-from tco.sampling.uncertainty import error_of_spread, why_endless
+from tco.sampling.uncertainty import (
+    MOST,
+    Sample,
+    _refuse_sampling,
+    error_of_share,
+    error_of_spread,
+    share,
+    why_endless,
+)
 from tco.scenario.beliefs import Range
 
 
@@ -168,3 +181,120 @@ def test_an_error_needs_two_draws_with_a_value():
     # the standard deviation of two is sqrt(2), over the square root of their number
     assert two["mean"] == pytest.approx(1.0)
     assert error_of_spread("capex_usd", np.array([1.0, 3.0, np.nan]))["mean"] is None
+
+
+# ---------------------------------------------------------------- draws
+@pytest.mark.parametrize(
+    ("draws", "chance"),
+    [([True] * 3 + [False] * 5, 3.5 / 9), ([False] * 8, 0.5 / 9), ([True], 0.75)],
+)
+def test_the_error_of_a_share_counts_half_a_draw_more_and_is_never_nought(draws, chance):
+    count = len(draws)
+    assert error_of_share(np.array(draws)) == pytest.approx((chance * (1 - chance) / count) ** 0.5)
+    assert share(np.array(draws)) == pytest.approx(sum(draws) / count)
+
+
+def test_a_question_that_does_not_arise_has_no_share():
+    assert share(None) is None
+    assert error_of_share(None) is None
+
+
+@pytest.mark.parametrize("seed", [0, 128, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("samples", [2, MOST])
+def test_a_seed_of_64_bits_is_taken(samples, seed):
+    _refuse_sampling(samples, seed)
+
+
+@pytest.mark.parametrize(
+    ("samples", "seed", "words"),
+    [
+        (2, -1, "seed -1"),
+        (2, 2**64, f"seed {2**64}"),
+        (1, 0, "1 draws tell nothing"),
+        (MOST + 1, 0, "draws are more than"),
+    ],
+)
+def test_a_seed_or_a_number_of_draws_beyond_the_limits_is_refused(samples, seed, words):
+    with pytest.raises(DataError, match=words):
+        _refuse_sampling(samples, seed)
+
+
+def test_a_scenario_is_evaluated_once_and_beside_its_baseline(monkeypatch):
+    results = {name: SimpleNamespace(scenario=f"{name} rack") for name in "ab"}
+    monkeypatch.setattr(
+        uncertainty,
+        "evaluate_each",
+        lambda names, *_: [Evaluation(name, {}, None, results[name]) for name in names],
+    )
+
+    def compare(scenario_results, baseline):
+        compared = [(scenario_result.scenario, baseline) for scenario_result in scenario_results]
+        return SimpleNamespace(results=compared)
+
+    monkeypatch.setattr(uncertainty, "compare_results", compare)
+
+    def results_beside(baseline):
+        evaluations = uncertainty._evaluate_beside("a", baseline, None, {})
+        return [evaluation.result for evaluation in evaluations]
+
+    assert results_beside(None) == [results["a"]]
+    assert results_beside("a") == [("a rack", "a rack")]
+    assert results_beside("b") == [("a rack", "b rack"), ("b rack", "b rack")]
+
+
+def test_draws_of_a_study_are_those_of_its_scenario_with_progress_by_block(monkeypatch):
+    """Three blocks of 4, 4 and 2 draws: 4, 8 and 10 are done."""
+    racks = [Evaluation(name, {}, None, SimpleNamespace(inputs={})) for name in "ab"]
+    functions = {rack.name: SimpleNamespace(catalogue=None, ranges={}) for rack in racks}
+    monkeypatch.setattr(uncertainty, "BLOCK", 4)
+    monkeypatch.setattr(uncertainty, "_evaluate_beside", lambda *_: racks)
+    monkeypatch.setattr(
+        uncertainty, "_drawable_function", lambda evaluation, _: functions[evaluation.name]
+    )
+    monkeypatch.setattr(uncertainty, "beliefs_of", lambda _: {})
+    compared = []
+    monkeypatch.setattr(
+        uncertainty, "why_incomparable", lambda *sides: compared.append(sides) or None
+    )
+    monkeypatch.setattr("tco.evaluation.workers.folders_of", lambda _: ())
+    baselines = []
+
+    def block(experiment, number):
+        baselines.append(experiment.baseline)
+        count = min(4, experiment.samples - 4 * number)
+        return Sample({"capex_usd": number * 4 + np.arange(count)}, np.ones(count, bool))
+
+    monkeypatch.setattr(uncertainty.Experiment, "block", block)
+    monkeypatch.setattr(uncertainty, "fork_map", lambda make, items: enumerate(map(make, items)))
+    progresses = []
+    study = uncertainty.uncertainty("a", "b", 10, tell=progresses.append)
+    assert (study.evaluation, study.baseline) == tuple(racks)
+    assert study.sample.metrics["capex_usd"].tolist() == list(range(10))
+    assert [(progress.cases_made, progress.finished) for progress in progresses] == [
+        (4, 1),
+        (8, 2),
+        (10, 3),
+    ]
+    assert compared == [(racks[0].result, racks[1].result)]
+    assert baselines == [functions["b"]] * 3
+
+
+@pytest.mark.parametrize(
+    ("baseline", "compared"),
+    [(None, ("scenario", None)), ("scenario", ("scenario", "scenario")), ("b", ("scenario", "b"))],
+)
+def test_a_block_throws_one_dice_for_a_scenario_and_its_baseline(monkeypatch, baseline, compared):
+    """The third block of four draws out of ten begins with the ninth and holds two."""
+    dices = []
+
+    def side_of(name):
+        return SimpleNamespace(catalogue=None, sample=lambda dice: dices.append(dice) or name)
+
+    sides = {name: side_of(name) for name in ("scenario", "b")}
+    monkeypatch.setattr(uncertainty, "BLOCK", 4)
+    monkeypatch.setattr(uncertainty, "Dice", lambda _, *numbers: numbers)
+    monkeypatch.setattr(uncertainty, "fork_map", lambda make, items: enumerate(map(make, items)))
+    monkeypatch.setattr(uncertainty, "sample_of", lambda *drawn_sides: drawn_sides)
+    experiment = uncertainty.Experiment(sides["scenario"], sides.get(baseline), 7, 10)
+    assert experiment.block(2) == compared
+    assert dices == [(7, 8, 10)] * (2 if baseline == "b" else 1)
