@@ -1,0 +1,242 @@
+"""Decisions of a scenario, its notes and its saved parts, on numbers that are made by hand."""
+
+from __future__ import annotations
+
+import math
+import operator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tco import DataError
+from tco.core.provenance import P95, Input
+from tco.scenario import pricing
+from tco.scenario.anchors import EFFICIENCY, _moved_input
+from tco.scenario.evaluate import _notes_on_numbers
+from tco.scenario.network_choice import _tiers_for
+from tco.scenario.plan_cache import SearchReads, _is_repeatable
+from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
+from tco.scenario.saved import HOLDS, SHOWN
+from tco.scenario.workload_sizing import chips_in
+
+
+# ---------------------------------------------------------------- sizes
+@pytest.mark.parametrize("needed", [1, 2, 7, 48, 97, 130, 1000, 4099])
+def test_the_fewest_domains_are_those_that_train_in_time(needed):
+    """A cluster of `needed` domains takes ten days, and fewer take longer in proportion."""
+    domain, days, tokens = 8.0, 10.0, 1e12
+    rate_of_domain = tokens / (days * 86400) / needed
+    chips = chips_in(days, tokens, domain, lambda chips: chips / domain * rate_of_domain, "job")
+    assert needed * domain <= chips <= max(needed * (1 + 2e-3), needed + 1) * domain
+    if needed < 500:
+        assert chips == needed * domain
+
+
+def test_clusters_over_which_a_job_does_not_divide_are_passed():
+    """Nothing fits below five domains; six are quick enough, and five are not."""
+
+    def rate(chips):
+        return None if chips < 40 else chips * 1e6
+
+    days = 1e12 / (48 * 1e6) / 86400
+    assert chips_in(days * (1 + 1e-9), 1e12, 8.0, rate, "job") == 48
+    with pytest.raises(DataError, match=r"job: workload.days is 1e-09: no cluster is as quick"):
+        chips_in(1e-9, 1e12, 8.0, rate, "job")
+
+
+# ---------------------------------------------------------------- networks
+@pytest.mark.parametrize(
+    ("chips", "racks", "domain", "tiers"),
+    [
+        (64, None, 1, 1),
+        (65, None, 1, 2),
+        (2048, None, 1, 2),  # 64 x 64 / 2
+        (2049, None, 1, 3),
+        (65 * 8, None, 8, 2),  # a port for each of 65 domains
+        (64 * 8, None, 8, 1),
+        (7, None, 8, 1),
+        (72, (1.0, 72.0), 1, 1),  # a first tier in the racks: one rack needs no other
+        (73, (1.0, 72.0), 1, 2),
+        (64 * 72, (1.0, 72.0), 1, 2),
+        (64 * 72 + 1, (1.0, 72.0), 1, 3),
+    ],
+)
+def test_tiers_of_a_clos_of_switches_with_64_ports(chips, racks, domain, tiers):
+    assert _tiers_for(chips, 1.0, 64 * 50e9, 50e9, racks, domain) == tiers
+
+
+# ---------------------------------------------------------------- racks
+class Kilowatts:
+    """Inputs of a site whose rack position takes some power."""
+
+    def __init__(self, kilowatts):
+        self.kilowatts = kilowatts
+
+    def number(self, _):
+        return self.kilowatts * 1e3
+
+
+@pytest.mark.parametrize(
+    ("power", "racks", "is_beyond"),
+    [
+        (130e3, 1.0, False),
+        (130.1e3, 1.0, True),
+        (260e3, 2.0, False),  # of a domain of two racks
+        (261e3, 2.0, True),
+        (65e3, 0.5, False),
+        (70e3, 0.5, False),  # two would be too much, one is not
+        (131e3, 0.5, True),
+    ],
+)
+def test_a_rack_is_too_much_for_a_position_unless_fewer_domains_share_it(power, racks, is_beyond):
+    bill = SimpleNamespace(power=power)
+    assert bool(beyond_a_position(Kilowatts(130), bill, racks)) is is_beyond
+    bills = SimpleNamespace(power=np.array([power, 1.0]))
+    assert beyond_a_position(Kilowatts(130), bills, racks).tolist() == [is_beyond, False]
+
+
+@pytest.mark.parametrize(
+    ("most", "power", "racks", "worlds"),
+    [(100.0, 30.0, 0.25, 3), (90.0, 30.0, 0.25, 3), (200.0, 30.0, 0.25, 4), (20.0, 30.0, 0.25, 0),
+     (100.0, 30.0, 1.0, 0)],
+)  # fmt: skip
+def test_domains_that_share_a_rack_are_as_many_as_power_and_design_take(most, power, racks, worlds):
+    assert worlds_in_a_rack(most, power, racks) == worlds
+
+
+# ---------------------------------------------------------------- rebates and rents
+def rebate_of(value, spend):
+    return SimpleNamespace(
+        value=value, spend=spend, path="rebates.amd", inputs=["share_prices.amd.price", "x"]
+    )
+
+
+def test_an_agreement_that_gives_back_more_than_is_paid_is_noted(monkeypatch):
+    monkeypatch.setattr(pricing, "SHARE_PRICES", "share_prices.")
+    inputs = SimpleNamespace(shape=())
+    values = SimpleNamespace(number=lambda _: 250.0)
+    rebates = [rebate_of(150.0, 100.0), rebate_of(100.0, 100.0), rebate_of(5.0, 0.0)]
+    first, second = excess_notes(inputs, values, rebates)
+    assert "150 USD come back on 100 USD paid" in first
+    assert ", 150 % of it at " in first
+    assert "250.00 USD" in first
+    assert "% of it" not in second
+    assert excess_notes(SimpleNamespace(shape=(3,)), values, rebates) == []
+
+
+@pytest.mark.parametrize(
+    ("publisher", "is_stated", "words"),
+    [("a", True, None), ("b", True, "is stated by a alone"), ("A", True, "stated by a alone"),
+     ("b", False, "is not public")],
+)  # fmt: skip
+def test_a_rent_of_another_publisher_is_refused(monkeypatch, publisher, is_stated, words):
+    path = "parts.chip.rent"
+    monkeypatch.setattr(pricing, "_rent_path", lambda *_: path)
+    inputs = SimpleNamespace(
+        texts={pricing.PUBLISHER: publisher},
+        catalogue=SimpleNamespace(has_part_value=lambda *_: is_stated),
+    )
+    values = SimpleNamespace(has=lambda _: False, input=lambda _: SimpleNamespace(publisher="a"))
+    if words is None:
+        assert pricing._comparable_rent_path(inputs, values) == path
+    else:
+        with pytest.raises(DataError, match=words):
+            pricing._comparable_rent_path(inputs, values)
+
+
+# ---------------------------------------------------------------- anchors
+def test_runs_move_an_efficiency_by_a_factor_and_a_share_of_time_by_its_excess():
+    efficiency = Input(f"deployments.a{EFFICIENCY}", 0.8, "", 0.5, 0.9)
+    anchored = _moved_input(efficiency, 0.1, 0.05, "runs.csv")
+    assert anchored.value == pytest.approx(0.8 * math.exp(-0.1))
+    assert anchored.low == pytest.approx(0.8 * math.exp(-0.1 - P95 * 0.05))
+    assert anchored.high == pytest.approx(0.8 * math.exp(-0.1 + P95 * 0.05))
+    anchored = _moved_input(Input("deployments.a.longer", 0.2, "", 0.0, 0.5), 0.1, 0.05, "runs.csv")
+    assert anchored.value == pytest.approx(math.exp(0.1) - 1)
+    assert (anchored.low, anchored.high) == pytest.approx(
+        (math.exp(0.1 - P95 * 0.05) - 1, math.exp(0.1 + P95 * 0.05) - 1)
+    )
+    assert (anchored.kind, anchored.where) == ("measured", "runs.csv")
+
+
+# ---------------------------------------------------------------- plans from the cache
+def test_a_decision_with_a_name_and_plain_arguments_is_repeatable():
+    assert _is_repeatable((operator.gt, ("a",), (0,)))
+    assert not _is_repeatable((lambda value: value, ("a",), (0,)))
+    assert not _is_repeatable((operator.gt, ("a",), (object(),)))
+    assert not _is_repeatable((operator.gt, ("a",), (math.nan,)))
+
+
+def test_reads_of_a_search_are_read_and_decided_again():
+    calls = []
+    values = SimpleNamespace(
+        derived_units={},
+        looked=set(),
+        **{
+            name: lambda *path, name=name, **rest: calls.append((name, *path, *rest.values()))
+            for name in ("input", "exists", "plain", "decided")
+        },
+    )
+    reads = SearchReads(
+        ["site.pue"],
+        {"a.b": "W"},
+        ["terms.rate"],
+        {"workload.model": "m"},
+        {"cluster.chips": 8.0, "workload.offline": True},
+        [
+            ("_operator", "gt", ["workload.ttft"], "(0,)"),
+            ("_operator", "gt", ["workload.days", "x"], "(1,)"),
+        ],
+    )
+    inputs = SimpleNamespace(texts_used={})
+    reads.repeat(inputs, values)
+    assert calls == [
+        ("input", "site.pue"),
+        ("plain", "cluster.chips"),
+        ("exists", "workload.offline"),
+        ("exists", "workload.ttft"),
+        ("decided", operator.gt, "workload.days", "x", (1,)),
+    ]
+    assert (values.derived_units, values.looked) == ({"a.b": "W"}, {"terms.rate"})
+    assert inputs.texts_used == {"workload.model": "m"}
+    assert [reads.rests_on(path) for path in ("site.pue", "terms.rate", "a.b", "terms.life")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+# ---------------------------------------------------------------- notes and saved parts
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ({"capex_usd": 1.0, "goodput": 0.9}, []),
+        ({"capex_usd": math.inf}, ["capex_usd: left out"]),
+        ({"goodput": 0.0}, ["goodput is 0"]),
+        ({"goodput": -0.5}, ["goodput -0.5: outside what can be"]),
+        ({"capex_usd": None}, []),
+    ],
+)
+def test_numbers_that_cannot_be_are_noted(metrics, words):
+    notes = _notes_on_numbers(metrics)
+    assert len(notes) == len(words)
+    assert all(part in note for part, note in zip(words, notes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("cell", "holds"),
+    [
+        (None, True),
+        ([1.5, "TB/s"], True),
+        ([1.5], False),
+        ([1.5, "TB/s", ""], False),
+        (["1.5", "TB/s"], False),
+        ([1.5, 2.0], False),
+        ((1.5, "TB/s"), False),
+        ([math.inf, "TB/s"], False),
+    ],
+)
+def test_a_stated_quantity_is_a_number_and_a_unit(cell, holds):
+    assert bool(HOLDS[SHOWN](cell)) is holds
