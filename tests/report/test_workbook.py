@@ -9,16 +9,19 @@ import zipfile
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
+from xml.etree import ElementTree
 
 import pytest
 
 from tco import evaluate
+from tco.report.cells import GROSS
 from tco.report.workbook.cells import SPLIT, excel_name, split_long_formulas
 from tco.report.workbook.sheets import LINE_HEIGHT
 from tests.catalogue import CATALOGUE
 from tests.registry import total
 from tests.report.helpers import DEEPEST, LONGEST, workbook_of
 from tests.report.spreadsheet import (
+    MAIN,
     by_formulas,
     by_python,
     calculated,
@@ -28,7 +31,7 @@ from tests.report.spreadsheet import (
     libreoffice,
     table,
 )
-from tests.scenario_helpers import HEADLINE, nodes_below, recording, result, scope
+from tests.scenario_helpers import HEADLINE, METRICS, nodes_below, recording, result, scope
 from tests.study_helpers import compare_results
 
 MOST = 255
@@ -363,3 +366,41 @@ def test_text_is_never_a_formula():
     }
     assert cell_formulas.isdisjoint({"1+1", "2+2", "3+3"})
     assert any(value == "=3+3" for _, value in cells(content, "Read me").values())
+
+
+def last_cell(addresses):
+    """Return the last column and the last row of some cells."""
+    columns, rows = zip(
+        *(re.match(r"([A-Z]+)(\d+)", address).groups() for address in addresses), strict=True
+    )
+    return max(columns, key=lambda column: (len(column), column)), max(map(int, rows))
+
+
+def test_a_printed_page_holds_every_cell_but_the_notes_of_inputs():
+    """The summary has one more column, in which the chart ends."""
+    content = book(*SERVING)
+    root = ElementTree.fromstring(zipfile.ZipFile(io.BytesIO(content)).read("xl/workbook.xml"))
+    ranges = {}
+    for defined_name in root.iter(f"{MAIN}definedName"):
+        sheet, _, area = defined_name.text.replace("$", "").replace("'", "").partition("!")
+        ranges[defined_name.get("name").removeprefix("_xlnm."), sheet] = area
+    for sheet in ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources"):
+        filled = [address for address, cell in cells_of(content, sheet).items() if any(cell)]
+        column, row = last_cell(filled)
+        printed = {"Inputs": "N", "Summary": "F"}.get(sheet, column)
+        assert ranges["Print_Area", sheet] == f"A1:{printed}{row}", sheet
+        if ("_FilterDatabase", sheet) in ranges:
+            assert ranges["_FilterDatabase", sheet] == f"A3:{column}{row}"
+
+
+def test_metrics_of_the_summary_stand_below_their_head_row_by_row():
+    content = book(*SERVING)
+    first_column = {
+        int(address[1:]): cell[1]
+        for address, cell in cells_of(content, "Summary").items()
+        if address[0] == "A"
+    }
+    (head,) = [row for row, text in first_column.items() if text == "metric"]
+    names = [first_column[row] for row in range(head + 1, max(first_column) + 1)]
+    assert set(names) <= {*METRICS, GROSS}
+    assert len(set(names)) == len(names) > 20
