@@ -20,6 +20,7 @@ from tco.report.page.whatif import COSTLY
 from tco.report.performance import OPERATOR
 from tco.report.service import GROUPS
 from tco.report.terminal import _column_blocks
+from tco.report.uncertainty import WIDTH, _histogram_bar
 from tco.report.validation import _share_member
 from tco.report.verdict import listed_names, tie_words
 from tco.report.workbook.sheets import number_format
@@ -154,6 +155,14 @@ def test_the_ratio_of_training_costs_is_that_of_training():
     assert list(COSTLY.values()) == [training_perf_per_tco]
     (ratio,) = COSTLY
     assert "train" in ratio
+
+
+@pytest.mark.parametrize(
+    ("eighths", "bar"),
+    [(0, ""), (1, "▏"), (7, "▉"), (8, "█"), (12, "█▌"), (8 * WIDTH, "█" * WIDTH)],
+)
+def test_a_bar_is_drawn_to_an_eighth_of_a_character(eighths, bar):
+    assert _histogram_bar(eighths / 8 / WIDTH) == bar
 
 
 # ---------------------------------------------------------------- rows
