@@ -244,7 +244,7 @@ def test_a_scenario_is_evaluated_once_and_beside_its_baseline(monkeypatch):
 
 def test_draws_of_a_study_are_those_of_its_scenario_with_progress_by_block(monkeypatch):
     """Three blocks of 4, 4 and 2 draws: 4, 8 and 10 are done."""
-    racks = [Evaluation(name, {}, None, SimpleNamespace(inputs={})) for name in "ab"]
+    racks = [Evaluation(name, {}, None, SimpleNamespace(scenario=name)) for name in "ab"]
     functions = {rack.name: SimpleNamespace(catalogue=None, ranges={}) for rack in racks}
     monkeypatch.setattr(uncertainty, "BLOCK", 4)
     monkeypatch.setattr(uncertainty, "_evaluate_beside", lambda *_: racks)
