@@ -102,3 +102,18 @@ def test_the_host_time_of_an_engine_is_the_overhead_of_a_step():
     launches = changed(name, {f"performance.{machine.family}.launch_time": 2.0}).machine
     assert launches.launch == pytest.approx(2 * machine.launch)
     assert launches.overhead == machine.overhead
+
+
+@pytest.mark.parametrize(("width", "passed_numbers"), [(256, [2 * 7 * 256]), (0, [])])
+def test_an_own_embedding_is_read_and_gated_in_each_layer(width, passed_numbers):
+    added, passes = [], []
+    layer_pass = SimpleNamespace(
+        shape=SimpleNamespace(tokens=11.0),
+        model=SimpleNamespace(hidden=100),
+        products=lambda name, count, sides, *_: added.append((name, count, sides)),
+        elementwise=passes.append,
+    )
+    layer.own_embedding(layer_pass, SimpleNamespace(layers=7, input_width=width))
+    assert passes == passed_numbers
+    sides = ((100, 256), (100, 256), (256, 100))
+    assert added == ([("layer embedding", 7, sides)] if width else [])
