@@ -10,8 +10,6 @@ from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import (
     CommandRequest,
-    Metrics,
-    Scenarios,
     command,
     name_argument,
 )
@@ -38,7 +36,7 @@ Name = Annotated[
 
 
 @command(group, "set")
-def save(request: CommandRequest, name: Name, scenarios: Scenarios = None) -> None:
+def save(request: CommandRequest, name: Name, scenarios: list[str] | None = None) -> None:
     """Keep the results of scenarios under a name.
 
     Results that it already keeps of other scenarios stay.
@@ -103,7 +101,7 @@ def check(
     name: Name,
     threshold: str = "1e-9",
     max_increase: str | None = None,
-    metrics: Metrics = None,
+    metrics: list[str] | None = None,
 ) -> None:
     """Compare today's results with the kept ones, and fail if any moved.
 
@@ -202,7 +200,7 @@ def list_baselines(request: CommandRequest) -> None:
 
 
 @command(group, name="show")
-def show_baseline(request: CommandRequest, name: Name, metrics: Metrics = None) -> None:
+def show_baseline(request: CommandRequest, name: Name, metrics: list[str] | None = None) -> None:
     """Show the metrics that a baseline keeps.
 
     The program and the data that made them are named.
@@ -220,11 +218,11 @@ def diff(
     request: CommandRequest,
     a: Annotated[
         str,
-        name_argument("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A"),
+        name_argument("scenarios"),
     ],
     b: Annotated[str | None, typer.Argument(show_default=False)] = None,
     exit_code: bool = False,
-    metrics: Metrics = None,
+    metrics: list[str] | None = None,
     full: bool = False,
 ) -> None:
     """Show what changed between two scenarios or results, and why.
@@ -235,6 +233,7 @@ def diff(
     chip, network, site, energy, memory, software.
 
     Arguments:
+        a (A): A scenario, a saved result, or the JSON of `tco price`.
         b (B): Another one, or A again with --set.
 
     What is shown:

@@ -9,10 +9,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import (
-    Baseline,
     CommandRequest,
-    Named,
-    Scenarios,
     command,
     parse_key_values,
 )
@@ -83,8 +80,8 @@ def _refuse_idle_options(
 @command(app, "set", "anchor", "hold")
 def compare(
     request: CommandRequest,
-    scenarios: Scenarios = None,
-    baseline: Baseline = None,
+    scenarios: list[str] | None = None,
+    baseline: str | None = None,
     speeds: str | None = None,
     full: bool = False,
     why: bool = False,
@@ -333,7 +330,7 @@ def _noticed(
 @command(app, "set", "hold")
 def frontier(
     request: CommandRequest,
-    scenarios: Named,
+    named_scenarios: list[str],
     prefill: list[str] | None = None,
     pareto: bool = False,
     ranges: bool = False,
@@ -362,10 +359,12 @@ def frontier(
     if request.hold and not ranges:
         raise UsageError("--hold fixes the plan of the draws: add --range")
     system_frontiers = study.frontier(
-        scenarios, prefill or (), request.settings, request.data, ranges, request.hold
+        named_scenarios, prefill or (), request.settings, request.data, ranges, request.hold
     )
     designs = designs_of(system_frontiers) if pareto else None
-    request.emit(frontier_answer(request.catalogue_of(scenarios[-1]), system_frontiers, designs))
+    request.emit(
+        frontier_answer(request.catalogue_of(named_scenarios[-1]), system_frontiers, designs)
+    )
 
 
 @command(app, "set")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import SERVING_FACTS, CommandRequest, Samples, Seed, command
+from tco.cli.options import SERVING_FACTS, CommandRequest, command
 from tco.core.errors import UsageError
 
 
@@ -20,8 +20,8 @@ def curve(
     prefill_share: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     cached_price: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     cache_hit: Annotated[float, typer.Option(min=0, max=1)] = 0.0,
-    samples: Samples = 512,
-    seed: Seed = 0,
+    samples: int = 512,
+    seed: int = 0,
 ) -> None:
     """Price a measured curve of throughput against speed per user.
 

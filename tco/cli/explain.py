@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import CommandRequest, Scenario, command, name_argument
+from tco.cli.options import CommandRequest, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @command(app, "set", "anchor", "variant")
 def price(
     request: CommandRequest,
-    scenario: Scenario,
+    scenario: str,
     cash_flow: bool = False,
     swap: str | None = None,
 ) -> None:
@@ -69,7 +69,7 @@ def _money_by_month(
 
 
 @command(app, "plan", "set", "anchor", "variant")
-def perf(request: CommandRequest, scenario: Scenario) -> None:
+def perf(request: CommandRequest, scenario: str) -> None:
     """Show the best parallel plan and its time by operator and bound."""
     from tco.report.performance import performance_answer
 
@@ -79,19 +79,19 @@ def perf(request: CommandRequest, scenario: Scenario) -> None:
 @command(app, "plan", "set", "variant")
 def explain(
     request: CommandRequest,
-    scenario: Scenario,
+    scenario: str,
     metric: Annotated[
         str | None,
-        name_argument(
-            "metrics",
-            "A metric that `tco metrics list` shows, or the name of a cell that an explanation "
-            "shows, or of an input.",
-        ),
+        name_argument("metrics"),
     ] = None,
     depth: Annotated[int | None, typer.Option(min=1)] = None,
     everything: bool = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources.
+
+    Arguments:
+        metric: A metric that `tco metrics list` shows, or the name of a cell that an explanation
+            shows, or of an input.
 
     What is shown:
         depth: How many levels of the tree to open; the table form opens three.
@@ -156,7 +156,7 @@ def _metric_explanation(
 @command(app, "set", "variant")
 def inputs(
     request: CommandRequest,
-    scenario: Scenario,
+    scenario: str,
     words: list[str] | None = None,
 ) -> None:
     """List the inputs of a scenario, by the paths that --set takes.

@@ -9,7 +9,7 @@ from shlex import join
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.cli import app
-from tco.cli.options import Baseline, CommandRequest, Scenarios, command
+from tco.cli.options import CommandRequest, command
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def _ending_of(output: str) -> str:
 def export(
     request: CommandRequest,
     output: str,
-    scenarios: Scenarios = None,
-    baseline: Baseline = None,
+    scenarios: list[str] | None = None,
+    baseline: str | None = None,
 ) -> None:
     """Write a workbook whose formulas recalculate, or tables.
 
@@ -214,8 +214,8 @@ MARK = "tco-report.json"  # the file by which a folder of pages is known
 def report(
     request: CommandRequest,
     output: str,
-    scenarios: Scenarios = None,
-    baseline: Baseline = None,
+    scenarios: list[str] | None = None,
+    baseline: str | None = None,
 ) -> None:
     """Write one page that stands alone, with figures and a what-if.
 

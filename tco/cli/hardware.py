@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tco.cli import app
-from tco.cli.options import CommandRequest, System, command, name_argument
+from tco.cli.options import CommandRequest, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Side = Annotated[float | None, typer.Option(min=LEAST_SIDE)]
 
 
 @command(app, "set", "variant")
-def bom(request: CommandRequest, system: System) -> None:
+def bom(request: CommandRequest, system: str) -> None:
     """Show the bill of materials of one scale-up domain."""
     from tco.report.hardware import bill_answer
     from tco.scenario.evaluate import bill_of_system
@@ -36,7 +36,7 @@ def bom(request: CommandRequest, system: System) -> None:
 
 
 @command(app, "set", "variant")
-def fabric(request: CommandRequest, system: System) -> None:
+def fabric(request: CommandRequest, system: str) -> None:
     """Show injection, hops, bisection and all-to-all of a fabric."""
     from tco.fabric.topology import fabric_scopes
     from tco.report.hardware import fabric_answer
@@ -131,7 +131,7 @@ def network(
 @command(app, "set", "variant")
 def collective(
     request: CommandRequest,
-    system: System,
+    system: str,
     operation: str = "all-reduce",
     size: str = "1MiB",
     largest: str | None = None,
@@ -378,7 +378,7 @@ def _buffer_bytes(size_text: str, option: str) -> float:
 @command(app, "set")
 def kernel(
     request: CommandRequest,
-    chip: Annotated[str, name_argument("chips", "A chip's id, such as h100-sxm.")],
+    chip: Annotated[str, name_argument("chips")],
     operation: str = "gemm",
     precision: str = "bf16",
     m: Side = None,
@@ -412,6 +412,9 @@ def kernel(
     """Time a kernel on one chip, and show the bound that binds.
 
     A kernel is a GEMM, attention, an expert layer or elementwise.
+
+    Arguments:
+        chip: A chip's id, such as h100-sxm.
 
     What is asked:
         operation (--op): gemm, grouped, experts, attention or elementwise.

@@ -1,8 +1,8 @@
 """The arguments and options that commands share: each is declared here, once.
 
 A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`. It gets the
-values of these and of the other options of `shared_options` as one `CommandRequest`. Types such as
-`Scenario` declare parameters that it gets as they are.
+values of these and of the other options of `shared_options` as one `CommandRequest`. A parameter of
+its function with a name of `shared_parameters`, such as `scenario`, is declared there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 
@@ -58,96 +58,9 @@ def _completed(kind: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def name_argument(kind: str, help_text: str, metavar_text: str | None = None) -> Any:
+def name_argument(kind: str) -> Any:
     """Return the argument that names something of a kind, which the shell completes."""
-    return typer.Argument(
-        metavar=metavar_text, help=help_text, autocompletion=_completed(kind), show_default=False
-    )
-
-
-class OptionHeading(TypedDict):
-    """The heading under which the help lists an option."""
-
-    rich_help_panel: str
-
-
-# Options stand together by what they do.
-QUESTION = OptionHeading(rich_help_panel="What is asked")
-DETAIL = OptionHeading(rich_help_panel="What is shown")
-DRAWS = OptionHeading(rich_help_panel="Draws and workers")
-
-Scenario = Annotated[
-    str, name_argument("scenarios", "A scenario's name or file, or the id of a system.")
-]
-Scenarios = Annotated[
-    list[str] | None,
-    name_argument(
-        "scenarios", "Names or files; default: the four headline racks.", "[SCENARIO]..."
-    ),
-]
-Named = Annotated[
-    list[str],
-    name_argument(
-        "scenarios",
-        "Names or files of scenarios, or systems on the headline's terms.",
-        "SCENARIO...",
-    ),
-]
-System = Annotated[str, name_argument("systems", "A system's id; `tco systems list` shows them.")]
-Baseline = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The scenario to compare with.", **QUESTION)
-]
-RatioTo = Annotated[
-    str | None,
-    typer.Option(
-        "--baseline",
-        metavar="SCENARIO",
-        help="What a ratio is relative to, gb200-nvl72 unless named.",
-        **QUESTION,
-    ),
-]
-Metric = Annotated[
-    str,
-    typer.Option(
-        "--metric",
-        metavar="METRIC",
-        help="The metric that is asked for.",
-        autocompletion=_completed("metrics"),
-        **QUESTION,
-    ),
-]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="METRIC",
-        help="This metric only. Repeatable.",
-        autocompletion=_completed("metrics"),
-        **DETAIL,
-    ),
-]
-Samples = Annotated[int, typer.Option(metavar="N", help="How many draws.", **DRAWS)]
-Seed = Annotated[
-    int,
-    typer.Option(
-        metavar="S", min=0, help="Other seeds give other draws, the same seed the same.", **DRAWS
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Worker processes on this machine, each with blocks of cases or draws; none: this "
-        "process alone.",
-        **DRAWS,
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.", **DRAWS
-    ),
-]
+    return typer.Argument(autocompletion=_completed(kind), show_default=False)
 
 
 REDACT = "TCO_REDACT"  # of the environment
@@ -213,7 +126,52 @@ def shared_options(
     """
 
 
-SHARED = {parameter.name: parameter for parameter in described_parameters(shared_options)[1]}
+def shared_parameters(
+    *,
+    scenario: Annotated[str, name_argument("scenarios")],
+    scenarios: Annotated[list[str] | None, name_argument("scenarios")],
+    named_scenarios: Annotated[list[str], name_argument("scenarios")],
+    system: Annotated[str, name_argument("systems")],
+    baseline: str | None,
+    ratio_to: str | None,
+    metric: Annotated[str, typer.Option(autocompletion=_completed("metrics"))],
+    metrics: Annotated[list[str] | None, typer.Option(autocompletion=_completed("metrics"))],
+    samples: int,
+    seed: Annotated[int, typer.Option(min=0)],
+    workers: int | None,
+    cluster: str | None,
+) -> None:
+    """Declare the parameters that several functions of commands have by the same name.
+
+    Arguments:
+        scenario: A scenario's name or file, or the id of a system.
+        scenarios ([SCENARIO]...): Names or files; default: the four headline racks.
+        named_scenarios (SCENARIO...): Names or files of scenarios, or systems on the headline's
+            terms.
+        system: A system's id; `tco systems list` shows them.
+
+    What is asked:
+        baseline (NAME): The scenario to compare with.
+        ratio_to (--baseline SCENARIO): What a ratio is relative to, gb200-nvl72 unless named.
+        metric (METRIC): The metric that is asked for.
+
+    What is shown:
+        metrics (--metric METRIC): This metric only. Repeatable.
+
+    Draws and workers:
+        samples (N): How many draws.
+        seed (S): Other seeds give other draws, the same seed the same.
+        workers (N): Worker processes on this machine, each with blocks of cases or draws; none:
+            this process alone.
+        cluster (ADDRESS): The workers of a Dask scheduler, tcp://HOST:8786.
+
+    """
+
+
+SHARED, PARAMETERS = (
+    {parameter.name: parameter for parameter in described_parameters(declaration)[1]}
+    for declaration in (shared_options, shared_parameters)
+)
 MOST_WARNINGS = 3
 USUAL = ("data", "form", "output", "quiet", "redact")
 
@@ -413,7 +371,8 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         called_by = name or function.__name__
-        words, (_, *command_parameters) = described_parameters(function)
+        words, (_, *own_parameters) = described_parameters(function)
+        command_parameters = [_declared_parameter(parameter) for parameter in own_parameters]
         options = _select_options(command_parameters, takes, usual, forms)
 
         def run(**texts: Any) -> None:
@@ -440,6 +399,13 @@ def command(
         return function
 
     return register
+
+
+def _declared_parameter(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter with its declaration, which several commands may share."""
+    if get_origin(parameter.annotation) is Annotated or parameter.name not in PARAMETERS:
+        return parameter
+    return parameter.replace(annotation=PARAMETERS[parameter.name].annotation)
 
 
 def _select_options(

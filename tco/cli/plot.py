@@ -13,14 +13,6 @@ from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import (
     CommandRequest,
-    Metric,
-    Named,
-    RatioTo,
-    Samples,
-    Scenario,
-    Scenarios,
-    Seed,
-    System,
     command,
     name_argument,
 )
@@ -96,7 +88,7 @@ def _of_two(texts: list[str] | None, option: str) -> list[str | None]:
 def cost(
     request: CommandRequest,
     output: Output,
-    scenarios: Scenarios = None,
+    scenarios: list[str] | None = None,
     width: Width = WIDE,
 ) -> None:
     """Draw what a chip-hour costs, system beside system, by what is paid for."""
@@ -116,9 +108,7 @@ def cost(
 
 
 @kind("plan", "set", "variant")
-def roofline(
-    request: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
-) -> None:
+def roofline(request: CommandRequest, output: Output, scenario: str, width: Width = WIDE) -> None:
     """Draw the operators of a plan under the roofs of the chip."""
     from tco.report.figures.performance import roofline_figure
 
@@ -127,9 +117,7 @@ def roofline(
 
 
 @kind("plan", "set", "variant")
-def operators(
-    request: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
-) -> None:
+def operators(request: CommandRequest, output: Output, scenario: str, width: Width = WIDE) -> None:
     """Draw where the time of a plan goes, by operator and by what binds it."""
     from tco.report.figures.performance import operators_figure
 
@@ -141,7 +129,7 @@ def operators(
 def frontier(
     request: CommandRequest,
     output: Output,
-    scenarios: Named,
+    named_scenarios: list[str],
     prefill: list[str] | None = None,
     against: Literal["cost", "chip", "power"] = "cost",
     width: Width = WIDE,
@@ -158,11 +146,13 @@ def frontier(
     from tco.evaluation.evaluation import evaluate_each
     from tco.report.figures.frontier import AGAINST, frontier_figure
 
-    system_frontiers = study.frontier(scenarios, prefill or (), request.settings, request.data)
+    system_frontiers = study.frontier(
+        named_scenarios, prefill or (), request.settings, request.data
+    )
     metric = dict(zip(("cost", "chip", "power"), AGAINST, strict=True))[against]
     ranges = []
-    if not prefill:  # what is drawn are scenarios, and no pairs of them
-        evaluations = evaluate_each(scenarios, request.data, request.settings, refuse=False)
+    if not prefill:  # what is drawn are named_scenarios, and no pairs of them
+        evaluations = evaluate_each(named_scenarios, request.data, request.settings, refuse=False)
         ranges = [
             sureness.range(metric)
             for sureness in confidence_of(evaluations, evaluations[0].result.scenario).sure
@@ -179,9 +169,9 @@ def frontier(
 def tornado(
     request: CommandRequest,
     output: Output,
-    scenario: Scenario,
-    metric: Metric = METRIC,
-    baseline: RatioTo = None,
+    scenario: str,
+    metric: str = METRIC,
+    ratio_to: str | None = None,
     width: Width = WIDE,
 ) -> None:
     """Draw what drives a metric: every input at its P5 and P95."""
@@ -194,7 +184,7 @@ def tornado(
         request.data,
         request.settings,
         request.variant,
-        baseline=baseline,
+        baseline=ratio_to,
         hold=request.hold,
     )
     _write_figure(
@@ -209,10 +199,10 @@ def tornado(
 def drawn_range(
     request: CommandRequest,
     output: Output,
-    scenario: Scenario,
-    baseline: RatioTo = None,
-    samples: Samples = 10_000,
-    seed: Seed = 0,
+    scenario: str,
+    ratio_to: str | None = None,
+    samples: int = 10_000,
+    seed: int = 0,
     width: Width = WIDE,
 ) -> None:
     """Draw how sure the answer is: the draws of the ratio to a baseline, or of the cost."""
@@ -221,7 +211,7 @@ def drawn_range(
     from tco.sampling.uncertainty import uncertainty
 
     drawn_uncertainty = uncertainty(
-        scenario, baseline, samples, seed, request.hold, request.settings, request.data
+        scenario, ratio_to, samples, seed, request.hold, request.settings, request.data
     )
     _write_figure(
         request,
@@ -236,8 +226,8 @@ def drawn_map(
     request: CommandRequest,
     output: Output,
     vary: list[str],
-    scenarios: Scenarios = None,
-    metric: Metric = METRIC,
+    scenarios: list[str] | None = None,
+    metric: str = METRIC,
     start: list[str] | None = None,
     end: list[str] | None = None,
     steps: Annotated[int, typer.Option(min=2, max=65)] = 13,
@@ -273,13 +263,13 @@ def drawn_map(
 @kind("set", "hold", "variant", usual=("data", "form", "quiet", "redact"))
 def line(
     request: CommandRequest,
-    scenarios: Named,
+    named_scenarios: list[str],
     vary: str,
     start: str | None = None,
     end: str | None = None,
-    metric: Metric = METRIC,
+    metric: str = METRIC,
     steps: Annotated[int, typer.Option(min=2, max=201)] = 25,
-    baseline: RatioTo = None,
+    ratio_to: str | None = None,
     output: Annotated[Path | None, FILE] = None,
     width: Annotated[int | None, PIXELS] = None,
 ) -> None:
@@ -304,21 +294,21 @@ def line(
             f"--format {request.form} prints the numbers, and --output draws them; leave one out"
         )
     input_lines = lines_of(
-        scenarios,
+        named_scenarios,
         vary,
         metric,
         (start, end),
         request.data,
         request.settings,
         request.variant,
-        baseline=baseline,
+        baseline=ratio_to,
         hold=request.hold,
         steps=steps,
     )
     if output is None:
         from tco.report.input_lines import lines_answer
 
-        request.emit(lines_answer(request.catalogue_of(scenarios[0]), input_lines))
+        request.emit(lines_answer(request.catalogue_of(named_scenarios[0]), input_lines))
         return
     from tco.report.figures.input_lines import lines_figure
 
@@ -331,11 +321,16 @@ def fabric(
     output: Output,
     systems: Annotated[
         list[str],
-        name_argument("systems", "Ids of systems; `tco systems list` shows them.", "SYSTEM..."),
+        name_argument("systems"),
     ],
     width: Width = WIDE,
 ) -> None:
-    """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope."""
+    """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope.
+
+    Arguments:
+        systems (SYSTEM...): Ids of systems; `tco systems list` shows them.
+
+    """
     from tco.core.inputs import as_number
     from tco.fabric.topology import fabric_scopes
     from tco.report.figures.hardware import fabric_figure
@@ -352,7 +347,7 @@ def fabric(
 
 
 @kind("set", "variant")
-def bom(request: CommandRequest, output: Output, system: System, width: Width = WIDE) -> None:
+def bom(request: CommandRequest, output: Output, system: str, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
     from tco.report.figures.hardware import bom_figure
     from tco.scenario.evaluate import bill_of_system
@@ -367,7 +362,7 @@ def bom(request: CommandRequest, output: Output, system: System, width: Width = 
 
 
 @kind("set", "variant")
-def money(request: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def money(request: CommandRequest, output: Output, scenario: str, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
     from tco.comparison.cash_flow import money_of
     from tco.report.figures.cost import money_figure

@@ -9,7 +9,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.catalogue import COMMAND_GROUPS
-from tco.cli.options import CommandRequest, Named, Seed, command
+from tco.cli.options import CommandRequest, command
 from tco.core.streams import put
 
 TRAFFIC = COMMAND_GROUPS["traffic"]
@@ -18,14 +18,14 @@ TRAFFIC = COMMAND_GROUPS["traffic"]
 @command(app, "set", "variant")
 def service(
     request: CommandRequest,
-    scenarios: Named,
+    named_scenarios: list[str],
     traffic: str = "chat",
     users: Annotated[int | None, typer.Option(min=1)] = None,
     promise: list[str] | None = None,
     racks: Annotated[float | None, typer.Option(min=0)] = None,
     router: Literal["affinity", "random", "round-robin"] = "affinity",
     samples: Annotated[int, typer.Option(min=0)] = 0,
-    seed: Seed = 0,
+    seed: int = 0,
 ) -> None:
     """Size the racks that keep promises under traffic, and price them.
 
@@ -60,8 +60,8 @@ def service(
         samples,
         seed,
     )
-    sized_services, missed = services(scenarios, demand)
-    request.emit(service_answer(request.catalogue_of(scenarios[0]), sized_services, missed))
+    sized_services, missed = services(named_scenarios, demand)
+    request.emit(service_answer(request.catalogue_of(named_scenarios[0]), sized_services, missed))
 
 
 @command(TRAFFIC, name="new", usual=("data",))

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tco.cli import app
 from tco.cli.options import (
-    Baseline,
-    Cluster,
     CommandRequest,
-    Metric,
-    RatioTo,
-    Samples,
-    Scenario,
-    Seed,
-    Workers,
     command,
     name_argument,
 )
@@ -29,12 +21,12 @@ if TYPE_CHECKING:
 @command(app, "set", "anchor", "hold")
 def uncertainty(
     request: CommandRequest,
-    scenario: Scenario,
-    baseline: Baseline = None,
-    samples: Samples = 10_000,
-    seed: Seed = 0,
-    workers: Workers = None,
-    cluster: Cluster = None,
+    scenario: str,
+    baseline: str | None = None,
+    samples: int = 10_000,
+    seed: int = 0,
+    workers: int | None = None,
+    cluster: str | None = None,
 ) -> None:
     """Give the uncertainty of the metrics, from draws of every input.
 
@@ -63,12 +55,12 @@ def uncertainty(
 @command(app, "set", "hold", "variant")
 def sensitivity(
     request: CommandRequest,
-    scenario: Scenario,
-    metric: Metric = "usd_per_million_output_tokens",
-    baseline: RatioTo = None,
+    scenario: str,
+    metric: str = "usd_per_million_output_tokens",
+    ratio_to: str | None = None,
     sobol: bool = False,
     samples: int | None = None,
-    seed: Seed = 0,
+    seed: int = 0,
 ) -> None:
     """Show which inputs drive a metric, each at its P5 and P95.
 
@@ -93,7 +85,7 @@ def sensitivity(
                 scenario,
                 metric,
                 *what_if,
-                baseline=baseline,
+                baseline=ratio_to,
                 hold=request.hold,
                 sobol=drawn if sobol else None,
                 seed=seed,
@@ -105,12 +97,12 @@ def sensitivity(
 @command(app, "set", "hold", "variant")
 def solve(
     request: CommandRequest,
-    scenario: Scenario,
+    scenario: str,
     vary: list[str],
     until: str,
     start: list[str] | None = None,
     end: list[str] | None = None,
-    baseline: RatioTo = None,
+    ratio_to: str | None = None,
 ) -> None:
     """Find the value of an input at which a metric reaches a target.
 
@@ -142,12 +134,12 @@ def solve(
             request.data,
             request.settings,
             request.variant,
-            baseline=baseline,
+            baseline=ratio_to,
             hold=request.hold,
         )
         request.emit(solution_answer(catalogue, solution))
         return
-    if baseline or request.hold:
+    if ratio_to or request.hold:
         raise UsageError(
             "--baseline and --hold go with one --vary: a map compares scenarios, each with its own "
             "best plan"
@@ -203,12 +195,10 @@ STOPPED = 130  # the exit code of what Ctrl-C ends
 @command(app, "set", usual=("data", "form", "quiet", "redact"))
 def sweep(
     request: CommandRequest,
-    study: Annotated[
-        str, name_argument("studies", "A TOML file, or the name of a shipped study.", "STUDY")
-    ],
+    study: Annotated[str, name_argument("studies")],
     output: str,
-    workers: Workers = None,
-    cluster: Cluster = None,
+    workers: int | None = None,
+    cluster: str | None = None,
     max_cases: int = 100_000_000,
 ) -> None:
     """Run a study over many cases, and write them as Parquet.
@@ -217,6 +207,9 @@ def sweep(
 
     The figures that its answer states are compared with the cases. It exits with 1 and names those
     that are no longer today's. With --set, or data of your own, none is compared.
+
+    Arguments:
+        study (STUDY): A TOML file, or the name of a shipped study.
 
     Options:
         output (--output -o DIR): The folder of the cases, or a URL such as s3://...
