@@ -54,33 +54,45 @@ def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
     )
 
 
+def _site_input(site: Gigawatt, input_name: str) -> float:
+    return float(site.evaluation.result.inputs[f"site.{input_name}"].value)
+
+
+# label -> text of a site: from the grid to racks and dollars, and what they come to
+SITE_ROWS: dict[str, Callable[[Gigawatt], str]] = {
+    "MW from the grid": lambda site: significant(site.grid_w / 1e6),
+    "cooling of the hall": lambda site: site.hall_cooling or "-",
+    "divided by peak PUE": lambda site: significant(_site_input(site, "pue_peak")),
+    "spare power, %": lambda site: f"{_site_input(site, 'in_hand') * 100:.0f}",
+    "MW for the racks": lambda site: f"{site.it_w / 1e6:,.1f}",
+    "racks": lambda site: f"{site.racks:,.0f}",
+    "chips": lambda site: f"{site.chips:,.0f}",
+    "capex, billion USD": lambda site: f"{site.usd / BILLION:.2f}",
+}
+COST_ROWS: dict[str, Callable[[Gigawatt], str]] = {
+    "USD per watt of the grid (base case)": lambda site: f"{site.usd_per_grid_w:.1f}",
+    "  median": lambda site: f"{site.range['p50']:.1f}",
+    "  P10": lambda site: f"{site.range['p10']:.1f}",
+    "  P90": lambda site: f"{site.range['p90']:.1f}",
+    "USD per watt for the racks (base case)": lambda site: f"{site.usd_per_it_w:.1f}",
+    "million output tokens/s": lambda site: (
+        "-" if site.output_tokens_per_s is None else f"{site.output_tokens_per_s / 1e6:,.1f}"
+    ),
+}
+
+
 def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     """Return a column for each system: from the grid to racks, from racks to dollars."""
-    table_rows: list[Sequence[str]] = []
-
-    def add(label: str, cell_text: Callable[[Gigawatt], str]) -> None:
-        table_rows.append((label, *map(cell_text, sites)))
-
-    def input_of(site: Gigawatt, input_name: str) -> float:
-        return float(site.evaluation.result.inputs[f"site.{input_name}"].value)
-
-    add("MW from the grid", lambda site: significant(site.grid_w / 1e6))
-    add("cooling of the hall", lambda site: site.hall_cooling or "-")
-    add("divided by peak PUE", lambda site: significant(input_of(site, "pue_peak")))
-    add("spare power, %", lambda site: f"{input_of(site, 'in_hand') * 100:.0f}")
-    add("MW for the racks", lambda site: f"{site.it_w / 1e6:,.1f}")
-    add("racks", lambda site: f"{site.racks:,.0f}")
-    add("chips", lambda site: f"{site.chips:,.0f}")
-    add("capex, billion USD", lambda site: f"{site.usd / BILLION:.2f}")
-    for kind in KINDS:
-        capex = partial(_capex_of_kind, kind)
-        if any(map(capex, sites)):
-            table_rows.append((f"  {kind}", *(f"{capex(site) / BILLION:.2f}" for site in sites)))
-    add("USD per watt of the grid (base case)", lambda site: f"{site.usd_per_grid_w:.1f}")
-    for percentile, label in (("p50", "  median"), ("p10", "  P10"), ("p90", "  P90")):
-        add(label, partial(_percentile_text, percentile))
-    add("USD per watt for the racks (base case)", lambda site: f"{site.usd_per_it_w:.1f}")
-    add("million output tokens/s", _token_rate_text)
+    capex_by_kind = {kind: [_capex_of_kind(kind, site) for site in sites] for kind in KINDS}
+    table_rows = [
+        *((label, *map(cell_text, sites)) for label, cell_text in SITE_ROWS.items()),
+        *(
+            (f"  {kind}", *(f"{capex / BILLION:.2f}" for capex in amounts))
+            for kind, amounts in capex_by_kind.items()
+            if any(amounts)
+        ),
+        *((label, *map(cell_text, sites)) for label, cell_text in COST_ROWS.items()),
+    ]
     below = [
         "Every figure is an estimate. Racks are filled up to what the hottest hour leaves them.",
         "P10 to P90: 8 of 10 draws of all prices and powers lie between them.",
@@ -108,12 +120,3 @@ def _published_capex_tables(sites: Sequence[Gigawatt]) -> list[Table]:
     columns = ("system", "publisher", "from", "to", "P10 here", "P90 here", "what it counts")
     title = "Published capex, USD per watt of the grid"
     return [Table(columns, cost_rows, title, align="llrrrrl")] if cost_rows else []
-
-
-def _percentile_text(percentile: str, site: Gigawatt) -> str:
-    return f"{site.range[percentile]:.1f}"
-
-
-def _token_rate_text(site: Gigawatt) -> str:
-    rate = site.output_tokens_per_s
-    return "-" if rate is None else f"{rate / 1e6:,.1f}"
