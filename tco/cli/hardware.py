@@ -229,16 +229,32 @@ def _links_and_ranks(
     ranks: int | None,
     per_domain: int | None,
 ) -> tuple[Links, RankGroup]:
-    """Return the links of a system under a library, and the ranks that take part."""
+    """Return the links of a system under a library, and the ranks that take part.
+
+    These are the chips of a scale-up domain unless the user counts them.
+
+    Raises:
+        DataError: The cluster or a domain has fewer chips.
+
+    """
     from tco.fabric.libraries import combined_library
     from tco.fabric.links import group_across_domains, rank_group
     from tco.scenario.network_choice import links_of_system
 
     chosen_library = combined_library(inputs.catalogue, library.split("+")) if library else None
     links = links_of_system(inputs, input_values, chosen_library)
-    count = _participating_chips(
-        inputs, input_values.number("cluster.chips"), ranks, per_domain, float(links.domain)
-    )
+    system, cluster = inputs.system, input_values.number("cluster.chips")
+    count = ranks or int(system.chips)
+    if count > max(cluster, system.chips):
+        raise DataError(
+            f"--ranks {count}: the cluster has {cluster:,.0f} chips (cluster.chips); expected 2 to "
+            f"{cluster:.0f}, or --set cluster.chips"
+        )
+    if per_domain and per_domain > float(links.domain):
+        raise DataError(
+            f"--per-domain: {per_domain} chips, but a scale-up domain of {system.id} has "
+            f"{float(links.domain):g}"
+        )
     group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
     return links, group
 
@@ -319,40 +335,6 @@ def _report_collective(
     }
     notes = inputs.unused_notes(input_values, "this collective")
     return collective_answer(inputs, content, facts, notes)
-
-
-def _participating_chips(
-    inputs: ResolvedScenario,
-    cluster: float,
-    ranks: int | None,
-    per_domain: int | None,
-    domain: float,
-) -> int:
-    """Return the number of chips that take part: those of a scale-up domain unless counted.
-
-    Args:
-        inputs: Scenario of the system.
-        cluster: Chips of the cluster.
-        ranks: Chips that the user counts, of all domains.
-        per_domain: Chips that the user counts of each domain.
-        domain: Chips of a scale-up domain.
-
-    Raises:
-        DataError: The cluster or a domain has fewer chips.
-
-    """
-    count = ranks or int(inputs.system.chips)
-    if count > max(cluster, inputs.system.chips):
-        raise DataError(
-            f"--ranks {count}: the cluster has {cluster:,.0f} chips (cluster.chips); expected 2 to "
-            f"{cluster:.0f}, or --set cluster.chips"
-        )
-    if per_domain and per_domain > domain:
-        raise DataError(
-            f"--per-domain: {per_domain} chips, but a scale-up domain of {inputs.system.id} has "
-            f"{domain:g}"
-        )
-    return count
 
 
 def _buffer_bytes(size_text: str, option: str) -> float:
