@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tco.catalog import Catalogue
     from tco.core.inputs import Values
-    from tco.measure.session import Session
 
 
 @command(app, "set")
@@ -261,44 +260,29 @@ def measure(
         name (NAME): Accelerator the rows name; default: what its driver calls it.
 
     """
+    from datetime import datetime
+
     from tco.core.files import write_atomically
-    from tco.measure.session import collective_session, kernel_session
+    from tco.measure.pytorch import choose_device, device_name, load_torch
+    from tco.measure.session import Session, collective_session, kernel_session
     from tco.report.table import to_csv
     from tco.validation.naming import accelerators
 
     say = _sayer(request)
     accelerator_names = accelerators(request.catalogue)
-    measure_session = _open_session(request, device, quick, name)
+    torch = load_torch()
+    target = choose_device(torch, device)
+    accelerator = name or device_name(torch, target)
+    date = datetime.now().astimezone().date().isoformat()
+    measure_session = Session(torch, target, quick, accelerator, date, not request.quiet, say)
     columns, measured_rows = (kernel_session if kind == "kernels" else collective_session)(
         measure_session
     )
     if not measured_rows:
         return
     write_atomically(output, to_csv(columns, measured_rows))
-    if not accelerator_names.part(measure_session.accelerator):
+    if not accelerator_names.part(accelerator):
         say(
-            f"note: the catalogue has no accelerator {measure_session.accelerator!r}, so nothing "
+            f"note: the catalogue has no accelerator {accelerator!r}, so nothing "
             "is predicted for these rows; describe it in --data, or give --name"
         )
-
-
-def _open_session(
-    request: CommandRequest, device: str | None, quick: bool, accelerator_name: str | None
-) -> Session:
-    """Return a session of measuring with PyTorch on a device of this machine."""
-    from datetime import datetime
-
-    from tco.measure.pytorch import choose_device, device_name, load_torch
-    from tco.measure.session import Session
-
-    torch = load_torch()
-    target = choose_device(torch, device)
-    return Session(
-        torch,
-        target,
-        quick,
-        accelerator_name or device_name(torch, target),
-        datetime.now().astimezone().date().isoformat(),
-        not request.quiet,
-        _sayer(request),
-    )

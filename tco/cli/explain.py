@@ -13,7 +13,6 @@ from tco.core.errors import DataError, UsageError
 if TYPE_CHECKING:
     from tco.comparison.cash_flow import Money, SystemUpgrade
     from tco.evaluation.scenario_function import Evaluation
-    from tco.report.record import Answer
 
 
 @command(app, "set", "anchor", "variant")
@@ -105,13 +104,6 @@ def explain(
         )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    request.emit(_metric_explanation(request, scenario, metric, depth, everything))
-
-
-def _metric_explanation(
-    request: CommandRequest, scenario: str, metric: str, depth: int | None, everything: bool
-) -> Answer:
-    """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.core.trace import walk
     from tco.report.explanation import SHALLOW, View, explanation_answer
     from tco.sampling.median import drawn_metric
@@ -150,7 +142,7 @@ def _metric_explanation(
     view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     drawn = drawn_metric(evaluation, metric)
-    return explanation_answer(scenario_result, metric, root, view, short, drawn)
+    request.emit(explanation_answer(scenario_result, metric, root, view, short, drawn))
 
 
 @command(app, "set", "variant")
