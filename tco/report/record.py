@@ -387,24 +387,15 @@ def record_of(result_class: type) -> Record:
         result_class: NamedTuple or dataclass whose fields may carry a `Column`.
 
     """
-    hints = get_type_hints(result_class, include_extras=True)
-    return Record(
-        *(
-            _member_of(field_name, hint, column)
-            for field_name, hint in hints.items()
-            if not (column := _column_of(hint)).hidden
-        )
-    )
-
-
-def _column_of(hint: Any) -> Column:
-    metadata = getattr(hint, "__metadata__", ())
-    return next((entry for entry in metadata if isinstance(entry, Column)), PLAIN_COLUMN)
-
-
-def _member_of(field_name: str, hint: Any, column: Column) -> Member:
-    presentation = (column.label, column.show, column.unit, column.csv, column.optional)
-    return Member(column.key or field_name, _shape_of(hint), field_name, *presentation)
+    members = []
+    for field_name, hint in get_type_hints(result_class, include_extras=True).items():
+        metadata = getattr(hint, "__metadata__", ())
+        column = next((entry for entry in metadata if isinstance(entry, Column)), PLAIN_COLUMN)
+        if not column.hidden:
+            presentation = (column.label, column.show, column.unit, column.csv, column.optional)
+            key = column.key or field_name
+            members.append(Member(key, _shape_of(hint), field_name, *presentation))
+    return Record(*members)
 
 
 def _shape_of(hint: Any) -> Any:
