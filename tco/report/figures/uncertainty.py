@@ -205,45 +205,25 @@ def _draw_histogram(
     percentiles: dict[str, float],
     compared: bool,
 ) -> None:
-    """Draw the shares of the draws with percentiles, and parity if `compared`."""
+    """Draw the shares of the draws with percentiles above them.
+
+    If `compared`, costlier bins have a colour of their own, and a line stands at parity.
+    """
     scale_by_ratios(axes.xaxis, edges)
-    _draw_shares(axes, edges, shares, compared)
-    _draw_percentiles(axes, percentiles, shares.max())
+    for start, end, share in zip(edges, edges[1:], shares, strict=False):
+        colour = WORSE if compared and end <= 1 + 1e-9 else BETTER
+        bar = axes.bar(start, share, end - start, align="edge", color=colour, edgecolor=PAPER)
+        tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
+    level = shares.max() * 1.06
+    axes.set_ylim(0, shares.max() * 1.2)
+    ticks = list(percentiles.values())
+    axes.plot(ticks, [level] * len(ticks), color=INK, marker="|", lw=1.5, mew=1.5)
+    frame = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
+    for percentile_name, percentile_value in percentiles.items():
+        side, words = PERCENTILES[percentile_name], percentile_name.upper()
+        axes.text(percentile_value, level * 1.04, words, ha=side, bbox=frame)
     if compared and edges[0] < 1 < edges[-1]:
         axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
-
-
-def _draw_shares(axes: Axes, edges: FloatArray, shares: FloatArray, compared: bool) -> None:
-    """Draw each bin's share of the draws, costlier bins coloured if `compared`."""
-    for start, end, share in zip(edges, edges[1:], shares, strict=False):
-        worse = compared and end <= 1 + 1e-9
-        bar = axes.bar(
-            start,
-            share,
-            end - start,
-            align="edge",
-            color=WORSE if worse else BETTER,
-            edgecolor=PAPER,
-        )
-        tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
-
-
-def _draw_percentiles(axes: Axes, percentiles: dict[str, float], highest: float) -> None:
-    """Draw percentiles with their names above the highest bar."""
-    level = highest * 1.06
-    axes.set_ylim(0, highest * 1.2)
-    percentile_values = list(percentiles.values())
-    axes.plot(
-        percentile_values, [level] * len(percentile_values), color=INK, marker="|", lw=1.5, mew=1.5
-    )
-    for percentile_name, percentile_value in percentiles.items():
-        axes.text(
-            percentile_value,
-            level * 1.04,
-            percentile_name.upper(),
-            ha=PERCENTILES[percentile_name],
-            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
-        )
 
 
 def _bin_edges(low: float, high: float) -> FloatArray:
