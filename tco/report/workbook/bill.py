@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.core.trace import Node
 from tco.report.workbook.sheets import Workbook, number_format
 from tco.system.bill import BillLine
 
@@ -86,7 +85,12 @@ def _write_line(book: Workbook, scenario: int, line_row: int, line: BillLine) ->
         (POWER, power, line.power, "W"),
     ):
         if cell_value is not None:
-            formula = _cell_formula(book, scenario, (line_row, column), cell_name)
+            node = book.content.computed.get((scenario, cell_name))
+            formula = ""
+            if node is not None and book.where[scenario, cell_name] == (SHEET, line_row, column):
+                formula = book.formula(scenario, node, SHEET)
+            elif book.has(scenario, cell_name):
+                formula = f"={book.reference(scenario, cell_name, SHEET)}"
             numbers = number_format(unit, float(cell_value))
             book.sheets[SHEET].number(line_row, column, cell_value, "number", numbers, formula)
     kind = "" if line.included_in else line.kind + " (own)" * line.overlay
@@ -94,16 +98,6 @@ def _write_line(book: Workbook, scenario: int, line_row: int, line: BillLine) ->
     book.sheets[SHEET].text(line_row, 0, line.path)
     book.sheets[SHEET].text(line_row, 1, line.part)
     book.sheets[SHEET].texts(line_row, POWER + 1, (kind, sources, line.included_in), "weak")
-
-
-def _cell_formula(book: Workbook, scenario: int, cell: tuple[int, int], cell_name: str) -> str:
-    """Return the formula of the trace's cell here, or a reference to it; empty without a cell."""
-    node: Node | None = book.content.computed.get((scenario, cell_name))
-    if node is not None and book.where[scenario, cell_name] == (SHEET, *cell):
-        return book.formula(scenario, node, SHEET)
-    if book.has(scenario, cell_name):
-        return f"={book.reference(scenario, cell_name, SHEET)}"
-    return ""
 
 
 def _power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:

@@ -183,7 +183,13 @@ def _write_stack(
         class_row = top + 1 + index
         _write_label(sheet, class_row, asset, "USD/chip/h")
         for scenario, column in enumerate(columns):
-            _write_class_sum(book, class_row, column, scenario, lines.get(scenario, []))
+            nodes = lines.get(scenario, [])
+            cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
+            # a SUM takes at most `SPLIT` cells
+            parts = [cells[first : first + SPLIT] for first in range(0, len(cells), SPLIT)]
+            formula = "=" + ("+".join(f"SUM({','.join(part)})" for part in parts) or "0")
+            class_cost = sum(node.value for node in nodes)
+            sheet.number(class_row, column, class_cost, "number", "0.0000", formula)
         chart.add_series(
             {
                 "name": [SHEET, class_row, 0],
@@ -204,19 +210,6 @@ def _write_stack(
     _style_stack_chart(chart)
     description = "Stacked columns: cost per chip-hour of each scenario by class of cost"
     sheet.worksheet.insert_chart(bottom + 2, 0, chart, {"description": description})
-
-
-def _write_class_sum(
-    book: Workbook, class_row: int, column: int, scenario: int, nodes: Sequence[Any]
-) -> None:
-    """Write the live sum of a class of cost; a SUM takes at most `SPLIT` cells."""
-    cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
-    sums = [
-        f"SUM({','.join(cells[first : first + SPLIT])})" for first in range(0, len(cells), SPLIT)
-    ]
-    formula = f"={'+'.join(sums) or 0}"
-    class_cost = sum(node.value for node in nodes)
-    book.sheets[SHEET].number(class_row, column, class_cost, "number", "0.0000", formula)
 
 
 def _style_stack_chart(chart: Any) -> None:
