@@ -35,11 +35,15 @@ def _stated_value_text(stated_value: StatedValue) -> str:
     return input_text(stated_value.attribute, stated_value.value)
 
 
+def _stated_unit(stated_value: StatedValue) -> str:
+    return input_unit(stated_value.attribute, stated_value.unit)
+
+
 class StatedValue(NamedTuple):
     """A value of a part or a document as its row states it."""
 
     value: Annotated[float | None, Column("value", _stated_value_text)]
-    unit: Annotated[str, Column("unit", lambda stated: input_unit(stated.attribute, stated.unit))]
+    unit: Annotated[str, Column("unit", _stated_unit)]
     low: Annotated[float | None, Column("low to high", _stated_range_text)]
     high: float | None
     as_of: Annotated[str, Column("as of")]
