@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
@@ -96,36 +96,34 @@ class Catalogue:
     @once_per_owner
     def rows(self, group: str) -> Rows:
         """Return a group's rows of every table by (owner, attribute), read once."""
-        folder_names, owner_column = TABLES[group]
-        return reduce(
-            or_, [self._rows(folder_name, owner_column, group) for folder_name in folder_names]
-        )
+        return reduce(or_, [self.rows_under(name, group) for name in TABLES[group][0]])
 
-    def _rows(self, folder_name: str, owner_column: str, group: str) -> Rows:
-        """Return the rows of every CSV under a folder; an overlay's rows replace shipped ones."""
-        rows_by_owner: Rows = {}
-        for level, folder in enumerate(self.folders):
-            own_owners: Rows = {}
-            for path in sorted((folder / folder_name).rglob("*.csv")):
-                for line, cells in read_csv(
-                    path,
-                    (owner_column, "attribute", *COLUMNS),
-                    optional=("use", "residual", *OPTIONAL),
-                ):
-                    catalogue_row = CatalogueRow(cells, f"{path}:{line}", level > 0)
-                    if level:  # spreadsheets leave blanks around what was typed
-                        stripped = {
-                            column_name: cell.strip() for column_name, cell in cells.items()
-                        }
-                        row_names = stripped[owner_column], stripped["attribute"]
-                        catalogue_row = self.own_row(
-                            catalogue_row._replace(cells=stripped), group, *row_names, rows_by_owner
-                        )
-                    own_owners.setdefault(
-                        (catalogue_row.cells[owner_column], catalogue_row.cells["attribute"]), []
-                    ).append(catalogue_row)
-            rows_by_owner |= own_owners
+    @once_per_owner
+    def rows_under(self, folder_name: str, group: str) -> Rows:
+        """Return the rows of every CSV under a folder; an overlay's rows replace shipped ones.
+
+        Shipped rows are read once for all catalogues of a process.
+        """
+        shipped_folder, *overlays = self.folders
+        if not overlays:
+            return _by_owner(group, _rows_of_tables(shipped_folder / folder_name, group))
+        rows_by_owner = {**shipped().rows_under(folder_name, group)}
+        for folder in overlays:
+            own_rows = [
+                self._own_table_row(own_row, group, rows_by_owner)
+                for own_row in _rows_of_tables(folder / folder_name, group, overlay=True)
+            ]
+            rows_by_owner |= _by_owner(group, own_rows)
         return rows_by_owner
+
+    def _own_table_row(
+        self, table_row: CatalogueRow, group: str, rows_by_owner: Rows
+    ) -> CatalogueRow:
+        """Return a row of a user's table without the blanks that spreadsheets leave."""
+        cells = {column_name: cell.strip() for column_name, cell in table_row.cells.items()}
+        return self.own_row(
+            table_row._replace(cells=cells), group, *_owner_key(group, cells), rows_by_owner
+        )
 
     @cached_property
     def part_rows(self) -> Rows:
@@ -690,6 +688,26 @@ def values_of(
                 "source"
             )
     return cell_values
+
+
+def _rows_of_tables(folder: Path, group: str, overlay: bool = False) -> Iterator[CatalogueRow]:
+    """Yield the rows of every CSV under a folder, in the order of the files' paths."""
+    columns = (TABLES[group][1], "attribute", *COLUMNS)
+    for path in sorted(folder.rglob("*.csv")):
+        for line, cells in read_csv(path, columns, optional=("use", "residual", *OPTIONAL)):
+            yield CatalogueRow(cells, f"{path}:{line}", overlay)
+
+
+def _owner_key(group: str, cells: Mapping[str, str]) -> tuple[str, str]:
+    return cells[TABLES[group][1]], cells["attribute"]
+
+
+def _by_owner(group: str, table_rows: Iterable[CatalogueRow]) -> Rows:
+    """Return rows by owner and attribute."""
+    rows_by_owner: Rows = {}
+    for table_row in table_rows:
+        rows_by_owner.setdefault(_owner_key(group, table_row.cells), []).append(table_row)
+    return rows_by_owner
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:
