@@ -20,8 +20,8 @@ from tests.fuzz import arguments, files
 
 ROOM = 8 * 2**30  # bytes that no case of the long run may take
 PATIENCE = 10  # seconds of the processor that no case may take, whatever else it does
-# of a command that evaluates dozens of scenarios, where the cache knows none of their plans
-LONGER = {"claims": 40}
+# of commands that evaluate dozens of scenarios, where the cache knows none of their plans
+LONGER = {"claims": 40, "report": 40}
 KNOWN = frozenset((0, 1, 2, 3))
 
 
