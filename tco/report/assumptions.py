@@ -348,7 +348,7 @@ def workload_words(
         )
     parts = [
         texts["workload.model"],
-        f"{workload_values['input_tokens']:,.0f} tokens in, "
+        f"{workload_values['input_tokens']:,.0f} tokens in{_cached_words(workload_values)}, "
         f"{workload_values['output_tokens']:,.0f} out",
         _formats_words(_displayed_formats(scenario_result) if formats is None else formats),
     ]
@@ -356,6 +356,12 @@ def workload_words(
     if target and "interactivity" in workload_values:
         parts.append(f"at least {workload_values['interactivity']:g} tokens/s per user")
     return ", ".join(filter(None, parts))
+
+
+def _cached_words(workload_values: Mapping[str, float]) -> str:
+    """Return in brackets the share of input tokens that a cache holds; empty without any."""
+    share = workload_values.get("cache_hit", 0.0)
+    return f" ({share * 100:.3g} % cached)" if share else ""
 
 
 def binding(scenario_result: Result, phase: str) -> str:

@@ -117,3 +117,8 @@ def test_setting_that_moves_no_cost_names_the_input_that_binds():
     """HBM of Trainium3 stops at what its DMA engines move."""
     done = tco("compare", *TWO, "--no-range", "--set", "parts.trn3.hbm_bandwidth=+20%")
     assert "parts.trn3.dma_bandwidth 4.224 TB/s binds" in done.stderr
+
+
+def test_title_names_the_share_of_cached_input():
+    done = tco("compare", "gb200-nvl72", "--no-range", "--set", "workload=agent")
+    assert "32,768 tokens in (90 % cached), 512 out" in done.stdout
