@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tco.performance.layer import layers as layer
+from tco.performance.layer.operators import Pass
 from tests.performance.servers import changed, server
 
 
@@ -117,3 +118,58 @@ def test_an_own_embedding_is_read_and_gated_in_each_layer(width, passed_numbers)
     assert passes == passed_numbers
     sides = ((100, 256), (100, 256), (256, 100))
     assert added == ([("layer embedding", 7, sides)] if width else [])
+
+
+# ---------------------------------------------------------------- split sequences
+def context_pass(tensor_parallel, gathered=None):
+    return SimpleNamespace(
+        shape=SimpleNamespace(
+            tensor_parallel=tensor_parallel,
+            context_parallel=4,
+            tokens=11.0,
+            domains=2,
+            crossing=0,
+        ),
+        machine=SimpleNamespace(links=SimpleNamespace(domain=8)),
+        gather=lambda *arguments: gathered.append(arguments),
+    )
+
+
+@pytest.mark.parametrize(
+    ("tensor_parallel", "crossing", "domains"),
+    [
+        (1, 0, 1),  # four neighbouring chips of a domain of eight
+        (2, 0, 1),
+        (4, 0, 2),  # sixteen chips, of which every fourth
+        (16, 0, 4),  # a domain each
+        (1, 1, 2),  # the axis that crosses the border
+    ],
+)
+def test_chips_of_a_split_sequence_stand_in_as_few_domains_as_hold_them(
+    tensor_parallel, crossing, domains
+):
+    group = layer._context_group(context_pass(tensor_parallel), 4, crossing)
+    assert (group.ranks, group.domains, group.per_domain) == (4, domains, 4 / domains)
+
+
+def test_each_chip_of_a_split_sequence_sends_sums_of_its_heads_to_all():
+    """Ten heads over four ranks are three each, for all four parts of the sequence."""
+    gathered = []
+    layer._join_context(context_pass(4, gathered), 7, SimpleNamespace(heads=10))
+    ((name, layers, _, size),) = gathered
+    assert (name, layers) == ("context sums", 7)
+    assert size == 11 * 3 * 4 * layer.SUM_BYTES
+
+
+@pytest.mark.parametrize(("separate", "kernels"), [(True, [6 * 7 * 2]), (False, [])])
+def test_experts_with_kernels_of_their_own_start_one_for_each_product(separate, kernels):
+    """Six experts reached, in seven layers of two products."""
+
+    class Stopping:
+        separate_experts = separate
+        operands = ()
+
+    layer_pass = SimpleNamespace(machine=Stopping(), count=lambda *_: 0, kernels=[])
+    with pytest.raises((TypeError, IndexError, KeyError)):
+        Pass.grouped(layer_pass, "experts", 7, ((100, 48), (48, 100)), 11.0, 6.0, "experts")
+    assert layer_pass.kernels == kernels
