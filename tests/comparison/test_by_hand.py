@@ -116,7 +116,9 @@ def test_a_service_keeps_the_least_cost_over_its_own(monkeypatch):
         return Sized({"usd_per_million_output_tokens": costs[name]})
 
     monkeypatch.setattr(service, "_size_serving_fleet", size)
-    demand = SimpleNamespace(router="random", users=None, settings={})
+    monkeypatch.setattr(service, "load_scenario", lambda *_: None)
+    monkeypatch.setattr(service, "catalogue_for", lambda *_: None)
+    demand = SimpleNamespace(router="random", users=None, settings={}, data=None)
     sized, missed = service.services(["a", "b", "c", "d"], demand)
     assert [item.share_of_best for item in sized] == [0.25, 1.0, 0.5]
     assert missed == ["c keeps no promise"]

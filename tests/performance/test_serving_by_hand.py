@@ -239,7 +239,7 @@ def test_plans_with_requests_in_flight_count_where_they_nearly_keep_the_promises
 def test_the_choice_under_load_is_the_best_in_time_or_else_the_quickest(speed, offline, row, meets):
     block = Block()
     block.results = UNDER_LOAD.results | {"offline": np.array([offline])}
-    chosen = compiled._choose_loaded_engines(block, speed)
+    chosen = compiled._choose_loaded_engines(block, speed, np.arange(1))
     assert (int(chosen.rows[compiled.DECODE][0]), bool(chosen.meets[0])) == (row, meets)
 
 

@@ -89,14 +89,20 @@ def test_draws_that_are_all_alike_have_no_histogram():
         ranges.range_figure(drawn([2.0, 2.0, 2.0, math.inf]))
 
 
-def test_costlier_bars_are_coloured_only_beside_a_baseline():
+@pytest.mark.parametrize(
+    ("compared", "colours"),
+    [(True, [ranges.WORSE, ranges.BETTER]), (False, [ranges.BETTER, ranges.BETTER])],
+)
+def test_costlier_bars_are_coloured_only_beside_a_baseline(compared, colours):
     axes = Drawing("bars", "", 400).axes(100)
     edges, shares = np.array([0.5, 1.0, 2.0]), np.array([30.0, 70.0])
-    ranges._draw_shares(axes, edges, shares, compared=True)
-    ranges._draw_shares(axes, edges, shares, compared=False)
-    colours = [to_hex(bar.get_facecolor()) for bar in axes.patches]
-    expected = [ranges.WORSE, ranges.BETTER, ranges.BETTER, ranges.BETTER]
-    assert colours == [colour.lower() for colour in expected]
+    ranges._draw_histogram(axes, edges, shares, {"p50": 1.2}, compared)
+    assert [to_hex(bar.get_facecolor()) for bar in axes.patches] == [
+        colour.lower() for colour in colours
+    ]
+    # the percentile above the bars, and parity where something is compared
+    assert [line.get_xdata()[0] for line in axes.lines] == [1.2, 1][: 1 + compared]
+    assert axes.lines[0].get_ydata()[0] == pytest.approx(70 * 1.06)
 
 
 def swing_of(at_low, at_high):
