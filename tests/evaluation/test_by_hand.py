@@ -10,7 +10,8 @@ import pytest
 
 import tco
 from tco import DataError, UsageError
-from tco.evaluation import evaluation, what_if
+from tco.core.provenance import period
+from tco.evaluation import chip_prices, evaluation, varied_input, what_if
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction, _plan_inputs_of
 from tco.evaluation.side_by_side import LATE, late_racks, why_unrated
@@ -93,6 +94,14 @@ def test_a_date_is_looked_at_month_by_month_two_years_ahead():
     days = days_of(start.grid((None, None), 0))
     assert days[:4] == ["2026-11-30", "2026-12-31", "2027-01-31", "2027-02-28"]
     assert (days[-1], len(days)) == ("2028-11-30", AHEAD + 1)
+
+
+@pytest.mark.parametrize("month", range(1, 13))
+def test_a_date_is_looked_at_24_months_ahead_in_any_month(month):
+    end = period(f"2029-{month:02}").last
+    start = period(f"2027-{month:02}").last
+    days = days_of(Moment("terms.date", start.toordinal(), "date", "date").grid((None, None), 0))
+    assert (days[0], days[-1], len(days)) == (start.isoformat(), end.isoformat(), 25)
 
 
 def test_a_day_at_an_end_is_among_the_days_and_a_month_is_its_last_day():
@@ -291,6 +300,71 @@ def test_own_rows_are_checked_only_where_there_are_some_and_it_is_asked(monkeypa
     assert checked == []
     catalogue = evaluation.catalogue_for(None, tmp_path, checked=True)
     assert checked == [catalogue]
+
+
+def rack_of(name, cost, rent=("rent", "a"), hourly=2.0):
+    """A renter whose work costs `cost`, and nothing where it has no cost."""
+    return SimpleNamespace(
+        name=name,
+        metric=lambda _: cost,
+        result=SimpleNamespace(
+            scenario=name,
+            rent=rent,
+            metrics={"usd_per_million_output_tokens": cost},
+            lines=[SimpleNamespace(inputs=["parts.x.rent"])],
+            inputs={"parts.x.rent": SimpleNamespace(value=hourly)},
+        ),
+    )
+
+
+def test_a_rack_without_a_rent_breaks_even_with_the_cheapest_renter(monkeypatch):
+    """At a dollar an hour its work costs 4 dollars a million, and half as much at half a dollar."""
+    racks = [rack_of("b", 3.0), rack_of("a", 2.0), rack_of("c", None, rent=None)]
+    metric = "usd_per_million_output_tokens"
+    monkeypatch.setattr(chip_prices, "rated_by", lambda _: metric)
+    monkeypatch.setattr(chip_prices, "speed_of", lambda _: 50.0)
+    monkeypatch.setattr(chip_prices, "_rent_bound", lambda _: 9.0)
+    monkeypatch.setattr(
+        chip_prices, "_trial_cost", lambda rack, _: 4.0 if rack.name == "c" else None
+    )
+    assert chip_prices.break_even_rents(racks) == [("c", "a", 50.0, 0.5, 2.0, 9.0)]
+    assert chip_prices.break_even_rents([racks[2]]) == []
+    monkeypatch.setattr(chip_prices, "rated_by", lambda _: None)
+    assert chip_prices.break_even_rents(racks) == []
+
+
+@pytest.mark.parametrize(
+    ("bill", "is_bare", "refused"),
+    [(None, True, True), (None, False, False), (object(), True, False)],
+)
+def test_a_bare_chip_has_no_bill_and_is_refused_a_price(monkeypatch, bill, is_bare, refused):
+    monkeypatch.setattr("tco.catalog.system_tree.is_bare_chip", lambda *_: is_bare)
+    monkeypatch.setattr(
+        "tco.scenario.evaluate.without_bill", lambda _, system: DataError(f"{system} alone")
+    )
+    chip = Evaluation("chip", {}, None, SimpleNamespace(bill=bill, system="chip"))
+    if refused:
+        with pytest.raises(DataError, match="chip alone"):
+            evaluation._refuse_bare_chip(chip)
+    else:
+        evaluation._refuse_bare_chip(chip)
+
+
+def test_a_derived_input_is_varied_from_the_value_that_it_has(monkeypatch):
+    leaf = SimpleNamespace(path="parts.a.derived", value=7.0, unit="W", inputs=[])
+    root = SimpleNamespace(path=None, value=1.0, unit="", inputs=[("x", leaf)])
+    monkeypatch.setattr(varied_input, "walk", lambda node: [node, leaf])
+    function = SimpleNamespace(
+        result=lambda *_, **__: SimpleNamespace(nodes={"capex_usd": root}),
+        inputs=lambda _: SimpleNamespace(unit_of=lambda _: "GB"),
+    )
+    function._replace = lambda **_: function
+    side = SimpleNamespace(result=SimpleNamespace(inputs={}, plan=None), function=lambda: function)
+    second_side = SimpleNamespace(result=SimpleNamespace(inputs={}))
+    derived, sides = varied_input.varied_input([side, second_side], "parts.a.derived")
+    assert (derived.value, derived.unit, sides) == (7.0, "W", [side])
+    absent, sides = varied_input.varied_input([side, second_side], "parts.a.size")
+    assert (absent.value, absent.unit, sides) == (None, "GB", [side])
 
 
 # ---------------------------------------------------------------- workers
