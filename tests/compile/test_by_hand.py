@@ -299,3 +299,24 @@ def test_a_leaf_of_plans_is_a_row_along_the_axis_that_has_several():
 def test_steps_of_a_program_are_numbered_from_nought():
     program = Program()
     assert [program.keep(None, 1.0), program.keep(None, 2.0)] == [0, 1]
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(6, [6]), (7, [4, 3]), (8, [4, 4]), (9, [4, 4, 1])])
+def test_draws_are_run_in_pieces_beyond_half_as_many_again(monkeypatch, count, sizes):
+    """Eight numbers of two plans are four draws a piece, and up to six are run at once."""
+    monkeypatch.setattr(execute, "CELLS", 8)
+    kernel, a = kernel_of_inputs("a")
+    plans = kernel.leaf(PlanNumbers(0, np.array([1.0, 2.0])))
+    target = kernel.put("*", a, plans)
+    values = kernel.values({"a": np.arange(float(count))})
+    schedule = kernel.schedule([target], values)
+    run, pieces = schedule.run, []
+
+    def counted_run(leaf_values):
+        pieces.append(leaf_values[a].shape[-1])
+        return run(leaf_values)
+
+    monkeypatch.setattr(schedule, "run", counted_run)
+    (outputs,) = ScheduleRunner(schedule, values, count)()
+    assert pieces == sizes
+    np.testing.assert_array_equal(outputs, np.outer([1.0, 2.0], np.arange(count)))
