@@ -128,7 +128,11 @@ def _json_records(path: Path, log_text: str) -> list[JsonObject]:
     try:
         document = json.loads(log_text)
     except json.JSONDecodeError:
-        document = [_json_line(path, line, part) for line, part in _text_lines(log_text)]
+        document = [
+            _json_line(path, line, line_text)
+            for line, line_text in enumerate(log_text.split("\n"), 1)
+            if line_text.strip()
+        ]
     except (RecursionError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error})") from None
     records = document if isinstance(document, list) else [document]
@@ -136,10 +140,6 @@ def _json_records(path: Path, log_text: str) -> list[JsonObject]:
         if not isinstance(record, dict):
             raise DataError(f"{path}: item {number} is {record!r}, expected an object of results")
     return records
-
-
-def _text_lines(log_text: str) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(log_text.split("\n"), 1) if line.strip())
 
 
 def _json_line(path: Path, line: int, line_text: str) -> JsonObject:
