@@ -1,8 +1,9 @@
 """Part failures of a system: rates, stopped chips, repair hours, lost bandwidth.
 
-A failed part stops the chips that share its holder: a tray, a server or a rack. In a torus it stops
-the world, or the block that optical switches close. A holder with spare parts stops no chip until
-more parts are down than it can spare. Lanes beyond the needed number keep the bandwidth whole.
+A holder is the assembly around a part: a tray, a server or a rack. A world is one scale-up domain.
+A failed part stops the chips of its holder. In a torus it stops the world, or the block that
+optical switches close. A holder with spare parts stops no chip until more parts are down than it
+can spare. Lanes beyond the needed number keep the bandwidth whole.
 """
 
 from __future__ import annotations
@@ -127,23 +128,20 @@ def share_of_progress(up: Pure, kept_share: Pure) -> Quantity:
 
 
 RATE = "failure_rate"  # attribute of parts that fail often enough to count
-# usual, and an attribute of trays that are repaired sooner or later
-REPAIR, SHARE = (
-    "failures.repair_time",
-    "repair_share",
-)
+REPAIR = "failures.repair_time"  # usual time to repair
+SHARE = "repair_share"  # attribute of trays whose repair takes another time than the usual
 USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
-NEVER = 8  # parts to spare, from which on no holder ever lacks one
+NEVER = 8  # a holder with as many spare parts never runs out of them
 SPARE = "_spare"  # ends the name of lanes beyond those that are needed
 
 
 class Failing(NamedTuple):
-    """A place of the tree whose parts fail, and how often those of one world do so in a year."""
+    """A place of the tree whose parts fail."""
 
     leaf: Leaf
-    path: str  # of the rate
-    failures: Quantity
-    share: str | None  # path of what the tray around makes of the usual time to repair
+    path: str  # input path of the failure rate of one part
+    failures: Quantity  # of all its parts in one world, per year
+    share: str | None  # input path of the repair time over the usual one; None at the usual time
 
 
 def failing(
@@ -161,6 +159,7 @@ def failing(
     """
     failing_parts = []
     for leaf in system.leaves:
+        # other parts without a rate are taken not to fail
         if states(leaf.part, RATE):
             path = f"parts.{leaf.part}.{RATE}"
         elif leaf.part == system.chip:
@@ -176,98 +175,105 @@ def failing(
 
 
 def _repair_of(input_values: Values, failing_part: Failing) -> Quantity:
-    return (
-        input_values[REPAIR]
-        if failing_part.share is None
-        else time_to_repair(input_values[REPAIR], input_values[failing_part.share])
-    )
+    usual_time: Quantity = input_values[REPAIR]
+    if failing_part.share is None:
+        return usual_time
+    return time_to_repair(usual_time, input_values[failing_part.share])
 
 
 # ---------------------------------------------------------------- structure: what stops with what
 def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
-    """Return the chips that stop with one part, and how many of what holds it stand in a world.
+    """Return the chips that stop with a failed part, and the number of its holders in a world.
 
-    Those of its holder stop, their share of the world where the holder has none, or a torus.
+    The chips of the holder stop. A holder without chips stops an equal share of the world's. In a
+    torus a block stops, or the world where it has no blocks.
+
+    Args:
+        system: System with its tree.
+        leaf: Place of the part in the tree.
+
     """
 
     def count() -> tuple[float, float]:
-        holders = max(
-            sum(
-                holder_leaf.quantity
-                for holder_leaf in system.leaves
-                if holder_leaf.path == leaf.parent
-            ),
-            1.0,
-        )
-        below = sum(
-            chip_leaf.quantity
-            for chip_leaf in system.leaves
-            if chip_leaf.part == system.chip and chip_leaf.path.startswith(f"{leaf.parent}/")
-        )
-        stopped = max((below or system.chips) / holders, 1.0)
+        holders = sum(holder.quantity for holder in system.leaves if holder.path == leaf.parent)
+        holders = max(holders, 1.0)
         if system.fabric.get("kind") == "torus":
-            stopped = min(
-                system.chips, float(math.prod(system.fabric.get("block", (system.chips,))))
-            )
-        return stopped, holders
+            block_sides = system.fabric.get("block", (system.chips,))
+            return min(system.chips, float(math.prod(block_sides))), holders
+        chips_in_holders = sum(
+            chip.quantity
+            for chip in system.leaves
+            if chip.part == system.chip and chip.path.startswith(f"{leaf.parent}/")
+        )
+        return max((chips_in_holders or system.chips) / holders, 1.0), holders
 
     return system.once(("chips stopped", leaf.path), count)
 
 
 def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
-    """Return a chip's scale-up switches, its spare switches and the switch groups.
+    """Return the switches that a chip joins, how many it can spare, and the groups of switches.
 
-    The first two are numbers of switches. The groups are the groups of such switches in a world.
+    All chips of a group join the same switches. The spare switches of a chip are those that its
+    needed lanes do not fill. Spare lanes that end at no further switch spare none.
 
-    A chip can spare the switches beyond the number that its lanes fill, without its spare lanes.
-    Spare lanes without a switch at their end help nobody.
+    Args:
+        system: System with its fabric.
+        leaf: Place of the switches in the tree.
+
+    Returns:
+        Switches of a chip, spare switches of a chip, and groups in a world.
+
     """
     fabric = system.fabric
-    groups = float(fabric.get("planes", 1)) * (
-        system.racks if "planes" in fabric or fabric.get("kind") == "two-star" else 1.0
-    )
-    chip_switches = round(leaf.quantity / groups)
+    is_in_each_rack = "planes" in fabric or fabric.get("kind") == "two-star"
+    groups = float(fabric.get("planes", 1)) * (system.racks if is_in_each_rack else 1.0)
+    switches = round(leaf.quantity / groups)
     lanes = fabric.get("lanes", {})
-    spare = sum(count for lane_name, count in lanes.items() if lane_name.endswith(SPARE))
-    needed = sum(
-        lanes[lane_name.removesuffix(SPARE)] for lane_name in lanes if lane_name.endswith(SPARE)
-    )
-    port = fabric.get("port_lanes", (needed + spare) / chip_switches)
-    return (
-        chip_switches,
-        max(chip_switches - math.ceil(needed / port - 1e-9), 0) if spare else 0,
-        groups,
-    )
+    spare_names = [lane_name for lane_name in lanes if lane_name.endswith(SPARE)]
+    spare_lanes = sum(lanes[lane_name] for lane_name in spare_names)
+    needed_lanes = sum(lanes[lane_name.removesuffix(SPARE)] for lane_name in spare_names)
+    if not spare_lanes:
+        return switches, 0, groups
+    lanes_per_port = fabric.get("port_lanes", (needed_lanes + spare_lanes) / switches)
+    needed_switches = math.ceil(needed_lanes / lanes_per_port - 1e-9)
+    return switches, max(switches - needed_switches, 0), groups
 
 
 # ---------------------------------------------------------------- what is lost
 def excess_failure_chances(
     down: Quantity, parts: int, spared: int
 ) -> Iterator[tuple[int, Quantity]]:
-    """Yield the number of failed parts beyond the spares, and its chance."""
+    """Yield each number of failed parts beyond the spares, and the chance of exactly that number.
+
+    Args:
+        down: Share of the time that a part waits for repair.
+        parts: Parts of one holder.
+        spared: Parts of the holder that may be down before anything is lost.
+
+    """
     for failed in range(spared + 1, parts + 1):
+        arrangements = float(math.comb(parts, failed))
         with scope(f"down-{failed}"):
-            yield (
-                failed - spared,
-                chance_down(
-                    down, float(math.comb(parts, failed)), float(failed), float(parts - failed)
-                ),
-            )
+            chance = chance_down(down, arrangements, float(failed), float(parts - failed))
+            yield failed - spared, chance
 
 
 def _redundancy(system: System, failing_part: Failing) -> tuple[int, int]:
+    """Return the parts of one holder, or the switches of one chip, and the spares among them."""
+    leaf = failing_part.leaf
     if is_switch(system, failing_part):
-        return switches_of_a_chip(system, failing_part.leaf)[:2]
-    return round(failing_part.leaf.quantity / chips_stopped(system, failing_part.leaf)[1]), round(
-        system.spares.get(failing_part.leaf.part, 0)
-    )
+        switches, spare_switches, _ = switches_of_a_chip(system, leaf)
+        return switches, spare_switches
+    _, holders = chips_stopped(system, leaf)
+    return round(leaf.quantity / holders), round(system.spares.get(leaf.part, 0))
 
 
 def interrupting(input_values: Values, system: System, failing_part: Failing) -> Quantity:
-    """Return the failures of a year that find nothing to stand in for what fails."""
+    """Return the failures per year of a world for which no spare part stands in."""
     parts, spared = _redundancy(system, failing_part)
     if not spared:
         return failing_part.failures
+    # a further failure interrupts where all spares are down among the other parts
     with scope(failing_part.leaf.path), scope("interrupting"):
         down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
         chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
@@ -275,17 +281,16 @@ def interrupting(input_values: Values, system: System, failing_part: Failing) ->
 
 
 def _hours_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
-    """Return the chip-hours that a part's failures take per working chip-hour, until repair."""
+    """Return the chip-hours per working chip-hour that chips wait for the repair of a part."""
     leaf, repair = failing_part.leaf, _repair_of(input_values, failing_part)
     stopped, holders = chips_stopped(system, leaf)
     parts, spared = _redundancy(system, failing_part)
     if not spared:
         return stopped_share(failing_part.failures, stopped, system.chips, repair)
     down = share_down(input_values[failing_part.path], repair)
-    chance = total(
-        "too_many_down", [chance for _, chance in excess_failure_chances(down, parts, spared)]
-    )
-    return stopped_chips(chance, holders, stopped, system.chips)
+    chances = [chance for _, chance in excess_failure_chances(down, parts, spared)]
+    too_many_down = total("too_many_down", chances)
+    return stopped_chips(too_many_down, holders, stopped, system.chips)
 
 
 def bandwidth_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
@@ -295,7 +300,7 @@ def bandwidth_lost(input_values: Values, system: System, failing_part: Failing) 
     """
     parts, spared, _ = switches_of_a_chip(system, failing_part.leaf)
     down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
-    if not spared:  # the mean of what is down is the share that is missing
+    if not spared:  # the mean share of bandwidth missing is the mean share of switches down
         return down
     missing = []
     for beyond, chance in excess_failure_chances(down, parts, spared):
@@ -310,38 +315,39 @@ def availability(
     """Return the share of the hours in which chips are up.
 
     Repairs, swaps that drain a scale-up domain, reloads and planned stops take the rest.
+
+    Args:
+        input_values: Inputs by path.
+        system: System with its tree.
+        failing_parts: Places of the tree whose parts fail.
+        trains: Whether the workload is a training job, whose restarts are counted elsewhere.
+
     """
-    lost = []
+    lost = []  # chip-hours per working chip-hour
     for failing_part in failing_parts:
+        if system.spares.get(failing_part.leaf.part, 0) >= NEVER:
+            continue
         with scope(failing_part.leaf.path):
-            if system.spares.get(failing_part.leaf.part, 0) >= NEVER:
-                continue
             if not is_switch(system, failing_part):
                 lost.append(_hours_lost(input_values, system, failing_part))
-            elif not _redundancy(system, failing_part)[1]:
+                continue
+            _, spare_switches = _redundancy(system, failing_part)
+            if not spare_switches:
+                swap_time = input_values["failures.swap_time"]
                 lost.append(
-                    stopped_share(
-                        failing_part.failures,
-                        system.chips,
-                        system.chips,
-                        input_values["failures.swap_time"],
-                    )
+                    stopped_share(failing_part.failures, system.chips, system.chips, swap_time)
                 )
-    # a job that trains starts again from a checkpoint, which costs more than loading weights
+    # a training job starts again from a checkpoint, which costs more than loading weights
     if not trains:
-        lost.append(
-            time_lost(
-                interruptions(input_values, system, failing_parts),
-                input_values["failures.restart_time"],
-            )
-        )
+        restarts = interruptions(input_values, system, failing_parts)
+        lost.append(time_lost(restarts, input_values["failures.restart_time"]))
     return share_of_progress(
         share_up(total("stopped", lost)), rest_of(input_values["failures.planned_share"])
     )
 
 
 def interruptions(input_values: Values, system: System, failing_parts: list[Failing]) -> Quantity:
-    """Return the failures of a world in a year that stop what runs on it."""
+    """Return the failures per year of a world that stop the job or engine on it."""
     return total(
         "interruptions",
         [
