@@ -109,6 +109,12 @@ def _where_effect_ends(path: str, function: ScenarioFunction, without: ScenarioF
     return f"it is read but does not bind: {cell}{more}"
 
 
+def _metric_nodes(function: ScenarioFunction, metric: str | None) -> list[Node]:
+    """Return the trace node of a metric, or of every metric."""
+    nodes = function.result({}, trace=True).nodes
+    return [node for name, node in nodes.items() if metric in (None, name)]
+
+
 def _unmoved_cells(
     path: str, function: ScenarioFunction, without: ScenarioFunction, metric: str | None = None
 ) -> list[Node]:
@@ -122,12 +128,7 @@ def _unmoved_cells(
 
     """
     nodes, nodes_without = (
-        {
-            node.id: node
-            for metric_name, root in side.result({}, trace=True).nodes.items()
-            if metric in (None, metric_name)
-            for node in walk(root)
-        }
+        {node.id: node for node in walk(*_metric_nodes(side, metric))}
         for side in (function, without)
     )
     changed = {
