@@ -16,7 +16,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from functools import cache, lru_cache, reduce, wraps
+from functools import cache, cached_property, lru_cache, reduce, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -61,8 +61,6 @@ class Formula:
         self.name = function.__name__
         self.unit = unit
         self.source = source
-        summary, *paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-        self.text = "\n\n".join([" ".join(summary.split()), *paragraphs])
         annotations = function.__annotations__
         code = function.__code__
         parameter_names = code.co_varnames[: code.co_argcount]
@@ -78,6 +76,12 @@ class Formula:
                 strict=True,
             )
         )
+
+    @cached_property
+    def text(self) -> str:
+        """Docstring of the function, its summary on one line."""
+        summary, *paragraphs = inspect.cleandoc(self.function.__doc__ or "").split("\n\n")
+        return "\n\n".join([" ".join(summary.split()), *paragraphs])
 
     def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
         """Pickle the name alone, so that a trace uses the formulas of the program that reads it."""

@@ -6,7 +6,6 @@ A printed result shows a line. A result at the end of a cell shows a table.
 from __future__ import annotations
 
 from abc import abstractmethod
-from html import escape
 from typing import Any
 
 ROWS = 60  # of a table; a longer one shows its first and its last
@@ -46,6 +45,8 @@ def html_of(frame: Any, title: str, below: str = "") -> str:
         below: Text of the line; an empty text adds no line.
 
     """
+    from html import escape  # its table of entities takes a millisecond, and only a notebook asks
+
     html: str = frame.to_html(
         float_format=lambda cell_value: f"{cell_value:,.6g}", border=0, max_rows=ROWS, na_rep=""
     )
