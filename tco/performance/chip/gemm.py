@@ -47,9 +47,9 @@ TILES = (
     (64.0, 128.0),
     (64.0, 64.0),
 )
-GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
-SPLITS = 8  # ways the inner side is split between cores at most
-PLAIN = (0, 1)  # extent of plain numbers
+GROUPED = 2.0  # sharpness of the smooth maximum of grouped kernels: other tiles hide a tile's loads
+SPLITS = 8  # most cores that share the inner side of a tile
+PLAIN = (0, 1)  # extent of plain numbers: no axes, one number
 
 
 class Chip(NamedTuple):
@@ -59,7 +59,7 @@ class Chip(NamedTuple):
     parts: str
     performance: str
     tiled: bool  # many small cores; else a few large arrays
-    # of rates and bandwidth that the logical devices its cores form leave
+    # of rates and bandwidth that is left where cores form logical devices; None for all of it
     share: Quantity | None = None
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
     reach: SoftwareMaturity = MEASURED
@@ -69,7 +69,7 @@ class Chip(NamedTuple):
         return self.values[f"{self.parts}.{part_attribute}"]
 
     def practice(self, practice_name: str) -> Any:
-        """Return a parameter of practice."""
+        """Return a practical parameter of the family's kernels."""
         return self.reach.of(self.values, f"{self.performance}.{practice_name}")
 
     def rate(self, peak: str, efficiency: str) -> Quantity:
@@ -83,10 +83,10 @@ class Chip(NamedTuple):
 
         Better software lifts the share towards 1.
         """
-        held_share = self.part("held_rate")
-        return (
-            held_share if self.reach.gap is None else reached_share(held_share, 1.0, self.reach.gap)
-        )
+        held_share: Quantity = self.part("held_rate")
+        if self.reach.gap is None:
+            return held_share
+        return reached_share(held_share, 1.0, self.reach.gap)
 
     def bandwidth(self, efficiency: str) -> Quantity:
         """Return the memory bandwidth that a kind of kernel reaches."""
@@ -106,8 +106,7 @@ class Traits(NamedTuple):
 
     tiled: bool  # many small cores; else a few large arrays
     logical: bool  # cores that software groups into logical devices
-    # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen
-    # them
+    # DMA engines bring what the cores read; experts need descriptors that are made after routing
     fed: bool = False
     dereferencing: bool = False  # engines that may read tokens through their indices
 
@@ -176,21 +175,20 @@ class Operands(NamedTuple):
     weight_size: Quantity
     stream: Quantity  # memory bandwidth
     splits: bool  # whether kernels split the inner side between cores
-    # of tiled chips: their number, rate, load and stage, and the least time of a step along the
-    # inner side
+    # the next six are of tiled chips
     cores: Any = None
-    core: Any = None
-    load: Any = None
-    stage: Any = None
-    latency: Quantity = 0.0
+    core: Any = None  # operations/s of one core
+    load: Any = None  # bytes/s that one core loads
+    stage: Any = None  # seconds of a further stage, which adds up a split inner side
+    latency: Quantity = 0.0  # least seconds of a step along the inner side
     ends: Quantity = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
     # sharpness of the smooth maximum of computing and moving; 1: they take turns
     overlap: Quantity = 2.0
-    # of others: rows, rows as joined in the format, columns, and least moving rows
+    # of chips with large arrays: rows, rows as joined in the format, columns, least moving rows
     array: tuple[Quantity, Quantity, Quantity, Quantity] | None = None
-    # vector operations a stored number and their rate, where software unpacks
+    # operations per stored number and operations/s of the vector units, where software unpacks
     unpacking: tuple[Quantity, Quantity] | None = None
-    extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
+    extent: tuple[int, int] = PLAIN  # most axes and most numbers of any field
 
 
 def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
@@ -226,28 +224,29 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
 
 
 def _read_operands(chip: Chip, form: Computed) -> Operands:
-    """Return the same before it is known how many numbers each of them is."""
+    """Return the operands of a format without their `extent`."""
     rate = chip.rate(form.peak, form.tile_efficiency)
-    # of 16 bits it is what measured products tell, with the rate they held
+    # the efficiency of 16-bit products is measured, and contains the rate that the chip holds
     if form.peak != "peak_bf16":
         rate = achieved_rate(rate, chip.held_rate)
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
-        vector = chip.part("peak_vector")
+        vector_rate = chip.part("peak_vector")
         exposed = chip.practice("scaling_exposed")
-        taken = chip.part(stored.scales)
-        rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
-    four = form.tile_efficiency != "tile_efficiency"
+        scales_in_hardware = chip.part(stored.scales)
+        rate = cost.scaled_rate(rate, vector_rate, stored.block, exposed, scales_in_hardware)
+    has_fp4_kernels = form.tile_efficiency != "tile_efficiency"
+    unpacking = None
+    if form.unpacked:
+        unpacking = (chip.practice("unpacking_operations"), chip.part("peak_vector"))
     product_operands = Operands(
         rate=rate,
         input_size=element_size(FORMATS[form.activations].bits),
         weight_size=element_size(stored.bits),
         stream=chip.bandwidth("stream_efficiency"),
-        splits=not four,
+        splits=not has_fp4_kernels,
         overlap=cost.product_overlap(chip.part("asynchronous_loads")),
-        unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector"))
-        if form.unpacked
-        else None,
+        unpacking=unpacking,
     )
     if chip.tiled:
         return product_operands._replace(
@@ -255,7 +254,7 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
             core=cost.core_rate(rate, chip.part("cores")),
             load=chip.load("core_load"),
             stage=chip.practice("kernel_stage"),
-            latency=chip.practice("fp4_inner_latency" if four else "inner_latency"),
+            latency=chip.practice("fp4_inner_latency" if has_fp4_kernels else "inner_latency"),
             ends=chip.practice("tile_ends"),
         )
     joined = "array_rows" if form.peak == "peak_bf16" else "mx_array_rows"
@@ -269,13 +268,12 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
 class Product(NamedTuple):
     """A product's time without its launch, its time per bound, its work and its traffic.
 
-    The bounds are matrix units (or what unpacks for them) and memory. Of several products every
-    field has an entry per product.
+    Of several products every field has an entry per product.
     """
 
-    time: Any
-    computing: Any
-    moving: Any
+    time: Any  # seconds
+    computing: Any  # seconds of the matrix units, or of the vector units that unpack for them
+    moving: Any  # seconds of memory traffic
     flops: Any
     bytes: Any
 
@@ -289,9 +287,15 @@ def product(
 ) -> Product:
     """Return the time of a product of (rows x inner) and (inner x columns).
 
-    `groups`: so many products of these sides whose tiles share the waves, such as the experts that
-    tokens reach, `output_rows` being the tokens of each. Both may be means. Their kernels do not
-    split the inner side.
+    Args:
+        product_operands: Rates, sizes and latencies of products on the chip.
+        output_rows: Rows of the result; of a grouped kernel the rows of one group, or their mean.
+        columns: Columns of the result.
+        inner: Length of the inner side, over which a product sums.
+        groups: Number of equal products of a grouped kernel, or their mean number, such as the
+            experts that tokens reach. Their tiles share the waves, and no kernel splits the inner
+            side. None for a single product.
+
     """
     group_count = 1 if groups is None else groups
     computing = _matrix_unit_time(
@@ -339,11 +343,16 @@ class Sides(NamedTuple):
 def products(
     operand_sets: Sequence[Operands], several: Sequence[Sides], groups: Quantity | None = None
 ) -> Product:
-    """Return the times of several products, `groups` of each, on operands alike (`together`).
+    """Return the times of several products, each field with a first axis over the products.
 
-    They are computed in one call, on an axis in front of all others. While a trace is recorded, and
-    where arrays are so large that a call costs less than their memory, they are taken one by one;
-    the result is the same.
+    They are computed in one call. While a trace is recorded, and where arrays are so large that a
+    call costs less than their memory, they are computed one by one; the result is the same.
+
+    Args:
+        operand_sets: Operands of each product, with equal `batching_key`.
+        several: Sides of each product.
+        groups: Number of equal products of each grouped kernel; None for single products.
+
     """
     axes, size = extent((groups, *(side for sides in several for side in sides)))
     if (
@@ -351,21 +360,16 @@ def products(
         or max(size, *(operand_set.extent[1] for operand_set in operand_sets)) > MANY
         or len(several) == 1
     ):
-        paired_operands = zip(operand_sets, several, strict=True)
-        return Product(
-            *zip(
-                *(
-                    product(rests, sides.rows, sides.columns, sides.inner, groups)
-                    for rests, sides in paired_operands
-                ),
-                strict=True,
-            )
-        )
+        separate_products = [
+            product(operand_set, sides.rows, sides.columns, sides.inner, groups)
+            for operand_set, sides in zip(operand_sets, several, strict=True)
+        ]
+        return Product(*zip(*separate_products, strict=True))
     axes = max(axes, *(operand_set.extent[0] for operand_set in operand_sets))
-    # then it need not be there for each
-    shared = all(sides.rows is several[0].rows for sides in several)
+    # rows that all products share broadcast, so they need no axis over the products
+    has_shared_rows = all(sides.rows is several[0].rows for sides in several)
     output_rows = (
-        several[0].rows if shared else stack_terms([sides.rows for sides in several], axes)
+        several[0].rows if has_shared_rows else stack_terms([sides.rows for sides in several], axes)
     )
     columns = stack_terms([sides.columns for sides in several], axes)
     inner = stack_terms([sides.inner for sides in several], axes)
@@ -380,15 +384,13 @@ def products(
 def batching_key(product_operands: Operands) -> Any:
     """Return the key by which operands are batched.
 
-    Products may be computed in one call where the keys of their operands are equal. The key of
-    plain numbers is their structure. Other operands have a key of their own.
+    Products may be computed in one call where the keys of their operands are equal. Operands of
+    plain numbers without unpacking share a key where they have the same structure. All others have
+    a key of their own.
     """
-    return (
-        product_operands.splits,
-        product_operands.array is None
-        if product_operands.extent == PLAIN and product_operands.unpacking is None
-        else id(product_operands),
-    )
+    if product_operands.extent == PLAIN and product_operands.unpacking is None:
+        return product_operands.splits, product_operands.array is None
+    return product_operands.splits, id(product_operands)
 
 
 @lru_cache(maxsize=64)
@@ -396,11 +398,9 @@ def _stack_operands(operand_sets: tuple[Operands, ...], axes: int) -> Operands:
     """Return several operands of plain numbers as one, with an axis in front where they differ."""
 
     def column(several: tuple[Quantity, ...]) -> Any:
-        return (
-            several[0]
-            if len({*several}) == 1
-            else np.array(several, dtype=float).reshape(-1, *[1] * axes)
-        )
+        if len({*several}) == 1:
+            return several[0]
+        return np.array(several, dtype=float).reshape(-1, *[1] * axes)
 
     stacked_fields: JsonObject = {
         operand_field: column(terms)
@@ -425,7 +425,7 @@ def _matrix_unit_time(
     split: bool,
     hidden: bool,
 ) -> Quantity:
-    """Return the matrix units' time, with the best tiles and splits or with padded arrays."""
+    """Return the seconds of the matrix units, with the best tiles and splits or padded arrays."""
     if product_operands.array is not None:
         array_rows, joined, array_columns, moving = product_operands.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
@@ -439,23 +439,23 @@ def _matrix_unit_time(
         inner,
         groups,
         split,
-        *_tiled(product_operands, hidden),
+        *_tile_arguments(product_operands, hidden),
     )
 
 
-def _tiled(product_operands: Operands, hidden: bool) -> tuple[Quantity, ...]:
-    """Return the operands of the tile time, in the order of `_tiles_time`.
+def _tile_arguments(product_operands: Operands, hidden: bool) -> tuple[Quantity, ...]:
+    """Return the last nine arguments of `_tiles_time`.
 
     Where `hidden`, a step has no latency: kernels of many groups hide the latency behind other
-    tiles. The latency of a single chain stays.
+    tiles. The chain of all steps along the inner side of one tile keeps it.
     """
-    step = 0.0 if hidden else product_operands.latency
+    step_latency = 0.0 if hidden else product_operands.latency
     return (
         product_operands.cores,
         product_operands.core,
         product_operands.load,
         product_operands.stage,
-        step,
+        step_latency,
         product_operands.latency,
         product_operands.ends,
         product_operands.input_size,
@@ -475,38 +475,36 @@ def _tiles_time(
     rate: Quantity,
     load: Quantity,
     stage: Quantity,
-    latency: Quantity,
-    chain: Quantity,
+    step_latency: Quantity,
+    chain_latency: Quantity,
     ends: Quantity,
     input_size: Quantity,
     weight_size: Quantity,
 ) -> Any:
-    """Return the time of products cut into tiles of one size.
+    """Return the seconds of products cut into tiles of one size.
 
     Each tile runs on one core, or on several that split the inner side where that is quicker.
     """
     tiles = cost.tiles_of(output_rows, columns, groups, tile_rows, tile_columns)
-    step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    ends = cost.ends_time(ends, output_rows, tile_rows)
-    unsplit_time = cost.waves_time(tiles, cores, inner, step, chain, ends)
-    return (
-        least(
-            "splits",
-            (unsplit_time, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)),
-        )
-        if split
-        else unsplit_time
+    step = cost.tile_step(
+        tile_rows, tile_columns, rate, input_size, weight_size, load, step_latency
     )
+    ends = cost.ends_time(ends, output_rows, tile_rows)
+    unsplit_time = cost.waves_time(tiles, cores, inner, step, chain_latency, ends)
+    if not split:
+        return unsplit_time
+    split_time = cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)
+    return least("splits", (unsplit_time, split_time))
 
 
 class Tiling(NamedTuple):
     """Tiling of a product: tile sides, tile count, waves and sharing cores."""
 
-    rows: float
-    columns: float
+    rows: float  # of a tile
+    columns: float  # of a tile
     tiles: float
-    waves: float
-    sharing: float
+    waves: float  # rounds in which the cores work off the tiles
+    sharing: float  # cores that split the inner side of a tile
 
 
 def tiling(
@@ -534,15 +532,17 @@ def tiling(
     """
     if product_operands.array is not None:
         return None
-    group_count, split = 1 if groups is None else groups, groups is None and product_operands.splits
+    group_count = 1 if groups is None else groups
+    may_split = groups is None and product_operands.splits
     sides = (output_rows, columns, inner, group_count)
-    rests = _tiled(product_operands, groups is not None)
-    times = [_tiles_time(*tile, *sides, split, *rests) for tile in TILES]
-    best = TILES[int(np.argmin(times))]
-    tiles = float(cost.tiles_of(output_rows, columns, group_count, *best))
-    shared = split and min(times) < _tiles_time(*best, *sides, False, *rests)
-    sharing = min(max(product_operands.cores / tiles, 1.0), SPLITS) if shared else 1.0
-    waves = (
-        tiles / product_operands.cores if shared else np.ceil(tiles / product_operands.cores - 1e-9)
-    )
-    return Tiling(*best, tiles, float(max(waves, 1.0)), float(sharing))
+    core_arguments = _tile_arguments(product_operands, groups is not None)
+    times = [_tiles_time(*tile, *sides, may_split, *core_arguments) for tile in TILES]
+    best_tile = TILES[int(np.argmin(times))]
+    tiles = float(cost.tiles_of(output_rows, columns, group_count, *best_tile))
+    unsplit_time = _tiles_time(*best_tile, *sides, False, *core_arguments)
+    waves, sharing = tiles / product_operands.cores, 1.0
+    if may_split and min(times) < unsplit_time:
+        sharing = min(max(product_operands.cores / tiles, 1.0), SPLITS)
+    else:
+        waves = np.ceil(waves - 1e-9)
+    return Tiling(*best_tile, tiles, float(max(waves, 1.0)), float(sharing))
