@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 class Leaf(NamedTuple):
-    """One place in the tree: how many of a part stand there in one whole world, and below what."""
+    """A place in the tree of a system, with the part that stands there."""
 
-    path: str
+    path: str  # parts from the root down, joined by "/"
     part: str
-    quantity: float
-    parent: str
+    quantity: float  # in one scale-up domain
+    parent: str  # path of the assembly around it; empty at the root
 
 
 @dataclass(slots=True)
@@ -31,33 +31,33 @@ class System:
 
     id: str
     name: str
-    chip: str
+    chip: str  # part id
     owner_pays: str
     cooling: str
     source: str
     note: str
-    racks: float
-    variant: dict[str, str]
-    contains: dict[str, dict[str, float]]
+    racks: float  # of one scale-up domain
+    variant: dict[str, str]  # chosen option, by variant
+    contains: dict[str, dict[str, float]]  # assembly -> its children, and how many of each
     fabric: JsonObject
     network: JsonObject
     rebates: tuple[str, ...]  # agreements the usual owner holds
     settings: dict[str, str]  # inputs a variant replaces, by path
-    where: str
-    # place of the tree -> the parts of which one stands there, and how many
+    where: str  # path of the file, for errors
+    # slot of the tree -> the parts that may fill it, and how many of each fill it
     alternatives: dict[str, dict[str, float]]
-    leaves: list[Leaf] = field(default_factory=list)
-    quantity: dict[str, float] = field(default_factory=dict)
-    builder: str = ""  # who builds it for his own use; none of what is sold
-    # part -> how many of a holder's may fail before chips stop
+    leaves: list[Leaf] = field(default_factory=list)  # all places of the tree, parents first
+    quantity: dict[str, float] = field(default_factory=dict)  # by part, in one scale-up domain
+    builder: str = ""  # company that builds the system for its own use; empty where it is sold
+    # part -> how many of an assembly's may fail before chips stop
     spares: dict[str, float] = field(default_factory=dict)
-    # the chips of a scale-up domain alone, without anything around them that has a price
+    # only the chips of a scale-up domain, without anything around them that has a price
     bare: bool = False
-    # what follows from the tree alone
+    # results of `once`, which follow from the tree alone
     cached_results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, cache_key: Any, make: Callable[[], T]) -> T:
-        """Return `make()`, cached for each key."""
+        """Return the result of `make`, which is called once for each key."""
         return value_once(self.cached_results, cache_key, make)
 
     @property
@@ -71,12 +71,12 @@ class System:
         return " ".join(f"{variant_key}={option}" for variant_key, option in self.variant.items())
 
 
-DEEPEST = 40  # assemblies inside one another; more is a mistake
-MOST_PLACES = 20_000  # of a tree
+DEEPEST = 40  # levels of assemblies; more is a mistake
+MOST_PLACES = 20_000  # of a tree; more is a mistake
 # tables of a system that a branch of a variant may extend
 BRANCH_TABLES = ("fabric", "network", "spares", "alternatives")
 
-DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
+DOMAIN = "scale_up_domain"  # attribute of a chip: chips of the domain that it is sold in
 
 
 def is_bare_chip(catalogue: Catalogue, system_name: str) -> bool:
@@ -105,30 +105,27 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
         point_to_point: Whether the fabric is a mesh; otherwise the fabric is a star.
 
     """
-    fabric: JsonObject = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
-    contains = {"world": {chip: domain}}
-    where = catalogue.part_rows[chip, DOMAIN][0].where
-    system = System(
-        chip,
-        chip,
-        chip,
-        "",
-        "",
-        "",
-        "",
-        1.0,
-        {},
-        contains,
-        fabric,
-        {"first_tier": "leaf"},
-        (),
-        {},
-        where,
-        {},
+    return System(
+        id=chip,
+        name=chip,
+        chip=chip,
+        owner_pays="",
+        cooling="",
+        source="",
+        note="",
+        racks=1.0,
+        variant={},
+        contains={"world": {chip: domain}},
+        fabric={"kind": "mesh" if point_to_point else "star", "lanes": {}},
+        network={"first_tier": "leaf"},
+        rebates=(),
+        settings={},
+        where=catalogue.part_rows[chip, DOMAIN][0].where,
+        alternatives={},
+        leaves=[Leaf(chip, chip, domain, "")],
+        quantity={chip: domain},
         bare=True,
     )
-    system.leaves, system.quantity = [Leaf(chip, chip, domain, "")], {chip: domain}
-    return system
 
 
 def known_systems(catalogue: Catalogue) -> list[str]:
@@ -193,8 +190,8 @@ def _read_system(
     chosen = _choose_variants(document.get("variants", {}), variant, system_name, where)
     for variant_key, chosen_option in chosen.items():
         branch = document["variants"][variant_key][chosen_option]
-        changed = f"{where}: variant {variant_key}={chosen_option}"
-        _change_assemblies(contains, branch.get("assemblies", {}), changed, system_name)
+        branch_place = f"{where}: variant {variant_key}={chosen_option}"
+        _change_assemblies(contains, branch.get("assemblies", {}), branch_place, system_name)
         racks = float(branch.get("racks", racks))
         for table_key, table in tables.items():
             table.update(branch.get(table_key, {}))
@@ -203,22 +200,22 @@ def _read_system(
             contains, slot_place, candidates, parts.get(slot_place), where
         )
     system = System(
-        system_name,
-        document["name"],
-        document["chip"],
-        document["owner_pays"],
-        document["cooling"],
-        document["source"],
-        document.get("note", ""),
-        racks,
-        chosen,
-        contains,
-        tables["fabric"],
-        tables["network"],
-        tuple(document.get("rebates", ())),
-        tables["set"],
-        where,
-        tables["alternatives"],
+        id=system_name,
+        name=document["name"],
+        chip=document["chip"],
+        owner_pays=document["owner_pays"],
+        cooling=document["cooling"],
+        source=document["source"],
+        note=document.get("note", ""),
+        racks=racks,
+        variant=chosen,
+        contains=contains,
+        fabric=tables["fabric"],
+        network=tables["network"],
+        rebates=tuple(document.get("rebates", ())),
+        settings=tables["set"],
+        where=where,
+        alternatives=tables["alternatives"],
         builder=document.get("builder", ""),
         spares=tables["spares"],
     )
@@ -283,7 +280,10 @@ def _substitute_alternative(
     part: str | None,
     where: str,
 ) -> dict[str, dict[str, float]]:
-    """Return the tree with an alternative in a slot, the first unless `part` names another."""
+    """Return the tree with an alternative in a slot, the first unless `part` names another.
+
+    A slot that an assembly has n times receives n times the number of parts that fill it once.
+    """
     if (
         not isinstance(candidates, dict)
         or not candidates
@@ -305,10 +305,9 @@ def _substitute_alternative(
             chosen if child == slot_place else child: quantity
             for child, quantity in children.items()
         }
-        if is_part_count(children.get(slot_place)):
-            changed[holder][chosen] = children[slot_place] * candidates[chosen] + children.get(
-                chosen, 0
-            )
+        slots = children.get(slot_place)
+        if slots is not None and is_part_count(slots):  # `expand` refuses any other value
+            changed[holder][chosen] = slots * candidates[chosen] + children.get(chosen, 0)
     return changed
 
 
@@ -349,7 +348,7 @@ def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
 def _choose_variants(
     variants: JsonMapping, chosen_variants: TextMapping, system_name: str, where: str
 ) -> dict[str, str]:
-    """Return the variant in force of each kind: the wanted one, else the default."""
+    """Return the option in force of each variant: the chosen one, else the default."""
     for variant_key in chosen_variants:
         if variant_key not in variants:
             raise unknown(f"variant of {system_name}", variant_key, variants)
@@ -368,7 +367,7 @@ def _choose_variants(
 
 
 def variant_options(variants: JsonMapping) -> dict[str, list[str]]:
-    """Return the options of each variant of a system's document."""
+    """Return the options of each variant, from the table `variants` of a system's document."""
     return {
         variant_key: [option for option in branches if option != "default"]
         for variant_key, branches in variants.items()
@@ -376,16 +375,26 @@ def variant_options(variants: JsonMapping) -> dict[str, list[str]]:
 
 
 def single_variants(document: JsonMapping) -> Iterator[dict[str, str]]:
-    """Yield the variant of a system's document as it stands, then each option by itself."""
+    """Yield choices of variants of a system: none, then each option by itself."""
     yield {}
     for variant_key, options in variant_options(document.get("variants", {})).items():
         yield from ({variant_key: option} for option in options)
 
 
 def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:
-    """Yield every node of the tree below `world`, parents first, with its quantity per system."""
+    """Yield every place of the tree below `world`, parents first.
+
+    Args:
+        contains: Children of each assembly, and how many of each.
+        where: Path of the file, for errors.
+
+    Raises:
+        DataError: The tree has no root, a cycle, a count that is none, or too many places.
+
+    """
     place_numbers = itertools.count(1)
 
+    # `count` is the number of the assembly `part` in the world, `above` the assemblies around it
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
         if len(above) > DEEPEST:
             raise DataError(
