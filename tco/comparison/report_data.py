@@ -32,7 +32,8 @@ from tco.scenario.result import Result
 
 T = TypeVar("T")
 RATIO = "perf_per_tco_vs_baseline"
-COSTS = (*PRICED, "tco_usd_per_chip_hour")  # what scenarios are ranked by: the first they have
+# metrics that scenarios are ranked by: the first that has a value counts
+COSTS = (*PRICED, "tco_usd_per_chip_hour")
 
 
 class Fabric(NamedTuple):
@@ -46,13 +47,14 @@ class Material(NamedTuple):
     """All that a report tells of."""
 
     catalogue: Catalogue
-    evaluations: Sequence[Evaluation]  # each held against the baseline
+    evaluations: Sequence[Evaluation]  # each compared with the baseline
     baseline: str
     confidence: Confidence
     tornados: Sequence[Sensitivity]
     frontiers: Sequence[Frontier]
     fabrics: Sequence[Fabric]
-    field: Map | None  # who is best wherever the two inputs may lie that decide the closest contest
+    # cheapest scenario over the two inputs that move the closest contest with the baseline most
+    field: Map | None
     notes: Sequence[str]  # what could not be made, and why
 
     @property
@@ -76,7 +78,7 @@ def material_of(
 
     Args:
         scenario_names: Ids and files of scenarios.
-        baseline: Scenario that the other scenarios are held against; None takes the usual baseline.
+        baseline: Scenario that the others are compared with; None takes the usual baseline.
         data_folder: Folder of the option `--data`; None without.
         settings: Values by input path.
 
@@ -104,15 +106,7 @@ def material_of(
         if evaluation.result.texts["workload.kind"] == "serving"
     ]
     frontiers = _evaluation_frontiers(serving, notes)
-    fabrics = {
-        (evaluation.result.system, str(variant_of(evaluation))): evaluation
-        for evaluation in evaluations
-    }
-    scopes = [
-        fabric
-        for evaluation in fabrics.values()
-        if (fabric := _study_or_note(partial(fabric_of, evaluation), evaluation, "fabric", notes))
-    ]
+    fabrics = _fabrics_of(evaluations, notes)
     field = _field_between(evaluations, tornados, data_folder, settings, notes)
     return Material(
         catalogue_of(evaluations, data_folder),
@@ -121,7 +115,7 @@ def material_of(
         confidence_of(evaluations, base),
         tornados,
         frontiers,
-        scopes,
+        fabrics,
         field,
         notes,
     )
@@ -147,24 +141,34 @@ def _study_or_note(
         return None
 
 
+def _fabrics_of(evaluations: Sequence[Evaluation], notes: list[str]) -> list[Fabric]:
+    """Return the fabric of each system and variant; a system without one adds a note."""
+    # the last scenario of each system and variant
+    by_system = {
+        (evaluation.result.system, str(variant_of(evaluation))): evaluation
+        for evaluation in evaluations
+    }
+    fabrics = []
+    for evaluation in by_system.values():
+        fabric = _study_or_note(partial(fabric_of, evaluation), evaluation, "fabric", notes)
+        if fabric is not None:
+            fabrics.append(fabric)
+    return fabrics
+
+
 def _make_tornados(
     evaluations: Sequence[Evaluation], baseline: str, data_folder: Path | None, notes: list[str]
 ) -> list[Sensitivity]:
     """Return a tornado per scenario; a scenario without one adds a note."""
-    return [
-        tornado
-        for evaluation in stepped(
-            evaluations, lambda side: f"moving each input of {side.name} to its ends"
-        )
-        if (
-            tornado := _study_or_note(
-                partial(_tornado_of, evaluation, evaluations, baseline, data_folder),
-                evaluation,
-                "tornado",
-                notes,
-            )
-        )
-    ]
+    tornados = []
+    for evaluation in stepped(
+        evaluations, lambda side: f"moving each input of {side.name} to its ends"
+    ):
+        make = partial(_tornado_of, evaluation, evaluations, baseline, data_folder)
+        tornado = _study_or_note(make, evaluation, "tornado", notes)
+        if tornado is not None:
+            tornados.append(tornado)
+    return tornados
 
 
 def _tornado_of(
@@ -176,24 +180,19 @@ def _tornado_of(
     """Return the sensitivity analysis of a scenario against the baseline.
 
     The metric is the ratio to the baseline. For the baseline itself, or without a ratio, the metric
-    is the cost.
+    is the cost. A cost without a value raises `DataError`.
     """
     base = next(candidate for candidate in evaluations if candidate.result.scenario == baseline)
     if evaluation is not base and evaluation.result.metrics[RATIO] is not None:
         return sensitivity(
             evaluation.name, RATIO, data_folder, evaluation.settings, baseline=base.name
         )
-    metric = next(
-        (
-            metric_name
-            for metric_name in COSTS
-            if evaluation.result.metrics[metric_name] is not None
-        ),
-        COSTS[-1],
-    )
+    metrics = evaluation.result.metrics
+    priced = [metric for metric in COSTS if metrics[metric] is not None]
+    metric = priced[0] if priced else COSTS[-1]
     tornado = sensitivity(evaluation.name, metric, data_folder, evaluation.settings)
-    if tornado.centre is None:  # a tornado stands about a middle
-        tornado.sides[0].metric(metric)
+    if tornado.centre is None:
+        tornado.sides[0].metric(metric)  # raises the error that says why it has no value
     return tornado
 
 
@@ -204,19 +203,20 @@ def _field_between(
     settings: TextMapping,
     notes: list[str],
 ) -> Map | None:
-    """Return the map of the best scenario over two inputs.
+    """Return the map of the cheapest scenario over two inputs.
 
-    The inputs are the two that move the closest contest with the baseline most. The result is None
-    without a contest, or where fewer than two inputs move it.
+    The inputs are the two that move the closest contest with the baseline most. In the closest
+    contest the ratio is nearest to 1. The result is None without a contest, or where fewer than
+    two inputs move it.
     """
-    contests = [
-        (abs(log(tornado.centre)), tornado_index)
+    log_ratios = {
+        tornado_index: abs(log(tornado.centre))
         for tornado_index, tornado in enumerate(tornados)
         if tornado.metric == RATIO and tornado.centre
-    ]
-    if not contests:
+    }
+    if not log_ratios:
         return None
-    closest = tornados[min(contests)[1]]
+    closest = tornados[min(log_ratios, key=log_ratios.__getitem__)]
     ranges = [
         swing.input_record
         for swing in closest.swings
@@ -264,18 +264,16 @@ def _evaluation_frontiers(evaluations: Sequence[Evaluation], notes: list[str]) -
             notes,
         )
         if pool is not None:
-            frontiers.append(frontier_of(pool, pool, False))
-            notes += (
-                [f"{evaluation.name}: no frontier, {frontiers[-1].reason}"]
-                if frontiers[-1].reason
-                else []
-            )
+            frontier = frontier_of(pool, pool, False)
+            frontiers.append(frontier)
+            if frontier.reason:
+                notes.append(f"{evaluation.name}: no frontier, {frontier.reason}")
     mark_cheapest(frontiers)
     return frontiers
 
 
 def variant_of(evaluation: Evaluation) -> TextMapping:
-    """Return the variants of the system a scenario is of.
+    """Return the variants of a scenario's system.
 
     Args:
         evaluation: Evaluation of the scenario.
@@ -288,7 +286,7 @@ def variant_of(evaluation: Evaluation) -> TextMapping:
 
 
 def fabric_of(evaluation: Evaluation) -> Fabric | None:
-    """Return the fabric of the system a scenario is of; a chip alone has none."""
+    """Return the fabric of a scenario's system; a chip alone has none."""
     if evaluation.result.bill is None:
         return None
     inputs = system_inputs(
