@@ -4,9 +4,8 @@
 from the values of the catalogue. Every field may be a number, an array or a traced value, so a
 scenario, a trace and measured rows share the same construction.
 
-Kernels take the parameters of the kernel file. Engines and training software have the parameters
-that a kernel cannot show, under names of their own. Parameters of every pass through a layer stand
-under `layer`.
+Parameters stand under `performance`: those of kernels under the chip's family, those of host time
+and habits under the engine or `training`, and those of every pass through a layer under `layer`.
 """
 
 from __future__ import annotations
@@ -43,11 +42,9 @@ from tco.performance.chip.roofline import (
 from tco.performance.deployment import Deployer
 from tco.performance.software_maturity import MEASURED, SoftwareMaturity, reached_time
 
-# owners of what all passes through a layer, and all engines that serve, have in common
-LAYER, ENGINES = (
-    "layer",
-    "serving",
-)
+# owners of parameters, under `performance`
+LAYER = "layer"  # of every pass through a layer
+ENGINES = "serving"  # of every engine that serves
 
 
 @formula("s", source="tco-calibration")
@@ -63,23 +60,23 @@ def times_as_long(time: Second, factor: Pure) -> Quantity:
 def maturity(overhead: Pure, decline: Pure, months: Pure) -> Quantity:
     """Gaps and waits of a port m months after the chip's release: 1 + y exp(-r m).
 
-    They are relative to those of a mature port.
+    They are relative to those of a mature port, whose kernels were written for the chip long ago.
     """
     return 1 + overhead * exp(-decline * elementwise_maximum(months, 0))
 
 
 @formula("", source="tco-calibration")
 def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Quantity:
-    """Age of a port m months after its chip's release: m - max(12 (b - r), 0).
+    """Age of a port in months, m months after its chip's release: m - max(12 (b - r), 0).
 
-    Kernels of the family that were rewritten at a later date b shorten it.
+    r is the year of the release. Kernels that were rewritten at a later year b are younger.
     """
     return months - months_of_a_year * elementwise_maximum(began - released, 0)
 
 
 @formula("")
 def age_left(age: Pure, gap: Pure) -> Quantity:
-    """Effect of a port's age with a share g of the way to the best software left: a^g."""
+    """Factor a of a port's age where a share g of the gap to the best software remains: a^g."""
     return age**gap
 
 
@@ -89,17 +86,15 @@ def months_before(
 ) -> Quantity:
     """Months from an engine's release to the date of mature engines: a = max(12 (g - r) - m, 0).
 
-    The engine's release is m months after its chip's.
+    g is the year of mature engines, r the year of the chip's release, and m the months from there
+    to the engine's release.
     """
     return elementwise_maximum(months_of_a_year * (grown_up - released) - months, 0)
 
 
 @formula("", source="tco-calibration")
 def older_release(gain: Pure, months: Pure) -> Quantity:
-    """Time of a pass under an engine released a months before the mature one: 1 + g a.
-
-    The time is relative to that of the mature engine.
-    """
+    """Time of a pass relative to a mature engine's, whose release is a months later: 1 + g a."""
     return 1 + gain * months
 
 
@@ -115,7 +110,8 @@ def untuned_release(
 ) -> Quantity:
     """Time of a pass relative to that of a tuned release: r f in untuned months, otherwise r.
 
-    m months after the chip's release, untuned means s <= m + 12 y < u.
+    The month c = m + 12 y is m months after the chip's release in the year y. It is untuned if
+    s <= c < u.
     """
     calendar_month = months + months_of_a_year * released
     return release * select(
@@ -132,6 +128,7 @@ def permute_passes(passes: Pure, dereferences: Pure) -> Quantity:
     return passes * (1 - dereferences)
 
 
+# parameters: how long ranks wait for each other
 WAITS = ("collective_wait", "exchange_wait", "network_wait")
 
 
@@ -142,60 +139,58 @@ class Machine(NamedTuple):
     family: str  # whose kernels it shares
     # of attention projections, dense parts and experts
     formats: tuple[Computed, Computed, Computed]
-    operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
-    core: Computed  # the products of attention
+    operands: tuple[Operands, ...]  # of the same three, and of products in 16 bits
+    core: Computed  # format of the products of attention
     kernels: Chip
-    bandwidth: Quantity  # that long streams reach
-    row_bandwidth: Quantity  # that elementwise kernels reach
-    exponentials: Quantity
-    memory: Any
-    activation_size: Quantity
-    cache_size: Quantity
-    launch: Quantity  # gap before each kernel of a step
+    bandwidth: Quantity  # byte/s that long streams reach
+    row_bandwidth: Quantity  # byte/s that elementwise kernels reach
+    exponentials: Quantity  # per second
+    memory: Any  # bytes that weights and caches may take
+    activation_size: Quantity  # bytes of a number
+    cache_size: Quantity  # bytes of a number
+    launch: Quantity  # seconds, gap before each kernel of a step
     elementwise: Quantity  # traffic of elementwise kernels over that of the least passes
     # traffic of the kernels between the products of experts, over that of the least passes
     expert_gates: Quantity
-    permutes: Quantity
-    imbalance: Quantity
-    # of a pass's time, beyond all that the model knows; none where none is asked for
+    permutes: Quantity  # passes over tokens that sort them by expert
+    imbalance: Quantity  # of the experts' load
+    # share of a pass's time beyond all known terms; None where it is left out
     unexplained: Quantity
     links: Links
-    values: Readable  # counts and habits that single operators ask for
-    # of groups on these links that wait as long for each other; with other links it is another
-    wait_times: Known
+    values: Readable  # all inputs by path, for parameters that only some operators read
+    wait_times: Known  # times already computed for groups on these links with these waits
     # of an engine that serves
     engine: str = ""  # whose host time and habits it has
-    attention_size: Any = None
-    expert_size: Any = None
-    dispatch_size: Any = None
-    overhead: Any = None  # host time of a step that no kernel hides
-    waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
+    attention_size: Any = None  # bytes of a stored weight
+    expert_size: Any = None  # bytes of a stored weight
+    dispatch_size: Any = None  # bytes of a number of a token on its way to experts
+    overhead: Any = None  # seconds, host time of a step that no kernel hides
+    waits: Mapping[str, Any] = {}  # seconds by name of the parameter, of `WAITS`
     expert_factor: Quantity | None = None  # time of the engine's grouped kernels over the best
-    whole_factor: Any = None  # the same of experts that stand whole on their ranks
-    # tokens that prompts are padded to a multiple of; None where each has a program of its length
+    whole_factor: Any = None  # the same for experts that are not split between ranks
+    # prompts are padded to a multiple of so many tokens; None without padding
     bucket: Quantity | None = None
-    # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    # seconds before the weights of an expert arrive; None where kernels fetch them themselves
     expert_start: Quantity | None = None
-    # time of a pass over that of the engine grown up; None where it has
+    # time of a pass over that of a mature engine; None for a mature engine
     release: Quantity | None = None
-    # deployment efficiency of plans that are chosen; none of stated plans and loads
+    # deployment efficiency of chosen plans; None for stated plans and loads
     deployed: Any = None
-    # who deploys plans that are chosen; none of stated plans and loads
+    # who deploys chosen plans; None for stated plans and loads
     deployer: Deployer | None = None
     # whether deployments of the chip's family and engine run speculative decoding
     drafting: bool = True
-    # share of a prompt's exchanges that compute hides; none where it hides none
+    # share of a prompt's exchanges that compute hides; None where it hides none
     exchange_overlap: Any = None
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
-    gradients: tuple[Operands, ...] = ()  # as the operands
+    gradients: tuple[Operands, ...] = ()  # in the order of `operands`
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
-    # of a number in a format that the chip does not compute, and software turns into one that it
-    # does
+    # bytes of a number in the stated format; None where the chip computes in that format
     asked_size: Quantity | None = None
 
     def counted(self, parameter_name: str) -> Any:
-        """Return a count or a share that all passes through a layer have in common."""
+        """Return a parameter of every pass through a layer."""
         return self.values[f"performance.{LAYER}.{parameter_name}"]
 
     def shared(self, parameter_name: str) -> Any:
@@ -227,12 +222,10 @@ class Machine(NamedTuple):
         )
 
     def peak(self, operand_index: int) -> Any:
-        """Return the dense peak of the products in a place of the operands."""
-        return self.kernels.part(
-            self.formats[operand_index].peak
-            if operand_index < len(self.formats)
-            else WIDE_FORM.peak
-        )
+        """Return the dense peak in FLOP/s of the products of one of the operands."""
+        is_wide = operand_index >= len(self.formats)
+        form = WIDE_FORM if is_wide else self.formats[operand_index]
+        return self.kernels.part(form.peak)
 
 
 class Stored(NamedTuple):
@@ -310,7 +303,7 @@ def _computed_formats(
     input_values: Readable, chip: str, stored: Stored
 ) -> tuple[tuple[Computed, Computed, Computed], Computed, Computed]:
     """Return the formats of the layers' products, of attention's core, and of 16 bits."""
-    # first: the others follow it where nobody gives them
+    # first, so that an unknown format is reported for the input that the others follow by default
     dense = computed_on(input_values, chip, stored.dense, "workload.precision")
     formats = (
         computed_on(input_values, chip, stored.attention, "workload.attention_format"),
@@ -324,12 +317,17 @@ def _computed_formats(
 
 
 def _expert_factor_names(input_values: Readable, part: str, expert_format: str) -> tuple[str, str]:
-    """Return the names of an engine's factors of experts, and of experts that stand whole."""
-    weights = plain_weight_format(expert_format)
-    # than the blocks of matrix units
-    has_other_blocks = weights == "fp8" and FORMATS[expert_format].block != FORMATS["mxfp8"].block
-    takes_scales = has_other_blocks and input_values.exists(f"{part}.takes_block_scales")
-    return weights, "whole" if takes_scales else weights
+    """Return the names of an engine's factors of experts, and of experts that are not split."""
+    weight_format = plain_weight_format(expert_format)
+    # matrix units take the blocks of mxfp8
+    has_other_blocks = FORMATS[expert_format].block != FORMATS["mxfp8"].block
+    if (
+        weight_format == "fp8"
+        and has_other_blocks
+        and input_values.exists(f"{part}.takes_block_scales")
+    ):
+        return weight_format, "whole"
+    return weight_format, weight_format
 
 
 def _machine_on(
@@ -338,7 +336,7 @@ def _machine_on(
     family: str,
     formats: tuple[Computed, Computed, Computed, Computed, Computed],
 ) -> Callable[..., Machine]:
-    """Return the constructor of a machine on some kernels: it takes the other fields.
+    """Return a function that makes a machine on some kernels; it takes the other fields by name.
 
     `formats` are of attention, dense parts and experts, of attention's core, and of 16 bits.
     """
@@ -370,15 +368,14 @@ def _with_engine_habits(
         f"{engine_path}.expert_factor_{factor_name}" for factor_name in factor_names
     )
     bucket = f"{engine_path}.prompt_bucket"
+    is_padded = input_values.decided(operator.gt, bucket, rest=(1,))
     return machine._replace(
         attention_size=element_size(FORMATS[stored.attention].bits),
         expert_size=element_size(FORMATS[stored.experts].bits),
         dispatch_size=element_size(max(FORMATS[stored.dense].bits, NARROWEST_CACHE)),
         expert_factor=reach.of(input_values, expert_factor),
         whole_factor=reach.of(input_values, whole_factor),
-        bucket=input_values[bucket]
-        if input_values.decided(operator.gt, bucket, rest=(1,))
-        else None,
+        bucket=input_values[bucket] if is_padded else None,
         exchange_overlap=input_values.unless_zero(f"performance.{machine.family}.exchange_overlap"),
         overhead=software.overhead,
         waits=dict(zip(WAITS, software.waits, strict=True)),
@@ -388,14 +385,14 @@ def _with_engine_habits(
 
 
 class _SoftwareTimes(NamedTuple):
-    """Times of an engine's software at a date, and the links it lengthens."""
+    """Times of an engine's software at a date, in seconds, and the links with their latencies."""
 
     launch: Quantity
     overhead: Quantity  # host time of a step
-    waits: list[Quantity]  # of ranks for each other, as `WAITS`
+    waits: list[Quantity]  # in the order of `WAITS`
     expert_start: Quantity | None
     links: Links
-    release: Quantity | None
+    release: Quantity | None  # factor, as in `Machine`
 
 
 def _software_times(
@@ -407,49 +404,56 @@ def _software_times(
     traits: Traits,
     reach: SoftwareMaturity,
 ) -> _SoftwareTimes:
-    """Return the times that mature as software does, with those of the best at a date."""
-    prior, part, engine_path = f"performance.{family}", f"parts.{chip}", f"performance.{engine}"
-    expert = (
-        repeated(input_values[f"{part}.dma_start"], input_values[f"{prior}.expert_reads"])
-        if traits.fed
-        else None
+    """Return the times of software, which shrink as it matures, at the maturity of `reach`."""
+    family_path, part = f"performance.{family}", f"parts.{chip}"
+    engine_path = f"performance.{engine}"
+    expert_start: Quantity | None = None
+    if traits.fed:
+        transfer_start = input_values[f"{part}.dma_start"]
+        expert_start = repeated(transfer_start, input_values[f"{family_path}.expert_reads"])
+    time_paths = (
+        f"{family_path}.launch_time",
+        f"{engine_path}.host_time",
+        *(f"{family_path}.{wait_name}" for wait_name in WAITS),
     )
-    waits = [
-        reach.of(input_values, path)
-        for path in (
-            f"{prior}.launch_time",
-            f"{engine_path}.host_time",
-            *(f"{prior}.{wait_name}" for wait_name in WAITS),
-        )
-    ]
+    times = [reach.of(input_values, path) for path in time_paths]
     release: Quantity | None = None
-    if expert is not None and reach.gap is not None:
-        # the best exposes one transfer
-        expert = reached_time(expert, input_values[f"{part}.dma_start"], reach.gap)
+    if expert_start is not None and reach.gap is not None:
+        # the best software hides all transfers but one
+        expert_start = reached_time(expert_start, input_values[f"{part}.dma_start"], reach.gap)
     if reach.months is not None:
-        months = reach.months
-        if (began := input_values.unless_zero(f"{prior}.port_began")) is not None:
-            months = port_age(months, input_values[f"{part}.released"], began)
-        age = maturity(
-            input_values[f"{prior}.port_overhead"], input_values[f"{prior}.port_decline"], months
-        )
-        age = age if reach.gap is None else age_left(age, reach.gap)
-        waits = [times_as_long(wait, age) for wait in waits]
-        expert = None if expert is None else times_as_long(expert, age)
-        links = links._replace(
-            latencies=Latencies._make(
-                None if latency is None else times_as_long(latency, age)
-                for latency in links.latencies
-            )
-        )
+        age_factor = _age_factor(input_values, family_path, part, reach, reach.months)
+        times = [times_as_long(time, age_factor) for time in times]
+        if expert_start is not None:
+            expert_start = times_as_long(expert_start, age_factor)
+        latencies = [
+            None if latency is None else times_as_long(latency, age_factor)
+            for latency in links.latencies
+        ]
+        links = links._replace(latencies=Latencies._make(latencies))
         release = _release_factor(input_values, part, engine_path, reach, reach.months)
-    return _SoftwareTimes(waits[0], waits[1], waits[2:], expert, links, release)
+    launch, overhead, *waits = times
+    return _SoftwareTimes(launch, overhead, waits, expert_start, links, release)
+
+
+def _age_factor(
+    input_values: Readable, family_path: str, part: str, reach: SoftwareMaturity, months: Quantity
+) -> Quantity:
+    """Return gaps and waits `months` after the chip's release, over those of a mature port."""
+    if (began := input_values.unless_zero(f"{family_path}.port_began")) is not None:
+        months = port_age(months, input_values[f"{part}.released"], began)
+    factor = maturity(
+        input_values[f"{family_path}.port_overhead"],
+        input_values[f"{family_path}.port_decline"],
+        months,
+    )
+    return factor if reach.gap is None else age_left(factor, reach.gap)
 
 
 def _release_factor(
     input_values: Readable, part: str, engine_path: str, reach: SoftwareMaturity, months: Quantity
 ) -> Quantity | None:
-    """Return the time of a pass over that of the engine grown up; None where it has."""
+    """Return the time of a pass over that of a mature engine; None for a mature engine."""
     release: Quantity | None = None
     if (gain := input_values.unless_zero(f"{engine_path}.release_gain")) is not None:
         release = older_release(
@@ -461,9 +465,8 @@ def _release_factor(
             ),
         )
     for untuned_period in reach.untuned:
-        so_far = 1.0 if release is None else release
         release = untuned_release(
-            so_far,
+            1.0 if release is None else release,
             months,
             input_values[f"{part}.released"],
             untuned_period.since,
@@ -479,16 +482,14 @@ def _exponentials_of(kernels: Chip) -> Quantity:
     )
 
 
-def _permutes_of(input_values: Readable, chip: str, traits: Traits, passes: Any) -> Quantity:
-    return (
-        permute_passes(passes, input_values[f"parts.{chip}.dereferences"])
-        if traits.dereferencing
-        else passes
-    )
+def _permutes_of(input_values: Readable, chip: str, traits: Traits, passes: Quantity) -> Quantity:
+    if traits.dereferencing:
+        return permute_passes(passes, input_values[f"parts.{chip}.dereferences"])
+    return passes
 
 
 def _operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
-    if in_use() is not None:
+    if in_use() is not None:  # a trace shows the operands of each place by themselves
         return tuple(operands(kernels, form) for form in forms)
     operands_by_form = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
     return tuple(operands_by_form[form] for form in forms)
@@ -580,8 +581,7 @@ class KernelComposition(NamedTuple):
     """Kernel structure of a training job: compilation, permutes and separate experts."""
 
     compiled: bool = False  # whole steps are one program, which knows the memory it needs
-    # tokens are brought into the order of their experts by kernels of their own
-    permutes: bool = True
+    permutes: bool = True  # separate kernels sort tokens by expert
     separate_experts: bool = False
 
 
@@ -613,10 +613,14 @@ def trainer(
     kernels = kernels_on(input_values, chip, family, traits, reach)
     forward, backward = pass_formats.forward, pass_formats.backward
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
-    back = {
+    gradient_operands = {
         form: operands(kernels, form, kernels.practice("gradient_efficiency"))
         for form in (backward.form, WIDE_FORM)
     }
+    permutes: Quantity = 0.0
+    if programs.permutes:
+        passes = input_values[f"performance.{LAYER}.expert_passes"]
+        permutes = _permutes_of(input_values, chip, traits, passes)
     forms = (forward.form, forward.form, forward.form, WIDE_FORM, WIDE_FORM)
     return _machine_on(kernels, chip, family, forms)(
         memory=usable_memory(
@@ -627,18 +631,14 @@ def trainer(
         launch=kernels.practice("launch_time"),
         elementwise=input_values["performance.training.elementwise_traffic"],
         expert_gates=input_values[f"performance.{LAYER}.elementwise_traffic"],
-        permutes=_permutes_of(
-            input_values, chip, traits, input_values[f"performance.{LAYER}.expert_passes"]
-        )
-        if programs.permutes
-        else 0.0,
+        permutes=permutes,
         imbalance=input_values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=unexplained,
         links=links,
         values=input_values,
         wait_times=known_of(links),
         gradient_form=backward.form,
-        gradients=(*[back[backward.form]] * 3, back[WIDE_FORM]),
+        gradients=(*[gradient_operands[backward.form]] * 3, gradient_operands[WIDE_FORM]),
         separate_experts=programs.separate_experts,
         asked_size=None
         if forward.stated_format == forward.form.stored
