@@ -65,13 +65,13 @@ def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Quantit
 def tier_switches(
     downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond
 ) -> Quantity:
-    """Switches of a tier that carries some bandwidth down and up: n = ceil((B_down + B_up) / C)."""
+    """Switches of a tier, by its bandwidth down and up: n = ceil((B_down + B_up) / C)."""
     return ceil_ratio(downlink + uplink, capacity)
 
 
 @formula("", source="clos-fat-tree")
 def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Quantity:
-    """Links of one module rate that carry a bandwidth: n = ceil(B / module rate)."""
+    """Links whose modules carry a bandwidth: n = ceil(B / module rate)."""
     return ceil_ratio(bandwidth, module)
 
 
@@ -90,13 +90,13 @@ def clos_endpoints_by_radices(radices: Sequence[float], oversubscription: float)
 
     """
     reach: Quantity = radices[-1]
-    for radix in radices[-2::-1]:
+    for radix in reversed(radices[:-1]):  # from the tier below the top down
         reach = grown_reach(reach, radix, oversubscription)
     return float(untraced_value(reach))
 
 
 class ReachError(DataError):
-    """More ends than a sensible Clos of a switch reaches."""
+    """Error of more endpoints than a Clos of `MOST_TIERS` tiers reaches."""
 
 
 def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> int:
@@ -122,8 +122,9 @@ def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> i
 
 
 FRONTEND = "frontend"
+# attribute of a chip that states its bandwidth, by network
 NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
-KEYS = ("nic", "below", "hosts", "converged")
+KEYS = ("nic", "below", "hosts", "converged")  # of the table of a network in a system file
 IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
 
 
@@ -142,6 +143,10 @@ class Cards(NamedTuple):
 
 def cards_of(system: System, network: str) -> Cards | None:
     """Return the NICs that join a system's chips to a network.
+
+    The table of the network names the part, `nic`, and optionally the assembly that has the cards,
+    `below`. With `hosts` each such assembly uses as many of its cards for the hosts: those are the
+    cards of the front end, and any other network has the rest.
 
     Args:
         system: The system, with its tree of parts.
@@ -170,13 +175,15 @@ def cards_of(system: System, network: str) -> Cards | None:
             f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that "
             "`below` names"
         )
-    held_cards = sum(
+    all_cards = sum(
         leaf.quantity
         for leaf in system.leaves
         if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2])
     )
-    of_hosts = hosts * system.quantity.get(str(below), 0.0)
-    return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held_cards - of_hosts)
+    host_cards = hosts * system.quantity.get(str(below), 0.0)
+    if network == FRONTEND and hosts:
+        return Cards(str(nic), host_cards)
+    return Cards(str(nic), all_cards - host_cards)
 
 
 @once_per_owner
@@ -208,17 +215,24 @@ def converged(system: System) -> bool:
 
 
 def nic_faults(system: System) -> Iterator[str]:
-    """Yield networks whose cards the tree lacks; an unknown key raises `DataError`."""
+    """Yield a sentence for each network part that the tree lacks.
+
+    Args:
+        system: The system, with its tree of parts.
+
+    Raises:
+        DataError: The table of networks has an unknown key, or a network is malformed.
+
+    """
     network_keys = [f"network.{network_key}" for network_key in ("first_tier", IN_RACKS, *NETWORKS)]
     for network_key in system.network:
         if f"network.{network_key}" not in network_keys:
             raise unknown("key", f"network.{network_key}", network_keys, system.where)
     for network in NETWORKS:
-        card_count = cards_of(system, network)
-        if card_count is not None and card_count.quantity <= 0:
+        cards = cards_of(system, network)
+        if cards is not None and cards.quantity <= 0:
             yield (
-                f"network.{network} names {card_count.part}, of which the tree holds none for the "
-                "chips"
+                f"network.{network} names {cards.part}, of which the tree holds none for the chips"
             )
     for part in system.network.get(IN_RACKS, ()):
         if not system.quantity.get(part):
@@ -241,7 +255,7 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
         DataError: The table of a network in the system file is malformed.
 
     """
-    tree_parts = {}
+    rules = {}
     for network, attribute in NETWORKS.items():
         if (cards := cards_of(system, network)) is not None:
             part = f"parts.{cards.part}"
@@ -249,11 +263,11 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
             rule = following(
                 nic_bandwidth, cards.quantity, ports, f"{part}.port_bandwidth", system.chips
             )
-            tree_parts[f"parts.{system.chip}.{attribute}"] = rule
-    return tree_parts
+            rules[f"parts.{system.chip}.{attribute}"] = rule
+    return rules
 
 
-DESIGNS = ("tor", "leaf")
+DESIGNS = ("tor", "leaf")  # copper to switches in the rack; optics from the NIC on
 FIBRE, STRAND, SHUFFLE, COPPER = "fibre-link", "fibre-strand", "shuffle-panel", "y-aec-400g"
 CABLE_LENGTH = "cluster.cable_length"
 
@@ -274,12 +288,12 @@ class NetworkLine(NamedTuple):
     """One kind of part of the network."""
 
     name: str
-    part: str
+    part: str  # part id
     quantity: Quantity
-    price: Any
-    power: Any
-    kind: str
-    sources: tuple[str, ...]
+    price: Any  # USD of all of them
+    power: Any  # W of all of them
+    kind: str  # of the evidence for the unit price
+    sources: tuple[str, ...]  # of the unit price
     inputs: tuple[str, ...]  # paths its unit price rests on
 
 
@@ -292,27 +306,24 @@ class LongLinks(NamedTuple):
 
 
 class NetworkDesign(NamedTuple):
-    """Design of a scale-out network to be built.
-
-    Bandwidths come from values. The other fields are structure.
-    """
+    """Design of a scale-out network to be built."""
 
     chips: Quantity
-    nic: Quantity  # bandwidth of a chip
+    nic: Quantity  # bandwidth of a chip, byte/s
     switch: str  # part id
     optic: str  # part id of the module at both ends of a link
     tiers: int
     port: float  # byte/s of a logical port: links of faster modules pass a shuffle
-    design: str = "tor"
+    design: str = "tor"  # of `DESIGNS`
     in_rack: bool = False  # the first tier and its copper belong to the racks' bills
     long_links: LongLinks | None = None
-    prefix: str = ""
+    prefix: str = ""  # of the names of lines
 
 
 class ClosSize(NamedTuple):
-    """A Clos as it is sized."""
+    """Size of a Clos."""
 
-    chips: int
+    chips: int  # that it joins
     radix: float  # ports of a switch
     tiers: int
     reach: int  # endpoints of its tiers
@@ -324,7 +335,7 @@ def clos_size(
     """Return the size of a Clos that joins some chips.
 
     Args:
-        input_values: ResolvedScenario by path.
+        input_values: Inputs by path.
         switch: Part id of the switch.
         chips: Chips to join; None for as many as the tiers reach.
         port: Rate of a logical port in byte/s.
@@ -354,8 +365,8 @@ class Network(NamedTuple):
 
     tiers: int
     lines: list[NetworkLine]
-    price: Any
-    power: Any
+    price: Any  # USD
+    power: Any  # W
 
 
 def switch_part(switch_name: str, known_parts: Collection[str]) -> str:
@@ -372,21 +383,17 @@ def switch_part(switch_name: str, known_parts: Collection[str]) -> str:
 
     """
     lower_name = switch_name.lower()
-    part = (
-        "tor-" + lower_name.removesuffix("t").replace(".", "t") + ("" if "." in lower_name else "t")
-    )
-    for candidate in (lower_name, part):
+    # 12.8T is tor-12t8, and 51T is tor-51t
+    whole, _, decimals = lower_name.removesuffix("t").partition(".")
+    for candidate in (lower_name, f"tor-{whole}t{decimals}"):
         if candidate in known_parts:
             return candidate
-    raise unknown(
-        "switch",
-        switch_name,
-        [
-            *(f"{p[4:].replace('t', '.')}T" for p in known_parts if p.startswith("tor-")),
-            *known_parts,
-        ],
-        "--switch",
-    )
+    capacities = [
+        f"{part.removeprefix('tor-').replace('t', '.')}T"
+        for part in known_parts
+        if part.startswith("tor-")
+    ]
+    raise unknown("switch", switch_name, [*capacities, *known_parts], "--switch")
 
 
 def optic_part(optic_name: str, known_parts: Collection[str]) -> str:
@@ -414,10 +421,10 @@ def optic_part(optic_name: str, known_parts: Collection[str]) -> str:
 
 
 def optics_covering(input_values: Values, optics: Sequence[str], length: float) -> list[str]:
-    """Return the modules that cover a length, of each rate the shortest reach.
+    """Return the modules that cover a length: of each rate the one with the shortest reach.
 
     Args:
-        input_values: ResolvedScenario by path.
+        input_values: Inputs by path.
         optics: Part ids to choose among.
         length: Metres of the links.
 
@@ -461,7 +468,10 @@ def scale_out_network(input_values: Values, plan: NetworkDesign) -> Network:
 
 
 def _tier_by_tier(input_values: Values, plan: NetworkDesign) -> Network:
-    """Return the network of a known design, from the chips up."""
+    """Return the network of a known design, from the chips up.
+
+    `down` and `up` are the bandwidths in byte/s between a tier and what is below and above it.
+    """
     oversubscription = input_values["cluster.oversubscription"]
     capacity = input_values[f"parts.{plan.switch}.switch_capacity"]
     down = edge_bandwidth(plan.chips, plan.nic)
@@ -499,13 +509,19 @@ def _tier_by_tier(input_values: Values, plan: NetworkDesign) -> Network:
 
 
 class OpticalLinks:
-    """The optical links of a network, by their modules and lengths."""
+    """The optical links of a network, by their modules and lengths.
+
+    Args:
+        input_values: Inputs by path, with price, power, rate and strands of modules.
+        plan: Design of the network.
+
+    """
 
     def __init__(self, input_values: Values, plan: NetworkDesign) -> None:
         self.values = input_values
         self.plan = plan
-        self.links: dict[str, list[Any]] = {}  # by module
-        self.metres: list[Quantity] = []
+        self.links: dict[str, list[Any]] = {}  # numbers of links, by part id of the module
+        self.metres: list[Quantity] = []  # of strand, for each number of links
 
     def add(self, optic: str, bandwidth: Quantity, length: float | None = None) -> None:
         """Add the links of one module that carry a bandwidth.
@@ -549,9 +565,9 @@ class OpticalLinks:
             ):
                 shuffled += links
         if self.links:
-            every_link = [link for links in self.links.values() for link in links]
+            link_counts = [count for counts in self.links.values() for count in counts]
             lines.append(
-                _network_line(input_values, plan, "fibres", FIBRE, total("fibres", every_link))
+                _network_line(input_values, plan, "fibres", FIBRE, total("fibres", link_counts))
             )
             lines.append(
                 _network_line(
@@ -578,25 +594,20 @@ def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
         The lines, with the sum of their prices in USD and of their power in W.
 
     """
-    return Network(
-        tiers,
-        lines,
-        *(
-            total(f"network_{field_name}", [getattr(line, field_name) for line in lines])
-            for field_name in ("price", "power")
-        ),
-    )
+    price = total("network_price", [line.price for line in lines])
+    power = total("network_power", [line.power for line in lines])
+    return Network(tiers, lines, price, power)
 
 
 def _network_line(
     input_values: Values, plan: NetworkDesign, line_name: str, part: str, quantity: Quantity
 ) -> NetworkLine:
     """Return one line of the network's bill."""
-    price, power = f"parts.{part}.price", f"parts.{part}.power"
-    kind, sources, _ = input_values.grounds((price,))
+    price_path, power_path = f"parts.{part}.price", f"parts.{part}.power"
+    kind, sources, _ = input_values.grounds((price_path,))
     with scope(line_name):
-        extended = extended_price(input_values[price], quantity)
-        drawn = extended_power(input_values[power], quantity)
+        price = extended_price(input_values[price_path], quantity)
+        power = extended_power(input_values[power_path], quantity)
     return NetworkLine(
-        plan.prefix + line_name, part, quantity, extended, drawn, kind, sources, (price,)
+        plan.prefix + line_name, part, quantity, price, power, kind, sources, (price_path,)
     )
