@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from tco.performance.serving.closed_loop import Loaded
     from tco.performance.serving.fixed_axes import AxesGiven
 
-Choices = dict[str, PlanChoice]  # by phase
-Recall = Callable[[Callable[[], Choices]], Choices]  # choices of a search
+Choices = dict[str, PlanChoice]  # by phase, "prefill" and "decode"
+Recall = Callable[[Callable[[], Choices]], Choices]  # runs a search, or returns its earlier result
 
 
 def _search_anew(search: Callable[[], Choices]) -> Choices:
@@ -73,18 +73,16 @@ def evaluate_serving(
     """
     if isinstance(plan, ServingPlan):
         return evaluate_serving_plan(machine, model, input_values, plan)
-    request, axes = request_of(input_values), None
+    request = request_of(input_values)
+    axes = None
     if plan is not None:
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(machine, model, plan)
     serving_result = _search_serving_plans(machine, model, request, input_values, axes, recall)
     if serving_result.plan is None and plan is not None:
-        raise DataError(
-            "--plan "
-            f"{','.join(f'{axis_key}={axis_text}' for axis_key, axis_text in plan.items())}: "
-            f"{serving_result.reason}"
-        )
+        plan_text = ",".join(f"{axis_key}={axis_text}" for axis_key, axis_text in plan.items())
+        raise DataError(f"--plan {plan_text}: {serving_result.reason}")
     if serving_result.plan is not None:
         serving_result.plan = serving_result.plan._replace(stated=plan is not None)
     serving_result.notes = [
@@ -103,7 +101,12 @@ def _search_serving_plans(
     axes: AxesGiven | None,
     recall: Recall,
 ) -> ServingResult:
-    """Search the plans of some axes, or all, under the workload's targets."""
+    """Search the plans of some axes, or all, under the workload's targets.
+
+    Which search answers depends on who deploys and on the load: a deployer that is no fleet has
+    whole engines with requests in flight, and so has an offline workload or one with stated
+    concurrency. Otherwise pools of prefill and decode instances are joined.
+    """
     if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
         from tco.performance.serving.classes import chosen_in_class  # a fleet starts without it
 
@@ -139,13 +142,12 @@ def _choose_pools(
     decode_axes, prefill_axes, sequences = (
         (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     )
-    # of a batch that is given, whatever it gives is the answer
+    # a stated batch is the answer at whatever speed it gives, so it has no target
     target = input_values["workload.interactivity"] if sequences is None else 0.0
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
-    before = _longest_reading(
-        input_values, 0.0 if decode.plan_pass is None else decode.plan_pass.time
-    )
-    prefill = choose_prefill(machine, model, request, before, prefill_axes)
+    first_step = 0.0 if decode.plan_pass is None else decode.plan_pass.time
+    longest = _longest_prefill(input_values, first_step)
+    prefill = choose_prefill(machine, model, request, longest, prefill_axes)
     return {"decode": decode, "prefill": prefill}
 
 
@@ -157,27 +159,24 @@ def _under_stated_load(
     axes: AxesGiven | None,
 ) -> ServingResult:
     """Search the plans of `axes`, or all, at the workload's stated requests in flight."""
-    stated_axes = None if axes is None else axes.decode
-    decode_axes = (
-        filling(offered_axes(machine, model, 0), machine.links)
-        if stated_axes is None
-        else stated_axes
+    decode_axes, engines, readers = (
+        (None, None, None) if axes is None else (axes.decode, axes.engines, axes.readers)
     )
+    if decode_axes is None:
+        decode_axes = filling(offered_axes(machine, model, 0), machine.links)
     decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
-    before = as_prefill_plan(decode)
-    engines = None if axes is None else axes.engines
-    readers = None if axes is None else axes.readers
+    prefill = as_prefill_plan(decode)  # without separate prefill chips the same chips read prompts
     if axes is not None and readers is not None:
-        ready = choose_prefill(
-            machine, model, request, _longest_reading(input_values, 0.0), axes.prefill
-        )
-        if ready.plan is None:
+        longest = _longest_prefill(input_values, 0.0)
+        choice = choose_prefill(machine, model, request, longest, axes.prefill)
+        if choice.plan is None:
             return ServingResult(
-                None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}"
+                None, choices={"prefill": choice}, reason=f"no prefill plan: {choice.reason}"
             )
-        before = ready.plan
-    count = engines_of_world(machine.links, decode.chips) if engines is None else engines
-    plans = ServingPlan(decode, before, count, readers)
+        prefill = choice.plan
+    if engines is None:
+        engines = engines_of_world(machine.links, decode.chips)
+    plans = ServingPlan(decode, prefill, engines, readers)
     return _loaded_result(machine, *choose_under_load(machine, model, request, input_values, plans))
 
 
@@ -200,8 +199,13 @@ def _loaded_result(
     )
 
 
-def _longest_reading(input_values: Readable, step: float) -> float:
-    return input_values["workload.ttft"] - step if input_values["workload.ttft"] else np.inf
+def _longest_prefill(input_values: Readable, first_step: float) -> float:
+    """Return the seconds that a prefill may take under the target; inf without a target.
+
+    The time to first token is that of the prefill and of the first decode step.
+    """
+    target = input_values["workload.ttft"]
+    return target - first_step if target else np.inf
 
 
 def evaluate_serving_plan(
@@ -252,26 +256,27 @@ def _pooled(
 ) -> ServingResult:
     """Return the serving result of prefill and decode pools in best proportion.
 
-    The pools meet as sharply as the pools of a closed loop.
+    The smooth minimum that joins the rates of both pools is as sharp as that of a closed loop.
     """
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     decode_rate = passes.decode_rate(
         plan.decode.sequences, attention_chips(plan.decode), decode.per_token
     )
-    read = passes.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
-    output = passes.output_rate(decode_rate, read, prompt, answer, sharpness)
+    prefill_rate = passes.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
+    output_rate = passes.output_rate(decode_rate, prefill_rate, prompt, answer, sharpness)
     if machine.deployed is not None:
-        output = deployed_rate(output, machine.deployed)
+        output_rate = deployed_rate(output_rate, machine.deployed)
     rates = {
-        "output_tokens_per_s_per_chip": output,
-        "input_tokens_per_s_per_chip": passes.input_rate(output, prompt, answer),
+        "output_tokens_per_s_per_chip": output_rate,
+        "input_tokens_per_s_per_chip": passes.input_rate(output_rate, prompt, answer),
         "tokens_per_s_per_user": passes.tokens_per_user(decode.per_token),
         "ttft_s": passes.time_to_first_token(prefill.until_read, decode.time),
         "tpot_s": decode.per_token,
     }
-    share = passes.prefill_share(decode_rate, read, prompt, answer, sharpness)
+    prefill_share = passes.prefill_share(decode_rate, prefill_rate, prompt, answer, sharpness)
     serving_result = ServingResult(
-        plan, rates, share, decode, prefill, choices, machine.links, machine.waits
+        plan, rates, prefill_share, decode, prefill, choices, machine.links, machine.waits
     )
-    serving_result.meeting, serving_result.deployed = (prompt, answer, sharpness), machine.deployed
+    serving_result.meeting = (prompt, answer, sharpness)
+    serving_result.deployed = machine.deployed
     return serving_result
