@@ -1,7 +1,7 @@
 """Numbered pieces of work, done in this process, by local workers or by a cluster.
 
-All stand on one ground: the program, and the data that each scenario sees, by hash. Equal ones
-compute the same bytes on one machine.
+All workers of a study must have the same ground: the program, and the data that each scenario
+sees, by hash. Equal grounds compute the same bytes on one machine.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Ground(NamedTuple):
     """Program and data on which a study was started."""
 
     program: str  # version, and hash of the code
-    data: tuple[str, ...]  # hash of what is read through each of the folders
-    folders: tuple[Folders, ...]
+    data: tuple[str, ...]  # hash of the data of each scenario
+    folders: tuple[Folders, ...]  # of each scenario
 
     def standing(self) -> Ground:
-        """Return the program and data hashes here, for the same folders."""
+        """Return the ground of the process that calls, for the same folders."""
         return ground_on(self.folders)
 
     def why_stranger(self, other_ground: Ground) -> str | None:
-        """Return a text on the difference from `other_ground`, or None."""
+        """Return how `other_ground` differs from this ground of the study, or None."""
         if other_ground.program != self.program:
             return f"runs tco {other_ground.program}, the study was begun by {self.program}"
         if other_ground.data != self.data:
@@ -66,7 +66,7 @@ def ground_on(folders: tuple[Folders, ...]) -> Ground:
 
 @cache
 def program() -> str:
-    """Return version and hash of the program that runs: equal ones compute the same."""
+    """Return version and code hash of the running program: equal texts compute the same."""
     digest = hashlib.sha256()
     home = Path(__file__).resolve().parents[1]
     for path in sorted(home.rglob("*.py")):
@@ -111,11 +111,10 @@ def folders_of(catalogue: Catalogue) -> Folders:
 
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
-# pieces handed out for each thread: enough that none waits, few enough that none is forgotten
-AHEAD = 3
+AHEAD = 3  # pieces handed out for each thread, so that no thread waits for its next piece
 WORKERS_PER_CPU = 4
-Make = Callable[[int], Any]
-Figures = tuple[float | None, ...]
+Make = Callable[[int], Any]  # does the piece of work of a number
+Figures = tuple[float | None, ...]  # metrics of a study, by which arithmetics are compared
 
 
 class Piece(NamedTuple):
@@ -123,17 +122,17 @@ class Piece(NamedTuple):
 
     number: int
     piece_result: Any
-    arithmetic: str  # of who made it
+    arithmetic: str  # numpy and instructions of the process that did it
 
 
 class Progress(NamedTuple):
     """Progress of a study: numbers of cases and partitions."""
 
-    cases: int
-    cases_before: int  # in the folder when it began
-    cases_made: int  # since
-    partitions: int  # of which there are ...
-    finished: int
+    cases: int  # of the study
+    cases_before: int  # in the folder at the start of the run
+    cases_made: int  # by this run
+    partitions: int  # of the study
+    finished: int  # partitions in the folder
 
 
 def useful_workers(workers: int, pieces: int) -> int:
@@ -197,10 +196,21 @@ def on_ground(
     make: Make,
     number: int,
 ) -> Piece:
-    """Make a piece, as a worker does: one that came late has not been asked yet what it runs.
+    """Do a piece of work in a worker, after a check of what the worker runs.
 
-    Where another numpy or other instructions make other figures than those that `ask` gave with an
-    arithmetic, none is made.
+    Every worker checks itself, as one that joins late was not checked at the start.
+
+    Args:
+        ground: Program and data of the study.
+        ask: Returns figures of the study.
+        figures: Figures that `ask` gave where the study was started.
+        made_with: Arithmetic with which `figures` were computed.
+        make: Does the piece of work of a number.
+        number: Number of the piece.
+
+    Raises:
+        DataError: The worker has another program, other data, or an arithmetic with other figures.
+
     """
     if (why := ground.why_stranger(ground.standing())) is not None:
         raise DataError(f"a worker {why}; install the same on all")
@@ -221,14 +231,14 @@ def _made_by_others(
     A worker with another program or other data is refused by name.
     """
     with connected(workers, cluster) as client:
-        for address, worker_ground in sorted(
-            client.run(ground.standing, on_error="return").items()
-        ):
-            why = (
-                f"cannot run this program ({type(worker_ground).__name__}: {worker_ground})"
-                if isinstance(worker_ground, BaseException)
-                else ground.why_stranger(worker_ground)
-            )
+        answers = client.run(ground.standing, on_error="return")  # ground or error, by address
+        for address, worker_ground in sorted(answers.items()):
+            if isinstance(worker_ground, BaseException):
+                why: str | None = (
+                    f"cannot run this program ({type(worker_ground).__name__}: {worker_ground})"
+                )
+            else:
+                why = ground.why_stranger(worker_ground)
             if why is not None:
                 raise DataError(f"the worker {address} {why}; install the same on all")
         yield from _handed_out(client, make, iter(numbers))
@@ -240,7 +250,16 @@ def _dask() -> Any:
 
 @contextlib.contextmanager
 def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
-    """Give a client of a scheduler, or of workers of this machine that end with it."""
+    """Yield a client of a scheduler, or of local workers that end with the client.
+
+    Args:
+        workers: Number of workers on this machine; None with a cluster.
+        cluster: Address of a scheduler; None starts local workers.
+
+    Raises:
+        UsageError: The address is refused, or no scheduler answers, or no worker comes.
+
+    """
     distributed = _dask()
     for logger_name in (
         "distributed",
@@ -252,7 +271,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     ):
         logging.getLogger(logger_name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as open_resources, warnings.catch_warnings():
-        # of other versions of libraries: what counts is told by hash
+        # Dask warns of other versions of libraries; the ground and the figures are checked instead
         warnings.simplefilter("ignore")
         if cluster is None:
             local_cluster = distributed.LocalCluster(
@@ -307,21 +326,24 @@ def _refuse_unspoken(distributed: Any, address: str) -> None:
 
 
 def _handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
-    """Hand out pieces, a few ahead of those made; one whose worker is lost goes to another."""
+    """Yield finished pieces, and hand out `AHEAD` pieces per thread at a time.
+
+    Dask gives the piece of a lost worker to another worker.
+    """
     run = uuid4().hex[:8]
 
-    def ask(number: int) -> Any:
+    def submit(number: int) -> Any:
         return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
     waiting = _dask().as_completed(
-        [ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop
+        [submit(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop
     )
     try:
         for future in waiting:
             yield _worker_result(future)
-            for number in islice(numbers, 1):
-                waiting.add(ask(number))
+            for number in islice(numbers, 1):  # the next piece, if there is one
+                waiting.add(submit(number))
     finally:
         client.cancel(list(waiting.futures), force=True)
 
