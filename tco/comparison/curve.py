@@ -1,11 +1,11 @@
 """Cost per million tokens by user speed: recommended scenario and its probability.
 
 All scenarios are evaluated in one set of draws and at all speeds in one pass. Beside the draws
-every input is moved alone. In the first of the draws the software of all chips lies at either end
-of its reach. A draw in which no plan reaches a speed is a loss at that speed: a scenario that
-misses the speed loses to all scenarios that reach it. The recommended scenario keeps most of the
-best on average. Its probability is its chance against the rival that it beats least often.
-Neighbouring speeds with the same recommendation are a regime.
+every input is moved alone. The first draws are also evaluated with the software of all chips at
+either end of its reach. In a draw in which no plan of a scenario reaches a speed, the scenario
+loses to all scenarios that reach it. The recommended scenario has the least mean regret. Its
+probability is its chance against the rival that it beats least often. Neighbouring speeds with the
+same recommendation are a regime.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ from tco.scenario.evaluate_samples import Draws
 from tco.scenario.metrics import TOKENS, perf_per_tco
 from tco.scenario.result import Result, why_incomparable
 
-SOFTWARE_DRAWS = 128  # of them in which software lies at an end
-SHOWN = ("p10", "p50", "p90")
-ALONG = ("p5", "p10", "p50", "p90", "p95")
-NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
+SOFTWARE_DRAWS = 128  # draws that are repeated with the software at an end of its reach
+SHOWN = ("p10", "p50", "p90")  # percentiles of metrics
+ALONG = ("p5", "p10", "p50", "p90", "p95")  # percentiles of points of the curve
+NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}  # of software that has no ends
 # ends of the reach of an owner's software, and their names
 ENDS = {"public": 0.0, "best": 1.0}
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
@@ -73,11 +73,11 @@ class SampledSide(NamedTuple):
     """A scenario of a comparison with its samples, or the reason why it has none."""
 
     evaluation: Evaluation
-    speeds: tuple[float, ...]
+    speeds: tuple[float, ...]  # tokens/s per user, in rising order
     function: ScenarioFunction | None = None
     samples: SampledScenario | None = None
-    reason: str = ""
-    # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
+    reason: str = ""  # why it has no samples
+    # by speed: cost of tokens of whole engines on a number of racks, over that of a fleet
     rack_factors: Mapping[float, float] = {}
 
     @property
@@ -100,7 +100,10 @@ class SampledSide(NamedTuple):
         return draws if speed in (None, self.own_speed) else draws.by_speed[speed]
 
     def rack_factor(self, speed: float | None, metric: str) -> float:
-        """Return the factor on a metric where engines leave chips of the racks idle."""
+        """Return the factor on a metric at a speed for chips of the racks that engines leave idle.
+
+        It is 1 for metrics other than the cost per million output tokens.
+        """
         own_speed = self.own_speed if speed is None else speed
         if metric != COST or own_speed is None:
             return 1.0
@@ -140,7 +143,7 @@ class Contest:
     """The rated scenarios of a comparison, and their costs of the work by speed."""
 
     names: list[str]
-    costs: Mapping[float | None, Costs]  # rows in the order of names
+    costs: Mapping[float | None, Costs]  # by speed, each with a row per name
     has_draws: bool  # whether the costs are draws, not base cases
 
     @cached_property
@@ -171,7 +174,7 @@ def draw_confidence(
 ) -> Confidence:
     """Draw the inputs of scenarios, and compare each with the baseline at every speed.
 
-    The draws are made at the order's date, and again at the date when all racks can be had.
+    The draws are made at the order's date, and again at the date when all racks are available.
 
     Args:
         evaluations: Evaluations of the scenarios, the baseline among them.
@@ -201,13 +204,13 @@ def draw_confidence(
             _with_evidence(regime, _quantity_of(regime, sides, dice, samples), contest)
             for regime in regimes
         ]
-    sure = []
+    sureness = []
     own_stakes = contest.stakes.get(base.own_speed, {})
     for side in sides if request.ranges else ():
-        verdict = _sureness(side, base, dice, samples, request.hold)
-        sure.append(verdict._replace(**_stake_fields(own_stakes.get(side.name))))
+        side_sureness = _sureness(side, base, dice, samples, request.hold)
+        sureness.append(side_sureness._replace(**_stake_fields(own_stakes.get(side.name))))
     confidence = Confidence(
-        sure,
+        sureness,
         curve,
         regimes,
         unrated(scenario_results, baseline),
@@ -228,8 +231,8 @@ def sample_side(
     Args:
         evaluation: Evaluation of the scenario.
         request: Speeds and draws of the comparison.
-        dice: Gives the draws.
-        moves: Whether each input is moved alone, too, and software to the ends of its reach.
+        dice: Random source of the draws.
+        moves: Whether each input is also moved alone, and software to the ends of its reach.
 
     """
     scenario_result = evaluation.result
@@ -246,6 +249,7 @@ def sample_side(
         ends = [{REACH: end} for end in ENDS.values()] if REACH in function.ranges else []
         samples = sample_with_moves(function, dice, other_speeds, ends, SOFTWARE_DRAWS)
         return side._replace(function=function, samples=samples)
+    # without moves the draws, or the base case, stand for both parts of the samples
     if request.ranges:
         draws = function.sample(dice, other_speeds)
     elif own_speed is not None:
@@ -259,34 +263,26 @@ def sample_side(
 def _rack_factors(
     evaluation: Evaluation, speeds: Sequence[float], racks: int
 ) -> dict[float, float]:
-    """Return the cost of tokens of whole engines on some racks over that of a fleet.
+    """Return the cost of tokens of whole engines on `racks` racks over that of a fleet.
 
     Returns:
-        Factors by speed, at least 1; infinite where no engine finds room.
+        Factors by speed, at least 1; infinite where no engine fits on the racks.
 
     """
-    factors = {}
+    factors_or_inf = {}
     for speed in speeds:
         scenario_result = evaluation.result
         if speed != speed_of(scenario_result):
             scenario_result = evaluation.function(refuse=False).result({SPEED: f"{speed} token/s"})
-        chips = int(
-            racks
-            * float(scenario_result.metrics["chips"])
-            / float(scenario_result.metrics["racks"])
-        )
-        serving = (
-            scenario_result.serving.on(chips)
-            if isinstance(scenario_result.serving, ServingResult)
-            else None
-        )
-        rate = scenario_result.metrics[TOKENS]
-        factors[speed] = (
-            np.inf
-            if serving is None or not rate
-            else max(rate / serving.output_tokens_per_s_per_chip, 1.0)
-        )
-    return factors
+        metrics, serving = scenario_result.metrics, scenario_result.serving
+        chips = int(racks * float(metrics["chips"]) / float(metrics["racks"]))
+        on_racks = serving.on(chips) if isinstance(serving, ServingResult) else None
+        fleet_rate = metrics[TOKENS]
+        if on_racks is None or not fleet_rate:
+            factors_or_inf[speed] = np.inf
+        else:
+            factors_or_inf[speed] = max(fleet_rate / on_racks.output_tokens_per_s_per_chip, 1.0)
+    return factors_or_inf
 
 
 def _contest_of(sides: Sequence[SampledSide], base: SampledSide, has_draws: bool) -> Contest:
@@ -299,16 +295,16 @@ def _contest_of(sides: Sequence[SampledSide], base: SampledSide, has_draws: bool
 
     """
     metric = rated_by([side.result for side in sides])
-    left = unrated([side.result for side in sides], base.name)
+    unrated_names = unrated([side.result for side in sides], base.name)
     rated_sides = [
         side
         for side in sides
         if metric is not None
         and not side.reason
-        and side.name not in left
+        and side.name not in unrated_names
         and side.speeds == base.speeds
     ]
-    # so that nothing rests on the order in which they were named
+    # no answer may depend on the order in which the user names the scenarios
     rated_sides.sort(key=lambda side: side.name)
     costs = {
         speed: _costs_at_speed(rated_sides, speed, str(metric), has_draws)
@@ -322,16 +318,16 @@ def _costs_at_speed(
 ) -> Costs:
     if not has_draws:
         return Costs(np.array([[side.point(speed, metric)] for side in sides], dtype=float))
-    fixed = [side.samples.fixed if side.samples is not None else () for side in sides]
-    ends = {
-        end: np.array(
+    draws_at_ends = [side.samples.fixed if side.samples is not None else () for side in sides]
+    ends = {}
+    # without samples at the ends of software there is no end
+    for end, end_draws in zip(ENDS, zip(*draws_at_ends, strict=True), strict=False):
+        ends[end] = np.array(
             [
-                side.metric_at_speed(draws, speed, metric)[1:]
+                side.metric_at_speed(draws, speed, metric)[1:]  # the first is the base case
                 for side, draws in zip(sides, end_draws, strict=True)
             ]
         )
-        for end, end_draws in zip(ENDS, zip(*fixed, strict=True), strict=False)
-    }
     return Costs(np.array([side.drawn_metric(speed, metric) for side in sides]), ends)
 
 
@@ -357,15 +353,13 @@ def _priced_alone(side: SampledSide, speed: float | None, metric: str) -> Priced
     """Return a metric of the base case and with each input moved alone."""
     if side.function is None or side.samples is None:
         return Priced(side.name, {}, np.nan, {})
-    metric_values = side.metric_at_speed(side.samples.single_moves, speed, metric).tolist()
-    ends = dict(
-        zip(
-            side.function.ranges,
-            zip(metric_values[1::2], metric_values[2::2], strict=True),
-            strict=True,
-        )
-    )
-    return Priced(side.name, side.function.ranges, metric_values[0], ends)
+    # the base case, then the low and the high end of each input
+    base_value, *end_values = side.metric_at_speed(
+        side.samples.single_moves, speed, metric
+    ).tolist()
+    ends_by_input = zip(end_values[0::2], end_values[1::2], strict=True)
+    ends = dict(zip(side.function.ranges, ends_by_input, strict=True))
+    return Priced(side.name, side.function.ranges, base_value, ends)
 
 
 def _stake_fields(stake: Stake | None) -> JsonObject:
@@ -420,7 +414,7 @@ def _rated_choices(choices_text: str, contest: Contest) -> list[JsonObject]:
     ]
 
 
-# ---------------------------------------------------------------- when all racks can be had
+# ---------------------------------------------------------------- when all racks are available
 def _later_comparison(
     evaluations: Sequence[Evaluation],
     baseline: str,
@@ -428,10 +422,11 @@ def _later_comparison(
     request: ConfidenceRequest,
     dice: Dice,
 ) -> Later | None:
-    """Return the comparison at the date when all racks can be had.
+    """Return the comparison at the date when all racks are available.
 
     Returns:
-        None where all can be had within three months of the order, or fewer than two are rated.
+        None where all are available within three months of the order, where fewer than two are
+        rated, or where a scenario is a saved result.
 
     """
     rated_now = [
@@ -513,12 +508,14 @@ def _with_ratio(point: AtSpeed, side: SampledSide, base: SampledSide, dice: Dice
 def _monotone_costs_by_speed(side: SampledSide) -> dict[float, float | None]:
     """Return cost per million output tokens at each speed, made monotone.
 
-    A slower promise never costs more than the plan of a quicker promise.
+    A plan that reaches a quicker speed reaches a slower one, which so never costs more.
     """
     costs: dict[float, float | None] = {}
     least: float | None = None
     for speed in reversed(side.speeds):
-        least = min((cost for cost in (side.point(speed), least) if cost is not None), default=None)
+        cost = side.point(speed)
+        if cost is not None and (least is None or cost < least):
+            least = cost
         costs[speed] = least
     return costs
 
@@ -554,7 +551,7 @@ def _software_share(
 
 
 def _middle_speed(regime: Regime) -> float | None:
-    """Return the speed in the middle of a regime's; None where no speed is asked for."""
+    """Return the middle of a regime's speeds; None for a workload without a speed."""
     return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
 
 
@@ -566,20 +563,17 @@ def _quantity_of(
 ) -> ScenarioQuantity | None:
     """Return the performance per cost of a regime's leader over its rival's, at a middle speed.
 
-    Where the ends of software have other leaders these are compared with each other. None where
-    there is no rival.
+    Where the two ends of software have different leaders, these are compared with each other. None
+    where there is no rival.
     """
-    ends = list(
-        dict.fromkeys(
-            picked_names[0] for picked_names in regime.by_software.values() if picked_names
-        )
-    )
-    pair = ends[::-1] if regime.kind == "software" else [regime.foremost, regime.rival]
-    named = {side.name: side for side in sides}
-    leader, rival = (
-        named.get(str(scenario_name))
-        for scenario_name in (pair if len(pair) == 2 else (None, None))
-    )
+    pair: Sequence[str | None] = [regime.foremost, regime.rival]
+    if regime.kind == "software":
+        leaders = [picks[0] for picks in regime.by_software.values() if picks]
+        pair = list(dict.fromkeys(leaders))[::-1]
+    if len(pair) != 2:
+        return None
+    sides_by_name = {side.name: side for side in sides}
+    leader, rival = (sides_by_name.get(str(scenario_name)) for scenario_name in pair)
     metric = rated_by([side.result for side in sides])
     if leader is None or rival is None or metric is None:
         return None
