@@ -162,7 +162,7 @@ def add_model(
     from tco.catalog.templates import refuse_taken, write_draft
     from tco.core.files import read_text
     from tco.models.architecture import load_model, refuse_unread_keys
-    from tco.models.config import BESIDE
+    from tco.models.config import FORMATS_FILE
 
     catalogue = catalogue_with_overlay(request)
     model_id = name or config.resolve().parent.name
@@ -170,9 +170,9 @@ def add_model(
     loaded_model = load_model(catalogue, str(config))
     refuse_unread_keys(loaded_model, str(config))
     files = {f"models/{model_id}/config.json": read_text(config)}
-    formats_file = config.with_name(BESIDE)
+    formats_file = config.with_name(FORMATS_FILE)
     if formats_file.is_file():
-        files[f"models/{model_id}/{BESIDE}"] = read_text(formats_file)
+        files[f"models/{model_id}/{FORMATS_FILE}"] = read_text(formats_file)
     write_draft(own_folder(request), files)
     counts = (loaded_model.parameters / 1e9, loaded_model.active_parameters / 1e9)
     size = "{:.4g} B parameters, {:.4g} B active".format(*counts)

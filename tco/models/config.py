@@ -23,23 +23,29 @@ from tco.models.spelling import (
 class ParsedConfig(NamedTuple):
     """Model dimensions and layer blocks read from a config."""
 
-    hidden: int
-    vocabulary: int
-    context: int
+    hidden: int  # width of a token
+    vocabulary: int  # tokens
+    context: int  # most tokens of a sequence
     blocks: tuple[LayerBlock, ...]
-    tied: bool = False
-    other_weights: int = 0
+    tied: bool = False  # the output shares the weights of the embeddings
+    other_weights: int = 0  # beside blocks and embeddings
     lookups: int = 0
     positions: int = 0
-    # one of the layers that predict further tokens, where it is not like the last kind of layer
+    # a layer that predicts further tokens; None where it is like the last kind of layer
     prediction_block: LayerBlock | None = None
 
 
 class Config:
     """One object of a config.json. A key that is null counts as missing.
 
-    A key stands for all its spellings. `keys_read` holds the full names of the keys that were
-    asked for.
+    A key stands for all its spellings.
+
+    Args:
+        content: The object, by key.
+        where: Path of the file, for errors.
+        inside: Path of the object in the file, such as `text_config.`; empty at the top.
+        keys_read: Receives the path of each key that is read.
+
     """
 
     def __init__(
@@ -59,7 +65,7 @@ class Config:
         spellings = (config_key, *SPELLINGS.get(config_key, ()))
         stated_values = (self.content.get(spelled_key) for spelled_key in spellings)
         config_value = next((stated for stated in stated_values if stated is not None), None)
-        # a file may hold one figure under two spellings
+        # a file may state a figure twice; a spelling with another value stays unread
         self.keys_read.update(
             f"{self.inside}{spelled_key}"
             for spelled_key in spellings
@@ -103,10 +109,11 @@ class Config:
         return DataError(f"{self.where}: {what}")
 
     def either(self, *config_keys: str) -> str:
-        """Return the first key that is given, of several for one figure, or the first of all."""
-        return next(
-            (config_key for config_key in config_keys if self.has(config_key)), config_keys[0]
-        )
+        """Return the first key that is given, of several for one figure; else the first key."""
+        for config_key in config_keys:
+            if self.has(config_key):
+                return config_key
+        return config_keys[0]
 
     def integer(
         self, config_key: str, default: int | None = None, least: int = 1, most: int = 10**9
@@ -159,7 +166,15 @@ class Config:
         known_kinds: tuple[Any, ...],
         default: list[Any] | None = None,
     ) -> list[Any]:
-        """Return a list that gives one of the `known_kinds` kinds for each of `length` layers."""
+        """Return the kind of each layer, from a list, or a text with a letter for each layer.
+
+        Args:
+            config_key: Key of the list.
+            length: Number of layers; the list may be longer, and the rest is left out.
+            known_kinds: Kinds that a layer may have.
+            default: Kinds of the layers where the key is missing; without it the key must be given.
+
+        """
         config_value = self.value(config_key)
         if config_value is None and default is not None:
             return default
@@ -181,14 +196,14 @@ class Config:
         return list(config_value[:length])
 
     def without(self, *config_keys: str) -> Config:
-        """Return the config; one that switches on something no reader knows is refused."""
+        """Return the config; a key that switches on what no reader supports is refused."""
         for config_key in config_keys:
             if self.value(config_key):
                 raise self.wrong(config_key, "nothing here: models with it are not read")
         return self
 
     def unused(self, *config_keys: str) -> Config:
-        """Return the config; the keys are recorded, as another key says the same."""
+        """Return the config; record keys that need no reader as other keys say the same."""
         for config_key in config_keys:
             self.value(config_key)
         return self
@@ -205,14 +220,20 @@ class Config:
         return next((count for count in counts if count), 0)
 
     def layout(self, blocks: tuple[LayerBlock, ...], tied: bool = False) -> ParsedConfig:
-        """Return the layout of a config with the usual keys and one last norm."""
+        """Return the parsed config of some blocks, with the usual keys and one last norm.
+
+        Args:
+            blocks: Blocks of layers, in order.
+            tied: Whether embeddings are tied where the config does not state it.
+
+        """
         hidden = self.integer("hidden_size")
         context = self.integer("max_position_embeddings", 2048)
         shared = self.flag("tie_word_embeddings", tied)
         return ParsedConfig(hidden, self.integer("vocab_size"), context, blocks, shared, hidden)
 
     def unread_keys(self) -> tuple[str, ...]:
-        """Return the keys that speak of structure, are switched on and were not read."""
+        """Return the keys that change the model's structure, are switched on and were not read."""
         return tuple(_unread(self.content, self.inside, self.keys_read))
 
 
@@ -235,13 +256,14 @@ def _speaks_of_structure(config_key: str) -> bool:
     )
 
 
-BESIDE = "hf_quant_config.json"  # in which modelopt states the formats of a checkpoint
+# file beside a config.json in which modelopt states the formats of a checkpoint
+FORMATS_FILE = "hf_quant_config.json"
 
 
 def read_config(path: Path) -> JsonObject:
     """Return the content of a config.json, with the formats that a file beside it states."""
     config = _read_table(path)
-    formats_file = path.with_name(BESIDE)
+    formats_file = path.with_name(FORMATS_FILE)
     if "quantization_config" in config or not formats_file.is_file():
         return config
     section = _read_table(formats_file).get("quantization")
