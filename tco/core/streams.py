@@ -1,4 +1,4 @@
-"""Standard output and error: a whole answer or an error, and remarks where they are taken."""
+"""Printing on standard output and standard error, to terminals, files and pipes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 from tco.core.errors import UsageError
 from tco.core.progress import clear_progress, end_progress
 
-# What would move the cursor, break a row or colour a terminal, and what turns the direction of all
-# that follows.
+# Characters that move the cursor, break a row, colour a terminal or turn the writing direction.
 CONTROLS = (
     *range(32),
     127,
@@ -58,16 +57,16 @@ def put(output_text: str) -> None:
             while rest:  # an unbuffered stream may take a part only
                 rest = rest[stream.buffer.write(rest) :]
         stream.flush()
-    except BrokenPipeError:
+    except BrokenPipeError:  # the command line ends quietly
         raise
     except OSError as error:
         raise full(error) from None
 
 
 def full(error: OSError) -> UsageError:
-    """Return the error of a full or closed stdout, and drop stdout.
+    """Return the error of a full or closed stdout, and set stdout to None.
 
-    The text left in the buffer would fail again at the end of the program.
+    Otherwise Python would write the rest of the buffer at its end, and fail again.
 
     Args:
         error: Error of the failed write.
