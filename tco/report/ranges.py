@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tco.sampling.median import DrawnMetric
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
-DIGITS = 2  # of a value at which the order turns
+DIGITS = 2  # of the value of an input at which the order changes
 
 
 def base_case_words(
@@ -79,10 +79,10 @@ SURENESS = Record(
 
 
 def range_end_label(metric: str, end_value: float | None, size: float = 1.0) -> str:
-    """Print an end of a range, in units of `size`.
+    """Return the text of an end of a range, in units of `size`.
 
-    An end among draws that miss the target is none of a rate, and of a cost or of a ratio without
-    end.
+    An end among draws that miss the target has no value: a rate is then "none", and a cost or a
+    ratio has "no end".
     """
     if end_value is not None:
         return fixed_digits(end_value / size)
@@ -90,10 +90,14 @@ def range_end_label(metric: str, end_value: float | None, size: float = 1.0) -> 
 
 
 def rounded_percent(share: float | None) -> str:
-    """Print a share in whole per cent; some hundred draws cannot tell it from none or all."""
+    """Return a share in whole per cent, never 0 % or 100 %, which no number of draws can show."""
     if share is None:
         return "-"
-    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
+    if share < 0.005:
+        return "<1 %"
+    if share > 0.995:
+        return ">99 %"
+    return f"{share * 100:.0f} %"
 
 
 def metric_range_rows(
@@ -110,10 +114,13 @@ def metric_range_rows(
     spans = [percentile_range_text(sure, metric, size) for sure in sureness]
     if all(span == "-" for span in spans):
         return []
-    medians = [
-        "-" if span == "-" else range_end_label(metric, (sure.range(metric) or {})["p50"], size)
-        for sure, span in zip(sureness, spans, strict=True)
-    ]
+    medians = []
+    for sure, span in zip(sureness, spans, strict=True):
+        percentile_values = sure.range(metric)
+        if span == "-" or percentile_values is None:
+            medians.append("-")
+        else:
+            medians.append(range_end_label(metric, percentile_values["p50"], size))
     return [("median of the draws", *medians), ("P10 to P90", *spans)]
 
 
@@ -132,7 +139,7 @@ def chance_rows(sureness: Sequence[Sureness]) -> list[tuple[str, ...]]:
 
 
 def percentile_range_text(sure: Sureness, metric: str, size: float) -> str:
-    """Print P10 and P90 of a metric; the baseline's ratio to itself has no range."""
+    """Return the text of P10 and P90 of a metric; the baseline's ratio to itself has no range."""
     percentile_values = sure.range(metric)
     if percentile_values is None or percentile_values["p10"] == percentile_values["p90"]:
         return "-"
@@ -186,11 +193,19 @@ def drawn_words(sureness: Sequence[Sureness]) -> list[str]:
 def turn_words(
     turns_at: float, input_value: float, unit: str, catalogue_value: tuple[float, str] | None
 ) -> str:
-    """Say on which side of which value of an input the order turns, in the catalogue's unit."""
-    number, unit = (
-        catalogue_value if catalogue_value and catalogue_value[0] else (input_value, unit)
-    )
-    scale = number / input_value if input_value else 1.0
+    """Say on which side of which value of an input the order changes, in the catalogue's unit.
+
+    Args:
+        turns_at: Value at which the order changes, in `unit`.
+        input_value: Value of the input, in `unit`.
+        unit: Unit of the input in the program.
+        catalogue_value: The same value and its unit in the catalogue; None without a row.
+
+    """
+    scale = 1.0
+    if catalogue_value is not None and catalogue_value[0]:
+        catalogue_number, unit = catalogue_value
+        scale = catalogue_number / input_value if input_value else 1.0
     side = "below" if turns_at < input_value else "above"
     shown_unit = "" if unit in PLAIN_NUMBERS else unit
     return f"{side} about {significant(turns_at * scale, DIGITS)} {shown_unit}".rstrip()
