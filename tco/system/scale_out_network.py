@@ -384,8 +384,8 @@ def switch_part(switch_name: str, known_parts: Collection[str]) -> str:
     """
     lower_name = switch_name.lower()
     # 12.8T is tor-12t8, and 51T is tor-51t
-    whole, _, decimals = lower_name.removesuffix("t").partition(".")
-    for candidate in (lower_name, f"tor-{whole}t{decimals}"):
+    terabits, _, decimals = lower_name.removesuffix("t").partition(".")
+    for candidate in (lower_name, f"tor-{terabits}t{decimals}"):
         if candidate in known_parts:
             return candidate
     capacities = [
