@@ -40,7 +40,7 @@ class Ground(NamedTuple):
         return ground_on(self.folders)
 
     def why_stranger(self, other_ground: Ground) -> str | None:
-        """Return how `other_ground` differs from this ground of the study, or None."""
+        """Return the difference of `other_ground` from the ground of the study, or None."""
         if other_ground.program != self.program:
             return f"runs tco {other_ground.program}, the study was begun by {self.program}"
         if other_ground.data != self.data:
