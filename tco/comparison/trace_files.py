@@ -22,15 +22,15 @@ from tco.core.files import LARGEST_FILE, data_directory, is_there, read_csv, rea
 from tco.core.types import FloatArray
 
 NEEDED = ("arrived", "input_tokens", "output_tokens")
-FEWEST_REQUESTS = 2  # that tell a rate
+FEWEST_REQUESTS = 2  # that a rate needs
 MOST_TOKENS = 1e12
-# unit of a time that its column leaves open, by the least number that is taken for it
+# least number of a time that is read in each unit, where the column states no unit
 UNITS = {"ns": 1e17, "us": 1e14, "ms": 1e11, "s": 0.0}
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
-LATEST = 1e20  # number of a time
+LATEST = 1e20  # largest number of a time
 MISSING = frozenset(("", "nan", "none", "null", "na", "n/a"))
-SAMPLED_SIZE = 2**20  # bytes, whose lines tell how many fit into the largest file
-LINE_SPREAD = 0.2  # by which later lines may be longer
+SAMPLED_SIZE = 2**20  # bytes that are read to estimate the lines of the largest file
+LINE_SPREAD = 0.2  # share by which later lines may be longer
 NO_PARENT = "-1"  # of the first request of a chat
 BLOCK_SIZES = (512, 16, 8, 32, 64, 128, 256, 1024, 2048, 4096)  # tokens, the usual ones first
 # kinds of columns of which a trace may have several, each under a name of its own
@@ -47,7 +47,7 @@ SUCCESS_WORD = re.compile(
 # columns in which 0 and 1 are codes, of which nothing tells the meaning
 CODE_COLUMNS = ("status", "statuscode", "state", "finishreason", "stopreason", "responsecode")
 NO_ERROR_WORDS = frozenset(("false", "no", "ok", "success", "none", "0"))
-FITTING_SHARE = 0.9  # of the prompts, whose count of blocks tells the size of a block
+FITTING_SHARE = 0.9  # least share of prompts whose count of blocks must fit the size of a block
 
 
 class RequestTrace(NamedTuple):
@@ -62,7 +62,7 @@ class RequestTrace(NamedTuple):
     since_use: FloatArray | None = None
     # failed requests: without a prompt, without an answer, or failed by a column of outcomes
     left_out: int = 0
-    unread: tuple[str, ...] = ()  # columns that nothing is known of
+    unread: tuple[str, ...] = ()  # columns of unknown meaning
 
 
 class TraceColumn(NamedTuple):
@@ -465,27 +465,32 @@ class _TraceReader:
                 blocks = None
         if not isinstance(blocks, list) or any(isinstance(block, list | dict) for block in blocks):
             raise self._refused(trace_row, "blocks", "a list of hashes")
-        shared, latest = 0, math.nan
+        shared_count = 0
+        prefix_use = math.nan  # last use of the last shared block
         for block in blocks:
             if block not in self.last_use:
                 break
-            shared, latest = shared + 1, self.last_use[block]
+            shared_count += 1
+            prefix_use = self.last_use[block]
         self.last_use.update(dict.fromkeys(blocks, arrived))
         self.blocks.append(len(blocks))
-        self.shared_blocks.append(shared)
-        self.since_use.append(arrived - latest)
+        self.shared_blocks.append(shared_count)
+        self.since_use.append(arrived - prefix_use)
         self.places.append(self._place(trace_row, "blocks"))
 
     def _prefix_of_blocks(self, prompt: FloatArray) -> FloatArray:
-        """Return the tokens of the blocks that each prompt shares with earlier ones."""
+        """Return the tokens of the blocks that each prompt shares with earlier prompts.
+
+        The size of a block is the usual size that fits the counts of blocks of most prompts.
+        """
         blocks = np.array(self.blocks)
 
-        def fitting(size: int) -> float:
+        def fitting_share(size: int) -> float:
             return float(np.mean((blocks == np.ceil(prompt / size)) | (blocks == prompt // size)))
 
-        size = max(BLOCK_SIZES, key=fitting)
+        size = max(BLOCK_SIZES, key=fitting_share)
         excess = np.flatnonzero(blocks > np.ceil(prompt / size))
-        if fitting(size) < FITTING_SHARE or len(excess):
+        if fitting_share(size) < FITTING_SHARE or len(excess):
             at_fault = excess[0] if len(excess) else 0
             raise DataError(
                 f"{self.places[at_fault]} are {blocks[at_fault]:g} blocks of a prompt of "
