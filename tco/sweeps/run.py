@@ -1,12 +1,10 @@
 """A study's run: it computes the partitions that its folder lacks, here or by workers.
 
-A file is complete or does not exist.
+A file is complete or does not exist. A partition is written under a name that begins with `_`,
+which readers pass over, brought to the disk, and then renamed in one step. Local folders are
+written directly, any other place (`s3://...`, `gs://...`) through fsspec.
 
-A partition is written under a name that begins with `_`, which readers pass over, brought to the
-disk, and then named in one step. Local folders are written as such, any other place (`s3://...`,
-`gs://...`) through fsspec.
-
-The manifest holds the SHA-256 of each partition. A partition with another one is made again.
+The manifest holds the SHA-256 of each partition. A partition with another SHA-256 is made again.
 """
 
 from __future__ import annotations
@@ -77,7 +75,7 @@ class Folder:
                 os.makedirs(self.place, exist_ok=True)
 
     def names(self) -> list[str]:
-        """Return the names of what it holds."""
+        """Return the names of the files in the folder."""
         with self.access():
             if self.remote is not None:
                 self.remote.invalidate_cache(self.root)
@@ -116,7 +114,7 @@ class Folder:
                     os.fsync(stream.fileno())
                 os.replace(path, final)
             except FileNotFoundError:
-                # else another run of the same study has written it, and cleared up
+                # another run of the same study may have written it and cleared the unfinished file
                 if not os.path.exists(final):
                     raise
             except BaseException:
@@ -130,9 +128,10 @@ class Folder:
         for file_name in self.names():
             if file_name.startswith(UNFINISHED):
                 with contextlib.suppress(OSError):
-                    self.remote.rm_file(
-                        f"{self.root}/{file_name}"
-                    ) if self.remote is not None else os.unlink(os.path.join(self.place, file_name))
+                    if self.remote is not None:
+                        self.remote.rm_file(f"{self.root}/{file_name}")
+                    else:
+                        os.unlink(os.path.join(self.place, file_name))
 
 
 def filesystem(folder_location: str) -> tuple[Any, str]:
@@ -255,7 +254,7 @@ class ClaimedFolder(NamedTuple):
 
 
 def _claim_output_folder(folder: Folder, job: SweepJob) -> ClaimedFolder:
-    """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
+    """Take a new, empty or begun folder for a study; any other folder raises `UsageError`.
 
     A partition is trusted by its SHA-256 alone.
     """
@@ -477,11 +476,9 @@ def _write_partition(job: SweepJob, folder_location: str, number: int) -> str:
 folder_at = lru_cache(maxsize=4)(Folder)
 
 
-# ---------------------------------------------------------------- what it comes to
-FEW = 40  # cases that are shown one by one
-# cases beyond which they are only counted: reading them takes as long as the program may take to
-# answer
-MANY = 2_000_000
+# ---------------------------------------------------------------- summary of a finished sweep
+FEW = 40  # most cases that are shown one by one
+MANY = 2_000_000  # most cases that are read for ranges; reading more takes too long for an answer
 
 
 class Span(NamedTuple):
@@ -489,7 +486,7 @@ class Span(NamedTuple):
 
     scenario: str
     metric: str
-    cases: int  # that have it
+    cases: int  # in which the metric has a value
     low: float
     median: float
     high: float
@@ -499,7 +496,7 @@ class Summary(NamedTuple):
     """Number of kept cases of a sweep, with table or metric ranges."""
 
     rows: int
-    frame: Any  # a data frame of all, where they are few
+    frame: Any  # pandas data frame of all cases, up to `FEW`; otherwise None
     spans: list[Span]
 
 
