@@ -31,7 +31,7 @@ def price(
 
     """
     if swap is not None and not cash_flow:
-        raise UsageError("--swap is of the money by month: add --cash-flow")
+        raise UsageError("--swap changes the money by month: add --cash-flow")
     from tco.report.cost import price_answer
     from tco.sampling.median import drawn_chip_hour
 
@@ -115,7 +115,7 @@ def explain(
             f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
             f"{scenario}"
         )
-    # what racks cost rests on no workload; a plan that is named is checked all the same
+    # the cost of racks needs no workload, but a stated plan is always checked
     needs_workload = bool(request.plan) or metric not in METRICS or metric in PERFORMANCE
     (evaluation,) = request.evaluate_scenarios(
         [scenario], priced=False, trace=True, workload=needs_workload
