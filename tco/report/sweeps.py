@@ -48,13 +48,13 @@ SWEEP = Document(
 def sweep_answer(
     catalogue: Catalogue, sweep: Sweep, summary: Summary, answer: list[Check]
 ) -> Answer:
-    """Answer with the cases of a sweep, or where there are many with the range of each metric.
+    """Return the cases of a sweep, or the range of each metric where the cases are many.
 
     Args:
         catalogue: Catalogue of the answer.
         sweep: Finished sweep.
         summary: Number of kept cases, with their table or the metric ranges.
-        answer: Expected figures of the study, each with its value of today.
+        answer: Expected figures of the study, each with its present value.
 
     """
     finished = FinishedSweep(sweep, summary, answer)
