@@ -398,9 +398,10 @@ def _changed_cost_text(cost: float | None, size: float) -> str:
 
 # ---------------------------------------------------------------- systems not compared
 def _cheaper_words(elsewhere: Sequence[Elsewhere]) -> list[str]:
-    """Return the cheapest system that is not compared, where one is cheaper than all shown."""
+    """Return the cheapest system that is not compared, and how many more beat all shown."""
+    more = f", {len(elsewhere) - 1} more in --all" if len(elsewhere) > 1 else "; tco compare --all"
     return [
         f"Not shown and cheaper: {system.system} ~{cost_text(system.cost)} "
-        f"({system.rests_on}; tco compare --all)."
+        f"({system.rests_on}){more}."
         for system in elsewhere[:1]
     ]
