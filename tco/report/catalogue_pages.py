@@ -69,7 +69,7 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
         unused = [part_row for part_row in part_rows if _why_unused(part_row, part_rows)]
         above = [f"Systems with this part: {', '.join(_systems_with(catalogue, part)) or 'none'}"]
         values_table = PART_ROW.only("attribute", "value", "unit", "low", "as_of").table(
-            used, f"Part {part}: values in use", above
+            used, f"Part {part}: values at the latest price date", above
         )
         origins = PART_ROW.only("attribute", "value", "kind", "directness", "source").table(
             part_rows, "Where each value comes from"
