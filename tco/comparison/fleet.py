@@ -2,7 +2,7 @@
 
 What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is
 paid for at the typical one. A wave of a fleet is a scenario, the power of the grid it takes, and
-the date whose prices it pays; each fills a site of its own. A system that is not there in numbers
+the date whose prices it pays; each fills a site of its own. A system that is not in volume
 at its date comes when it is, and counts from then on.
 """
 
@@ -44,7 +44,7 @@ class Stage(NamedTuple):
 
     scenario: str
     date: str
-    arrives: str  # when its system is there in numbers, or the date where it is by then
+    arrives: str  # when its system is in volume, or the date where it is by then
     wave_totals: dict[str, float | None]
     so_far: dict[str, float | None]
     hall_cooling: str | None  # of the hall that its racks fill
@@ -181,8 +181,8 @@ def late_notes(scenario_name: str, scenario_result: Result) -> list[str]:
     if availability is None or not availability.months:
         return []
     return [
-        f"{scenario_name}: not there in numbers in {date}: it arrives in {availability.words}, "
-        f"{availability.months:.1f} months later, at the prices of {date}"
+        f"{scenario_name}: not in volume in {date}, but from {availability.words}; "
+        f"its prices are those of {date}"
     ]
 
 

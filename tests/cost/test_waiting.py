@@ -120,7 +120,7 @@ def test_a_hall_of_what_is_not_there_stands_empty_until_then():
         "2025-12",
     )
     assert re.findall(
-        r"note: ([\w-]+): not there in numbers in 2025-12: it arrives in (\d{4}-\d\d)", done.stderr
+        r"note: ([\w-]+): not in volume in 2025-12, but from (\d{4}-\d\d)", done.stderr
     ) == [("trn3-nl72x2", "2026-07")]
 
 
