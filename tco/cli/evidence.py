@@ -74,7 +74,8 @@ def validate(
 
     Arguments:
         file (FILE): Measured kernels, collectives, training or serving: CSV, or as nccl-tests,
-            vllm, sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it.
+            vllm, sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it. A shipped
+            table goes by its name, such as inference.
 
     What is asked:
         kind: kernels, collectives, training, inference, open-loop or deployments; default:
