@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -74,6 +75,7 @@ def published_schema(schema_name: str) -> JsonObject:
         schema["required"] = [*head, *schema["required"]]
         schema["properties"] = head | schema["properties"]
         schemas.append(schema)
+    schemas.sort(key=json.dumps)  # whatever the order in which modules were imported
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": schema_name,
