@@ -33,8 +33,7 @@ from tco.performance.training.job import (
 )
 from tco.performance.training.plans import PlanBlock, TrainingPlan, fixed_axes, space
 from tco.performance.training.result import training_plan_document
-from tco.performance.training.schedule import training_rate
-from tco.performance.training.search import TimedPlans, time_blocks
+from tco.performance.training.search import TimedPlans, job_token_rates, time_blocks
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
@@ -405,7 +404,7 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
             answer[..., row_index] = (
                 step
                 if timed_step
-                else training_rate(batch, training_row.sequence, step, training_row.evaluated)
+                else job_token_rates(batch, training_row.sequence, step, training_row.evaluated)
                 * scale[row_index]
             )
         if not measurements.sets:

@@ -49,6 +49,8 @@ def with_metric(monkeypatch, catalogue):
         if name == METRIC
     )
     monkeypatch.setitem(METRICS, METRIC, page_metric)
+    # as the row in the file does, whose name has tokens
+    monkeypatch.setattr(metrics, "PERFORMANCE", metrics.PERFORMANCE | {METRIC})
     usual = metrics.joined_metrics
 
     def joined(*joined_arguments):

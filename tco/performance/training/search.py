@@ -31,6 +31,7 @@ from tco.performance.training.schedule import (
     micro_batch,
     micro_batch_shape,
     pipeline,
+    training_rate,
 )
 from tco.performance.training.step import (
     PARTIAL,
@@ -158,6 +159,21 @@ class TimedPlans(NamedTuple):
         recompute, zero, hybrid = self.choices[choice]
         plan = plan_at_index(self.plan, (index,))
         return plan._replace(recompute=recompute, zero=zero, hybrid=hybrid)
+
+
+def job_token_rates(
+    batch: Quantity, sequence: Quantity, step_time: Quantity, evaluated: Quantity
+) -> Quantity:
+    """Return the tokens per second of jobs from their step times.
+
+    Args:
+        batch: Sequences of a step.
+        sequence: Tokens of a sequence.
+        step_time: Time of a step, s.
+        evaluated: Sequences evaluated per sequence trained.
+
+    """
+    return training_rate(batch, sequence, step_time, evaluated)
 
 
 def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock]) -> TimedPlans:
