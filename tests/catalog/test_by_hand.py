@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from tco import DataError
-from tco.catalog import accuracy, overlay, statements
-from tco.catalog.catalogue import LONGEST_NAME, is_name
+from tco.catalog import accuracy, overlay, statements, system_tree
+from tco.catalog.catalogue import LONGEST_NAME, Catalogue, is_name
 from tco.catalog.halls import hall_cooling
 from tco.catalog.labels import count_with_noun
+from tco.catalog.schema import FigureSchema
 from tco.catalog.system_tree import expand
-from tco.catalog.templates import refuse_taken
+from tco.catalog.templates import refuse_taken, scenario_draft
 from tco.core.provenance import Input
 
 
@@ -72,6 +73,59 @@ def test_a_figure_lies_within_a_range_or_at_its_ends(figure, low, high, lies):
     assert statements.lies_within(figure, low, high) is lies
 
 
+def test_excess_of_a_computed_figure_is_its_share_above_the_stated_one():
+    assert statements.relative_excess(3.0, 2.0) == 0.5
+    assert statements.relative_excess(1.0, 2.0) == -0.5
+    assert statements.relative_excess(None, 2.0) is None
+    assert statements.relative_excess(3.0, None) is None
+
+
+def test_statement_of_a_range_without_a_value_takes_its_middle():
+    statement = statements.read_statement({"low": "2", "high": "5"}, "a.csv:2")
+    assert statement == statements.Statement(3.5, None, 2.0, 5.0)
+    stated = statements.read_statement({"value": "3", "low": "2", "high": "5"}, "a.csv:2")
+    assert stated == statements.Statement(3.0, None, 2.0, 5.0)
+
+
+def test_published_rows_of_a_file_are_counted_from_one_and_name_its_system():
+    document = {"system": "rack", "published": [{"value": 1}, {"value": 2, "system": "other"}]}
+    catalogue = SimpleNamespace(published={"a": "a.toml"}, toml=lambda _: document)
+    assert list(statements.published_rows(catalogue, "a")) == [
+        ("a.toml:published 1", {"system": "rack", "value": 1}),
+        ("a.toml:published 2", {"system": "other", "value": 2}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figure", "is_valid"),
+    [
+        ({"value": 1.0, "tolerance": 0.10}, True),
+        ({"value": 1.0}, False),
+        ({"tolerance": 0.10}, False),
+        ({"value": 1.0, "tolerance": 0.11}, False),
+        ({"value": 1.0, "tolerance": 0.10, "reason": "unknown"}, False),
+        ({"kind": "independent", "low": 1.0, "high": 2.0}, True),
+    ],
+)
+def test_figure_of_our_own_arithmetic_needs_a_value_within_a_tenth(figure, is_valid):
+    figure = {"kind": "arithmetic", "metric": "price", "source": "vendor", **figure}
+    if is_valid:
+        assert FigureSchema(**figure).metric == "price"
+    else:
+        with pytest.raises(ValueError, match=r"a value and a tolerance of at most 0\.10"):
+            FigureSchema(**figure)
+
+
+@pytest.mark.parametrize(
+    ("publisher", "title", "name"), [("Vendor", "Sheet", "Vendor"), ("", "Sheet", "Sheet")]
+)
+def test_publisher_of_a_source_without_one_is_its_title(publisher, title, name):
+    source = SimpleNamespace(publisher=publisher, title=title)
+    catalogue = SimpleNamespace(sources={"sheet": source})
+    assert Catalogue.publisher(catalogue, "sheet") == name
+    assert Catalogue.publisher(catalogue, "unknown") == "unknown"
+
+
 # ---------------------------------------------------------------- own rows
 USER_ROW = SimpleNamespace(where="own.csv:3")
 
@@ -110,6 +164,34 @@ def test_a_value_far_outside_the_shipped_range_is_noted(value, words):
     assert all(words in note and "(own.csv:3)" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("shipped_attributes", "stands_alone"),
+    [
+        ({"price", "bandwidth", "ports"}, True),
+        ({"price", "bandwidth", "ports", "radix"}, False),
+        ({"price", "bandwidth"}, False),
+        ({"price", "power", "own_price"}, False),
+    ],
+)
+def test_own_part_that_nothing_names_stands_alone_with_the_attributes_of_a_shipped_one(
+    shipped_attributes, stands_alone
+):
+    own_attributes = {"price", "power", "own_price", "bandwidth", "ports"}
+    parts = {"own": dict.fromkeys(own_attributes), "shipped": dict.fromkeys(shipped_attributes)}
+    catalogue = SimpleNamespace(parts=parts)
+    assert overlay._stands_alone(catalogue, "parts", "own", ["shipped"]) is stands_alone
+
+
+def test_draft_of_a_scenario_states_documents_variants_and_settings_line_by_line():
+    draft = scenario_draft(
+        "mine", "Rack", "rack-72", {"site": "hall"}, {"nic": "fast"}, {"parts.a.price": "5 USD"}
+    )
+    assert draft == (
+        'title = "mine, as Rack"\nsystem = "rack-72"\nsite = "hall"\n\n[variant]\nnic = "fast"\n\n'
+        '[set]  # any input, with its unit: tco inputs rack-72\n"parts.a.price" = "5 USD"\n'
+    )
+
+
 # ---------------------------------------------------------------- halls and accuracy
 WITH_HALLS = {"halls": {"air": {}, "liquid": {}}}
 
@@ -139,7 +221,40 @@ def test_the_order_of_a_kind_is_told_from_its_own_row(monkeypatch):
     assert accuracy.order_of(None, "kernels") == ""
 
 
+@pytest.mark.parametrize(("run_count", "anchors"), [(19, ("relative",)), (20, ()), (21, ())])
+def test_runs_of_a_relative_stand_in_for_fewer_than_twenty_of_a_chip(
+    monkeypatch, run_count, anchors
+):
+    common = {"kind": "training", "median_ape": "0.1", "left_out": ""}
+    rows = [
+        {"part": "chip", "n": str(run_count), **common},
+        {"part": "relative", "n": "50", **common},
+        {"part": "stranger", "n": "60", **common},
+    ]
+    monkeypatch.setattr(accuracy, "accuracy_rows", lambda *_: rows)
+    standing = accuracy._chip_standing(None, "training", "chip", ["chip", "relative"])
+    assert standing.validated_rows == run_count
+    assert standing.anchors == anchors
+    assert standing.anchored_rows == 50 * len(anchors)
+
+
 # ---------------------------------------------------------------- trees
+def test_tree_of_the_most_places_is_read_and_a_larger_one_refused(monkeypatch):
+    monkeypatch.setattr(system_tree, "MOST_PLACES", 3)
+    assert len(list(expand({"world": {"a": 1, "b": 1}, "a": {"c": 1}}, "a.toml"))) == 3
+    with pytest.raises(DataError, match="more than 3 places"):
+        list(expand({"world": {"a": 1, "b": 1}, "a": {"c": 1, "d": 1}}, "a.toml"))
+
+
+def test_alternative_adds_to_the_same_part_that_stands_beside_its_slot():
+    tree = {"tray": {"slot": 2, "a": 3, "fan": 1}, "rack": {"tray": 9}}
+    candidates = {"a": 4, "b": 1}
+    of_first = system_tree._substitute_alternative(tree, "slot", candidates, None, "a.toml")
+    assert of_first == {"tray": {"a": 11, "fan": 1}, "rack": {"tray": 9}}
+    of_second = system_tree._substitute_alternative(tree, "slot", candidates, "b", "a.toml")
+    assert of_second == {"tray": {"b": 2, "a": 3, "fan": 1}, "rack": {"tray": 9}}
+
+
 def test_quantities_multiply_down_the_tree():
     tree = {"world": {"rack": 2}, "rack": {"tray": 9, "switch": 0}, "tray": {"chip": 4, "fan": 3}}
     quantities = {leaf[0]: (leaf[1], leaf[2], leaf[3]) for leaf in expand(tree, "a.toml")}
