@@ -10,15 +10,17 @@ import pandas as pd
 import pytest
 
 from tco import DataError
-from tco.validation import back_test, deployed, score, unexplained
+from tco.validation import anchors, back_test, deployed, open_loop, score, unexplained, unstated
 from tco.validation.benchmark_logs import _ranks_of_process
+from tco.validation.calibrate import _fitted_catalogue_rows, _refit, unseen
+from tco.validation.inference import ServingRows
 from tco.validation.kernels import _in_window
 from tco.validation.long_runs import LongRun, fit_decline
 from tco.validation.measured import _measurement_kind, columns_known
 from tco.validation.naming import Accelerators
-from tco.validation.run import _rescore_column
+from tco.validation.run import _rescore_column, _tabulate_predictions
 from tco.validation.score import Prediction, _range_scores, predict_by_accelerator
-from tco.validation.training_rows import usable_domain
+from tco.validation.training_rows import Reader, usable_domain
 from tco.validation.variance_components import Noise, fit_effects
 
 
@@ -276,3 +278,194 @@ def test_a_printed_memory_is_that_of_a_part_within_a_tenth(printed, holds):
     part = SimpleNamespace(value=80e9)
     catalogue = SimpleNamespace(has_part_value=lambda *_: True, part_input=lambda *_: part)
     assert Accelerators.holds(SimpleNamespace(catalogue=catalogue), "chip", printed) is holds
+
+
+# ---------------------------------------------------------------- training rows
+def test_domain_of_several_slices_is_the_chips_of_one():
+    rows = SimpleNamespace(cells={"system": ["4x v5p-128", "v5p-128", "300x v4"]})
+    assert Reader.domain(rows, 0, 256, 8960) == 64
+    assert Reader.domain(rows, 1, 256, 8960) == 8960
+    assert Reader.domain(rows, 2, 256, 4096) == 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "devices", "whole_batches", "batches"),
+    [
+        ({"global_batch_seqs": 7, "micro_batch_seqs": 2}, 16, False, (7,)),
+        ({"micro_batch_seqs": 2}, 64, True, (8,)),
+        ({"micro_batch_seqs": 2}, 8, True, (2,)),
+        # 4e6 tokens are 1,000 sequences of 4,000, which 62.5 and so 62 rounds of 16 hold
+        ({"micro_batch_seqs": 4}, 64, False, (992,)),
+        ({"micro_batch_seqs": 4000}, 64, False, (16000,)),
+    ],
+)
+def test_batch_of_a_step_is_stated_or_whole_rounds_of_the_ranks(
+    counts, devices, whole_batches, batches
+):
+    rows = SimpleNamespace(count=lambda name, _: counts.get(name))
+    fixed = {"tp": "8", "pp": "2", "cp": "1|2"}
+    assert Reader.batches(rows, 0, fixed, devices, 4000, whole_batches) == batches
+
+
+# ---------------------------------------------------------------- serving rows
+@pytest.mark.parametrize(
+    ("cells", "columns"),
+    [
+        ({"prefill_gpus": 8, "prefill_workers": 2}, ["prefill_dp", "prefill_ep"]),
+        ({"prefill_gpus": 8, "prefill_workers": 2, "prefill_dp": 1}, ["prefill_ep"]),
+        ({"prefill_gpus": 8}, []),
+        ({"decode_workers": 2}, []),
+    ],
+)
+def test_blank_degrees_of_a_pool_are_one_or_the_chips_of_a_worker(monkeypatch, cells, columns):
+    monkeypatch.setattr(unstated, "interpret_note", lambda *_: "yes")
+    monkeypatch.setattr(unstated, "parse_framework", lambda *_: ("vllm", ""))
+    monkeypatch.setattr(unstated, "_formats_and_date", lambda *_, **__: ())
+    blocks = (SimpleNamespace(feed_forward=SimpleNamespace(experts=8)),)
+    model = {"blocks": blocks, "prediction_layers": 0}
+    row = unstated.FilledRow(
+        cells, SimpleNamespace(catalogue=None), "", "", SimpleNamespace(**model)
+    )
+    assert dict(unstated.serving(row)) == {
+        column: [{column: 1.0}, {column: 4.0}] for column in columns
+    }
+
+
+def test_memory_that_an_engine_takes_is_a_share_of_what_the_driver_reports():
+    unset = {
+        "performance.vllm.memory_taken": 0.9,
+        "performance.vllm.activation_memory": 4.0,
+        "parts.chip.driver_memory": 80.0,
+    }
+    values = SimpleNamespace(unset=unset.get, structure=lambda _: 100.0)
+    rows = SimpleNamespace(values=values)
+    # 0.9 of 80 are 72, less 4 are 68 of 100
+    reserve = open_loop._memory_settings(rows, "chip", "vllm", {})
+    assert float(reserve["performance.vllm.memory_reserve"]) == pytest.approx(0.32)
+    reserve = open_loop._memory_settings(rows, "chip", "vllm", {"memory_taken": 0.5})
+    assert float(reserve["performance.vllm.memory_reserve"]) == pytest.approx(0.64)
+    del unset["parts.chip.driver_memory"]
+    reserve = open_loop._memory_settings(rows, "chip", "vllm", {})
+    assert float(reserve["performance.vllm.memory_reserve"]) == pytest.approx(0.14)
+    assert open_loop._memory_settings(rows, "chip", "other", {}) == {}
+
+
+class Ladders(dict):
+    def filled(self, column, default):
+        return np.nan_to_num(self[column], nan=default)
+
+
+def test_ladders_of_more_requests_prompts_or_servers_than_the_most_are_not_simulated():
+    most = open_loop.MOST
+    rows = np.array(
+        [
+            (1.0, 10.0, 1.0, 2.0, 3.0, False),
+            (most, 1.0, 1.0, 2.0, 3.0, False),
+            (most, 2.0, 1.0, 2.0, 3.0, True),
+            (1.0, 10.0, 1.0, 300.0, 300.0, True),
+            (1.0, 10.0, most + 1, 2.0, 3.0, True),
+            (1.0, 10.0, 0.0, 2.0, 3.0, True),
+            (1.0, 10.0, 1.0, most + 1, 0.1, True),
+            (1.0, 10.0, 1.0, math.nan, math.nan, False),
+        ]
+    )
+    columns = (
+        "offered_requests_per_s",
+        "stage_duration_s",
+        "servers",
+        "prefix_groups",
+        "prompts_per_group",
+    )
+    ladders = Ladders(zip(columns, rows.T[:-1], strict=True))
+    assert open_loop._unsimulable_rows(ladders).tolist() == rows.T[-1].astype(bool).tolist()
+
+
+def test_refused_anchor_rows_beyond_the_shown_are_counted(monkeypatch):
+    faults = [(row_index, "too fast") for row_index in range(5)]
+    monkeypatch.setattr(anchors, "read_measured", lambda _: ("inference", pd.DataFrame({"a": [1]})))
+    for name in ("plain_inputs", "MeasuredRows", "predict_by_accelerator"):
+        monkeypatch.setattr(
+            anchors, name, lambda *_: SimpleNamespace(values=lambda *_: None, inference=None)
+        )
+    monkeypatch.setattr(anchors.inference, "serving_rows_of", lambda _: None)
+    monkeypatch.setattr(anchors, "_faults_of", lambda *_: faults)
+    with pytest.raises(DataError, match=r"own\.csv:4: too fast \(and 2 more rows\)$"):
+        anchors.read_anchors(None, "own.csv")
+
+
+@pytest.mark.parametrize(
+    ("groups", "experts", "tensor", "pipeline", "group_count"),
+    [
+        (1.0, 8.0, 4.0, math.nan, 8.0),
+        (1.0, 4.0, 1.0, math.nan, 8.0),
+        (1.0, 4.0, 4.0, math.nan, 1.0),
+        (1.0, 8.0, 1.0, 1.0, 1.0),
+        (2.0, 8.0, 1.0, math.nan, 2.0),
+    ],
+)
+def test_data_parallel_attention_of_one_without_other_degrees_is_a_flag_for_all_chips(
+    monkeypatch, groups, experts, tensor, pipeline, group_count
+):
+    columns = {
+        "decode_gpus": 16.0,
+        "decode_workers": 2.0,
+        "decode_dp": groups,
+        "decode_tp": tensor,
+        "dp_attention": math.nan,
+        "pp": pipeline,
+    } | dict.fromkeys(("engine_chips", "groups", "ep"), 1.0)
+    rows = Ladders({name: np.array([column]) for name, column in columns.items()})
+    rows["decode_ep"] = np.array([experts])
+    monkeypatch.setattr("tco.validation.inference.is_audited", lambda _: np.array([False]))
+    pooled_rows = SimpleNamespace(
+        measurements=rows,
+        apart=np.array([True]),
+        gpus=np.array([32.0]),
+        says=lambda _: np.array([False]),
+    )
+    pool = ServingRows.pool(pooled_rows, "decode")
+    assert (pool["size"], pool["experts"]) == (8.0, experts)
+    assert pool["groups"] == group_count
+
+
+# ---------------------------------------------------------------- refits
+def test_error_of_a_scored_row_is_the_share_that_the_prediction_is_above():
+    rows = _tabulate_predictions(
+        prediction_of([2.0, 4.0, 1.0], [3.0, 1.0, 1.0], skip=["", "", "x"])
+    )
+    assert rows.error.tolist()[:2] == [0.5, -0.75]
+    assert math.isnan(rows.error[2])
+
+
+def test_refit_without_a_chip_predicts_its_scored_rows():
+    skip = np.array(["", "", "unstated date", ""], dtype=object)
+    prediction = prediction_of([1.0] * 4, [1.0] * 4, skip=skip)
+    left_out_mask = np.array([True, False, True, False])
+    fit = SimpleNamespace(values={"a": 1.0}, predicted=np.array([2.0, 3.0, 4.0, 5.0]))
+    refits = [_refit("accelerator", "chip", left_out_mask, fit, prediction)]
+    assert refits[0].rows.tolist() == [0]
+    blind = unseen(prediction, refits)
+    assert blind.predicted[0] == 2.0
+    assert blind.skip.tolist() == [
+        "",
+        "unstated left-out prediction",
+        "unstated date",
+        "unstated left-out prediction",
+    ]
+
+
+def test_range_of_a_fitted_value_covers_the_least_spread_and_the_values_of_all_refits():
+    path = "performance.nvidia.link_efficiency"
+    free = SimpleNamespace(parameters=[SimpleNamespace(path=path)], followers=[])
+    refits = [SimpleNamespace(values={path: value}) for value in (0.5, 0.401)]
+    (row,) = _fitted_catalogue_rows(
+        {path: 0.4},
+        free,
+        SimpleNamespace(spread={}),
+        refits,
+        {"n": 1200, "median_ape": 0.1},
+        "2026-01",
+    )
+    assert (row.value, row.high) == (0.4, 0.5)
+    assert row.low == pytest.approx(0.4 * math.exp(-0.02), rel=1e-3)
+    assert row.note == "fitted on 1,200 rows"
