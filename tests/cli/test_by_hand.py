@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import sys
 from types import SimpleNamespace
 from zipfile import ZipFile
 
 import pytest
+import typer
 
-from tco import UsageError
-from tco.cli import baseline, curve, output
+from tco import DataError, UsageError
+from tco.cli import (
+    baseline,
+    compare,
+    curve,
+    evidence,
+    export,
+    options,
+    output,
+    redaction,
+    uncertainty,
+)
 from tco.cli.compare import _speeds_in
-from tco.cli.export import _refuse_namesakes
+from tco.cli.export import _refuse_foreign_folder, _refuse_namesakes
+from tco.cli.help import _refuse_unquoted_settings
 from tco.cli.options import _refuse_facts_of_nothing, parse_key_values
 from tco.cli.plot import _of_two
 from tco.cli.redaction import IN_PLACE, UNSAID, _redacted_error, alike_states
@@ -164,3 +179,153 @@ def test_states_keep_what_both_have_and_name_withheld_metrics():
     assert shared["plan"] is None
     assert shared["withheld"] == ["mfu", "step_s"]
     assert alike_states({"rack": state}, {"rack": state})["rack"]["plan"] == {"tp": 8}
+
+
+def test_far_runs_that_all_fail_try_all_directions_only_with_the_last_span():
+    tried = []
+
+    def fail():
+        making = redaction.making.get()
+        making.own_paths.update(("parts.a.price", "parts.b.price"))
+        tried.append((making.span, making.number))
+        raise DataError("no plan")
+
+    runs = redaction._far_runs(fail, redaction.StandInRuns())
+    spans = redaction.SPANS
+    assert tried == [
+        *((span, 1) for span in spans[:-1]),
+        *((spans[-1], number) for number in (1, 2, 3, 4)),
+    ]
+    assert len(runs.errors) == 4
+
+
+@pytest.mark.parametrize(
+    ("is_withheld", "notes"), [(False, ["old prices"]), (True, ["old prices", redaction.NOTE])]
+)
+def test_notes_of_a_redacted_answer_end_with_what_was_withheld(monkeypatch, is_withheld, notes):
+    content = {"notes": ["old prices", redaction.WITHHELD], "failures": ["a"], "lines": []}
+    content |= {"document": {}, "tables": [], "rows": SimpleNamespace(columns=["a"], rows=[[1]])}
+    monkeypatch.setattr(redaction, "release_answer", lambda *_: content)
+    monkeypatch.setattr(redaction, "_is_answer_withheld", lambda _: is_withheld)
+    answer = SimpleNamespace(texts={}, json=dict, tables=list, header=[], rows=[], notes=[])
+    redacted, failures = redaction.redact_answer(answer, "json", [])
+    assert (redacted.notes, failures) == (notes, ["a"])
+
+
+# ---------------------------------------------------------------- ends of commands
+@pytest.mark.parametrize(("failures", "code"), [([], None), (["a claim"], 1)])
+def test_answer_with_failures_is_printed_and_exits_with_one(monkeypatch, failures, code):
+    printed = []
+    for name in ("render_answer", "screen_for"):
+        monkeypatch.setattr(options, name, lambda *_: "text")
+    monkeypatch.setattr(options, "emit", lambda text, _: printed.append(text))
+    request = SimpleNamespace(
+        redact=False, form="table", texts={"output": None}, tell=printed.append
+    )
+    answer = SimpleNamespace(notes=["a note"])
+    if code is None:
+        options.CommandRequest.emit(request, answer, failures)
+    else:
+        with pytest.raises(typer.Exit) as end:
+            options.CommandRequest.emit(request, answer, failures)
+        assert end.value.exit_code == code
+    assert printed == ["text", ["a note"]]
+
+
+def test_stopped_sweep_ends_with_the_code_of_an_interrupt(monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tco.sweeps.run.sweep", interrupt)
+    request = SimpleNamespace(redact=False, settings={}, data=(), quiet=True)
+    with pytest.raises(SystemExit) as end:
+        uncertainty.sweep(request, "study", "cases")
+    assert end.value.code == 130
+
+
+def test_switches_of_commands_are_off_unless_they_are_given():
+    for function, names in (
+        (evidence.claims, ("conclusions", "forecasts")),
+        (compare.compare, ("full", "why", "workloads", "all_systems")),
+    ):
+        parameters = inspect.signature(function).parameters
+        assert [parameters[name].default for name in names] == [False] * len(names)
+    assert output.Screen() == (None, False)
+
+
+# ---------------------------------------------------------------- words that are refused
+def test_map_of_more_than_two_inputs_is_refused():
+    request = SimpleNamespace(hold=False, catalogue_of=lambda _: None)
+    with pytest.raises(UsageError, match="--vary is given 3 times"):
+        uncertainty.solve(request, "rack", ["a", "b", "c"], "cost=1")
+
+
+def test_setting_whose_unit_the_shell_split_off_is_refused_wherever_it_stands():
+    for words in (["--set", "a.b=1", "USD"], ["compare", "rack", "--set", "a.b=1", "USD"]):
+        with pytest.raises(UsageError, match=r"--set 'a\.b=1 USD'"):
+            _refuse_unquoted_settings(words)
+    _refuse_unquoted_settings(["compare", "--set", "a.b=1", "--full"])
+
+
+@pytest.mark.parametrize(("name", "is_page"), [("a.pdf", False), ("a", False), ("a.HTML", True)])
+def test_report_is_written_to_a_page_or_a_folder(monkeypatch, name, is_page):
+    def stop(*_):
+        raise DataError("evaluated")
+
+    monkeypatch.setattr("tco.comparison.report_data.material_of", stop)
+    request = SimpleNamespace(data=(), settings={})
+    with pytest.raises(DataError if is_page else UsageError, match=r"evaluated|unknown ending"):
+        export.report(request, name)
+
+
+def test_folder_with_other_files_is_refused_unless_it_holds_the_mark(tmp_path):
+    _refuse_foreign_folder(tmp_path, "mark.json")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="holds other files"):
+        _refuse_foreign_folder(tmp_path, "mark.json")
+    (tmp_path / "mark.json").write_text("{}")
+    _refuse_foreign_folder(tmp_path, "mark.json")
+
+
+def test_report_is_one_file_or_a_folder_of_pages_with_their_mark(monkeypatch, tmp_path):
+    monkeypatch.setattr("tco.report.page.write.render_page", lambda page: f"<{page.title}>")
+    page, second_page = (SimpleNamespace(title=title, provenance={}) for title in ("a", "b"))
+    export._write_pages(str(tmp_path / "one.html"), page, {"index.html": second_page})
+    assert (tmp_path / "one.html").read_text() == "<a>"
+    export._write_pages(f"{tmp_path}/pages/", page, {"index.html": page, "b.html": second_page})
+    assert (tmp_path / "pages/b.html").read_text() == "<b>"
+    assert sorted(os.listdir(tmp_path / "pages")) == ["b.html", "index.html", "tco-report.json"]
+
+
+# ---------------------------------------------------------------- terminals and fits
+@pytest.mark.parametrize(
+    ("stated", "columns", "width"),
+    [("", 120, 120), ("", 0, 80), ("100", 120, 100), ("0", 120, 120), ("wide", 120, 120)],
+)
+def test_width_of_a_terminal_is_stated_or_its_own(monkeypatch, stated, columns, width):
+    monkeypatch.setenv("COLUMNS", stated)
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True, fileno=lambda: 1))
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: SimpleNamespace(columns=columns))
+    assert output.terminal_width() == width
+
+
+@pytest.mark.parametrize("name", ["inference", "deployed", "long-runs", "engine-kernels"])
+def test_fit_of_a_name_writes_the_rows_of_that_fit(monkeypatch, name):
+    from tco.validation import deployed, engine_kernels, long_runs
+
+    names = {"deployed": deployed.NAME, "long-runs": long_runs.NAME}
+    names["engine-kernels"] = engine_kernels.NAME
+    monkeypatch.setattr("pandas.concat", lambda *_, **__: None)
+    monkeypatch.setattr(deployed, "deployed_rows", lambda *_: [["deployed"]])
+    monkeypatch.setattr(long_runs, "long_run_rows", lambda *_: [["long-runs"]])
+    monkeypatch.setattr(
+        engine_kernels, "fit_engine_kernel_rows", lambda *_: [{"row": "engine-kernels"}]
+    )
+    for reader in ("gaps", "residuals_by_source"):
+        monkeypatch.setattr(deployed, reader, lambda *_: None)
+    monkeypatch.setattr(long_runs, "long_runs", lambda *_: [])
+    csv_text = evidence._named_fit_csv(names.get(name, name), [("kind", None)], None, None, "")
+    if name in names:
+        assert csv_text.splitlines()[1] == name
+    else:
+        assert csv_text is None
