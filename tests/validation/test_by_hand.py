@@ -10,7 +10,18 @@ import pandas as pd
 import pytest
 
 from tco import DataError
-from tco.validation import anchors, back_test, deployed, open_loop, score, unexplained, unstated
+from tco.validation import (
+    anchors,
+    back_test,
+    collectives,
+    deployed,
+    fit,
+    kernels,
+    open_loop,
+    score,
+    unexplained,
+    unstated,
+)
 from tco.validation.benchmark_logs import _ranks_of_process
 from tco.validation.calibrate import _fitted_catalogue_rows, _refit, unseen
 from tco.validation.inference import ServingRows
@@ -21,7 +32,7 @@ from tco.validation.naming import Accelerators
 from tco.validation.run import _rescore_column, _tabulate_predictions
 from tco.validation.score import Prediction, _range_scores, predict_by_accelerator
 from tco.validation.training_rows import Reader, usable_domain
-from tco.validation.variance_components import Noise, fit_effects
+from tco.validation.variance_components import Noise, fit_effects, student_noise
 
 
 def prediction_of(target, predicted, **columns):
@@ -441,8 +452,8 @@ def test_refit_without_a_chip_predicts_its_scored_rows():
     skip = np.array(["", "", "unstated date", ""], dtype=object)
     prediction = prediction_of([1.0] * 4, [1.0] * 4, skip=skip)
     left_out_mask = np.array([True, False, True, False])
-    fit = SimpleNamespace(values={"a": 1.0}, predicted=np.array([2.0, 3.0, 4.0, 5.0]))
-    refits = [_refit("accelerator", "chip", left_out_mask, fit, prediction)]
+    left_out_fit = SimpleNamespace(values={"a": 1.0}, predicted=np.array([2.0, 3.0, 4.0, 5.0]))
+    refits = [_refit("accelerator", "chip", left_out_mask, left_out_fit, prediction)]
     assert refits[0].rows.tolist() == [0]
     blind = unseen(prediction, refits)
     assert blind.predicted[0] == 2.0
@@ -469,3 +480,124 @@ def test_range_of_a_fitted_value_covers_the_least_spread_and_the_values_of_all_r
     assert (row.value, row.high) == (0.4, 0.5)
     assert row.low == pytest.approx(0.4 * math.exp(-0.02), rel=1e-3)
     assert row.note == "fitted on 1,200 rows"
+
+
+def test_searched_value_lies_midway_between_belief_and_row_of_the_same_weight():
+    """The belief is a logarithm of 0 with deviation 1, the only scored row asks for 1."""
+    deviation = math.exp(fit.NORMAL_P95)
+    parameter = fit.Parameter("performance.a.b", 1.0, 1 / deviation, deviation, 0.01, 100.0)
+    task = SimpleNamespace(
+        free=fit.Free((parameter,), ()),
+        scored=np.array([True, False]),
+        weights=lambda row_indices: np.full(len(row_indices), fit.SCALE),
+        target=np.array([math.e, 9.0]),
+        priors=np.array([0.0]),
+    )
+    optimum = fit._minimise_fit_errors(
+        task, np.array([True, True]), lambda logs: np.exp(logs) @ np.ones((1, 2))
+    )
+    assert optimum.x == pytest.approx([0.5], abs=1e-4)
+
+
+def test_free_parameter_is_searched_within_physics_and_a_hundred_times_its_prior(tmp_path):
+    path = tmp_path / "training.csv"
+    path.write_text(
+        "family,attribute,prior,low,high,follows,note\n"
+        "a,link_efficiency,0.005,0.004,0.006,,\n"
+        "b,link_efficiency,0.8,0.5,0.9,,\n"
+        "c,link_efficiency,0.4,,,performance.b.link_efficiency,\n"
+    )
+    free = fit.read_free(SimpleNamespace(folder_files=lambda _: [path]), "training")
+    assert [(row.minimum, row.maximum) for row in free.parameters] == [(0.01, 0.5), (0.01, 1.0)]
+    assert free.followers == (
+        fit.Follower("performance.c.link_efficiency", "performance.b.link_efficiency", 0.4),
+    )
+
+
+def test_noise_of_outliers_is_drawn_from_their_squares_and_the_mean_weight():
+    """The weights 2/1 and 2/4 make 6 and 4 of the squares, whose mean is 5."""
+    noise = student_noise(Noise(2.0, np.array([1.0, 4.0])), np.array([3.0, 8.0]))
+    assert noise.variance == 5.0
+    assert noise.variances.tolist() == [4.5, 5.75]
+
+
+def test_interval_of_a_lognormal_share_is_its_p5_and_p95():
+    low, high = unexplained.lognormal_interval(0.1)
+    assert (1 + low) * (1 + high) == pytest.approx(1, rel=1e-12)
+    assert high == pytest.approx(math.exp(0.16449) - 1, rel=1e-4)
+
+
+def test_unexplained_time_has_rows_of_the_chips_and_models_that_differ_from_their_level(
+    monkeypatch,
+):
+    owners = {("chip", "b"): 2.0, ("chip", "c"): 1.05, ("model", "m"): 2.0, ("model", "gone"): 2.0}
+    monkeypatch.setattr(
+        unexplained, "fit_variance_components", lambda _: SimpleNamespace(by_owner=owners)
+    )
+    monkeypatch.setattr(
+        unexplained, "effect_width", lambda _, level, owner: owners.get((level, owner), 1.0)
+    )
+    monkeypatch.setattr(unexplained, "families_of", lambda _: {})
+    runs = pd.DataFrame(
+        {level: ["b"] for level in ("family", "chip", "engine", "model", "configuration")}
+    )
+    catalogue = SimpleNamespace(models={"m": None})
+    rows = unexplained.unexplained_rows("training", runs, catalogue, "2026-01")
+    assert [row[0] for row in rows] == ["chip", "b", "model", "m", "configuration", "run"]
+
+
+class KernelRows(dict):
+    parts = np.array(["chip"] * 3, dtype=object)
+
+    def __missing__(self, column):
+        return np.full(3, math.nan)
+
+    def refused(self, *reasons):
+        refused = np.full(3, "", dtype=object)
+        for row_mask, reason in reasons:
+            refused = np.where(np.asarray(row_mask) & (refused == ""), reason, refused)
+        return refused
+
+
+def test_kernel_needs_the_sides_of_its_own_shape_alone(monkeypatch):
+    monkeypatch.setattr(kernels, "_copied_expert_times", lambda *_: np.zeros(3, dtype=bool))
+    rows = KernelRows({name: np.array([8.0, 8.0, math.nan]) for name in ("m", "n", "k")})
+    rows["op"] = np.array(["gemm", "grouped", "gemm"])
+    kinds = [
+        SimpleNamespace(kernel=kernel, library="", number_format="bf16") for kernel in rows["op"]
+    ]
+    reasons = kernels._kernel_skip_reasons(rows, kinds, np.ones(3), np.array(["time"] * 3))
+    assert reasons.tolist() == ["", "unstated shape", "unstated shape"]
+
+
+class CollectiveRows(dict):
+    def __missing__(self, _):
+        return np.full(len(self["n_gpus"]), math.nan)
+
+    def __len__(self):
+        return len(self["n_gpus"])
+
+    def filled(self, column, default):
+        return np.nan_to_num(self[column], nan=default)
+
+    def part(self, attribute):
+        return self[attribute]
+
+
+def test_server_of_eight_chips_is_taken_where_a_row_states_none(monkeypatch):
+    rows = CollectiveRows(
+        n_gpus=np.array([64.0, 64.0, 4.0, 144.0]),
+        gpus_per_node=np.array([math.nan, 16.0, math.nan, math.nan]),
+        scale_up_domain=np.array([8.0, 8.0, 8.0, 72.0]),
+        fabric=[""] * 4,
+    )
+    monkeypatch.setattr(
+        collectives,
+        "group_across_domains",
+        lambda ranks, per_domain: SimpleNamespace(domains=ranks / per_domain),
+    )
+    key = SimpleNamespace(of=lambda _: None, cores=False)
+    monkeypatch.setattr(CollectiveRows, "catalogue", None, raising=False)
+    timed_rows = collectives.Rows(rows, key)
+    assert timed_rows.per_domain.tolist() == [8.0, 16.0, 4.0, 72.0]
+    assert timed_rows.domain.tolist() == [8.0, 16.0, 8.0, 72.0]
