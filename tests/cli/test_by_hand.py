@@ -30,6 +30,7 @@ from tco.cli.options import _refuse_facts_of_nothing, parse_key_values
 from tco.cli.plot import _of_two
 from tco.cli.redaction import IN_PLACE, UNSAID, _redacted_error, alike_states
 from tco.cli.uncertainty import _pair_interval_bounds
+from tests.cli import document, tco
 
 
 # ---------------------------------------------------------------- options
@@ -329,3 +330,51 @@ def test_fit_of_a_name_writes_the_rows_of_that_fit(monkeypatch, name):
         assert csv_text.splitlines()[1] == name
     else:
         assert csv_text is None
+
+
+def test_time_of_a_collective_inside_a_step_is_that_of_the_algorithm_that_is_chosen():
+    """Waiting for the last rank adds the same to the quickest algorithm and to another."""
+    words = ("collective", "gb200-nvl72", "--size", "64MiB")
+    quickest, slower = document(*words), document(*words, "--algorithm", "ring")
+    assert quickest["time_us"] < slower["time_us"]
+    waits = [answer["in_step_us"] - answer["time_us"] for answer in (quickest, slower)]
+    assert waits[0] == pytest.approx(waits[1], rel=1e-9)
+
+
+def test_network_has_the_rate_of_its_ports_in_gigabytes():
+    words = ("network", "--switch", "12.8T", "--port", "100G", "--tiers", "2")
+    assert document(*words)["port_gb_per_s"] == 12.5
+
+
+def test_metric_that_a_scenario_has_is_explained():
+    explained = tco("explain", "h100-hgx8", "tco_usd_per_chip_hour", "--depth", "1")
+    assert explained.exit_code == 0
+
+
+def test_designs_of_a_frontier_are_compared_only_when_they_are_asked_for(monkeypatch):
+    answers = []
+    monkeypatch.setattr("tco.comparison.frontier.frontier", lambda *_: "frontiers")
+    monkeypatch.setattr("tco.comparison.designs.designs_of", lambda _: "designs")
+    monkeypatch.setattr("tco.report.frontier.frontier_answer", lambda *parts: parts[1:])
+    request = SimpleNamespace(
+        hold=False, settings={}, data=(), catalogue_of=str, emit=answers.append
+    )
+    compare.frontier(request, ["rack"])
+    compare.frontier(request, ["rack"], pareto=True)
+    assert answers == [("frontiers", None), ("frontiers", "designs")]
+
+
+@pytest.mark.parametrize("kind", ["kernels", "collectives"])
+def test_measurement_of_a_kind_writes_the_rows_of_that_kind(monkeypatch, tmp_path, kind):
+    monkeypatch.setattr("tco.measure.pytorch.load_torch", lambda: None)
+    monkeypatch.setattr("tco.measure.pytorch.choose_device", lambda *_: "cpu")
+    monkeypatch.setattr(
+        "tco.validation.naming.accelerators", lambda _: SimpleNamespace(part=lambda _: "cpu")
+    )
+    for name in ("kernel", "collective"):
+        monkeypatch.setattr(
+            f"tco.measure.session.{name}_session", lambda _, name=name: (["kind"], [[f"{name}s"]])
+        )
+    request = SimpleNamespace(catalogue=None, quiet=True)
+    evidence.measure(request, tmp_path / "rows.csv", kind, name="cpu")
+    assert (tmp_path / "rows.csv").read_text().split() == ["kind", kind]

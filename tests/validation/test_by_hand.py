@@ -601,3 +601,18 @@ def test_server_of_eight_chips_is_taken_where_a_row_states_none(monkeypatch):
     timed_rows = collectives.Rows(rows, key)
     assert timed_rows.per_domain.tolist() == [8.0, 16.0, 4.0, 72.0]
     assert timed_rows.domain.tolist() == [8.0, 16.0, 8.0, 72.0]
+
+
+def test_expert_times_of_a_table_that_mostly_repeats_one_are_all_copied():
+    """Four shapes share 5 microseconds in one table of six rows, and none does in the other."""
+    times = [5.0] * 4 + [6.0, 7.0] + [1.0, 2.0, 3.0, 5.0]
+    table = pd.DataFrame({"time_us": times, "tokens": range(10), "accelerator": "chip"})
+    table.loc[9, "accelerator"] = "other-chip"
+    sources = np.array(["repeats"] * 6 + ["measures"] * 4)
+    rows = KernelRows(source_url=sources)
+    rows.table = table
+    kinds = [SimpleNamespace(kernel="experts")] * 10
+    assert kernels._copied_expert_times(rows, kinds).tolist() == [True] * 6 + [False] * 4
+    kinds[4:6] = [SimpleNamespace(kernel="gemm")] * 2
+    copied = [True] * 4 + [False] * 6
+    assert kernels._copied_expert_times(rows, kinds).tolist() == copied
