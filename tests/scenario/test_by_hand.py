@@ -11,14 +11,16 @@ import pytest
 
 from tco import DataError
 from tco.core.provenance import P95, Input
-from tco.scenario import pricing
+from tco.scenario import checkpoint, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
+from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
 from tco.scenario.evaluate import _notes_on_numbers
+from tco.scenario.evaluate_samples import _sampled_input_arrays, equal_groups
 from tco.scenario.network_choice import _tiers_for
 from tco.scenario.plan_cache import SearchReads, _is_repeatable
 from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
 from tco.scenario.saved import HOLDS, SHOWN
-from tco.scenario.workload_sizing import chips_in
+from tco.scenario.workload_sizing import SMOOTH, chips_in
 
 
 # ---------------------------------------------------------------- sizes
@@ -240,3 +242,150 @@ def test_numbers_that_cannot_be_are_noted(metrics, words):
 )
 def test_a_stated_quantity_is_a_number_and_a_unit(cell, holds):
     assert bool(HOLDS[SHOWN](cell)) is holds
+
+
+# ---------------------------------------------------------------- choices and placement
+def test_domains_that_are_tried_first_are_products_of_twos_and_threes():
+    assert SMOOTH[:12] == [1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 27]
+    assert len(SMOOTH) == len(set(SMOOTH)) == 21 * 13
+    for domains in SMOOTH:
+        rest = domains
+        for factor in (2, 3):
+            while rest % factor == 0:
+                rest //= factor
+        assert rest == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "is_taken"),
+    [
+        ("serving", {}, True),
+        ("serving", {checkpoint.PRECISION: "fp8"}, False),
+        ("training", {}, False),
+        ("stated", {}, False),
+    ],
+)
+def test_formats_of_a_checkpoint_are_taken_for_serving_alone(monkeypatch, kind, stated, is_taken):
+    stored = SimpleNamespace(
+        text="weights FP8", **dict.fromkeys(checkpoint.FORMAT_PATHS.values(), "")
+    )
+    setattr(stored, checkpoint.FORMAT_PATHS[checkpoint.PRECISION], "fp8")
+    model = SimpleNamespace(id="m", reading="", unread=(), stored=stored)
+    monkeypatch.setattr(checkpoint, "load_model", lambda *_: model)
+    inputs = SimpleNamespace(
+        kind=kind, text=lambda _: "m", catalogue=None, notes=[], cautions=[], texts={}
+    )
+    checkpoint.take_checkpoint(inputs, stated)
+    assert inputs.texts == ({checkpoint.PRECISION: "fp8"} if is_taken else {})
+    assert len(inputs.notes) == is_taken
+
+
+@pytest.mark.parametrize(
+    ("lists", "structure_texts", "cheapest_calls"),
+    [
+        ((), None, 1),
+        ((), {}, 0),
+        ((network_choice.SWITCH,), None, 1),
+        ((network_choice.SWITCH,), {network_choice.SWITCH: "decided", "further": "x"}, 0),
+        ((network_choice.SWITCH,), {"further": "x"}, 1),
+    ],
+)
+def test_switch_of_a_list_is_that_of_the_structure_or_the_cheapest(
+    monkeypatch, lists, structure_texts, cheapest_calls
+):
+    calls = []
+
+    def cheapest_parts(_):
+        calls.append(1)
+        return "cheapest", "cheapest optic"
+
+    monkeypatch.setattr(network_choice, "_cheapest_clos_parts", cheapest_parts)
+    for name in ("switch_part", "optic_part"):
+        monkeypatch.setattr(network_choice, name, lambda text, _: text)
+    texts = {
+        path: f"{network_choice.CHEAPEST} of a, b" if path in lists else "named"
+        for path in (network_choice.SWITCH, network_choice.OPTIC)
+    }
+    structure = None if structure_texts is None else SimpleNamespace(texts=structure_texts)
+    inputs = SimpleNamespace(
+        choosable={}, texts=texts, structure=structure, catalogue=SimpleNamespace(parts=())
+    )
+    inputs.text = lambda path: inputs.texts[path]
+    parts = network_choice.clos_parts(inputs)
+    is_decided = network_choice.SWITCH in (structure_texts or {})
+    assert parts.switch == ("named" if not lists else "decided" if is_decided else "cheapest")
+    assert (parts[1], len(calls)) == ("named", cheapest_calls)
+
+
+@pytest.mark.parametrize(("power", "is_noted"), [(90e3, False), (110e3, True)])
+def test_rack_within_the_power_of_a_position_has_no_note(monkeypatch, power, is_noted):
+    monkeypatch.setattr(pricing, "_not_ready", lambda _: [])
+    monkeypatch.setattr(pricing, "needs_sidecar", lambda _: False)
+    monkeypatch.setattr(pricing, "_needless_hall", lambda *_: [])
+    monkeypatch.setattr(pricing, "_told_apart", lambda *_: "")
+    values = SimpleNamespace(number=lambda _: 100e3, inputs={})
+    inputs = SimpleNamespace(
+        values=lambda: values,
+        scenario=SimpleNamespace(documents={"site": "hall"}),
+        system=SimpleNamespace(racks=0.5, id="rack"),
+        judged=set(),
+    )
+    # two domains share a rack: both draw 90 or 110 kW, of which a position takes 100
+    notes = pricing.rack_placement_notes(inputs, SimpleNamespace(power=power / 2))
+    assert ["so 1 of rack stand in a rack" in note for note in notes] == [True] * is_noted
+
+
+# ---------------------------------------------------------------- draws
+def test_equal_groups_hold_the_draws_that_decide_everything_alike():
+    decided = {
+        "switch": np.array([2, 0, 2, 1, 0, 2]),
+        "tiers": np.array([1.0, 1.0, 3.0, 1.0, 1.0, 1.0]),
+    }
+    groups = sorted(members.tolist() for members in equal_groups(decided, 6))
+    assert groups == [[0, 5], [1, 4], [2], [3]]
+    assert [members.tolist() for members in equal_groups({}, 3)] == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "is_refused"),
+    [
+        (([1.0, 2.0], [3.0, 4.0]), False),
+        (([1.0, 2.0], [3.0]), True),
+        (([[1.0, 2.0]], [[3.0, 4.0]]), True),
+    ],
+)
+def test_draws_of_inputs_are_rows_of_one_length(monkeypatch, arrays, is_refused):
+    monkeypatch.setattr(
+        "tco.scenario.evaluate_samples.given_of",
+        lambda _, setting, __: SimpleNamespace(array=np.array(setting)),
+    )
+    settings = dict(zip(("parts.a.price", "parts.b.price"), arrays, strict=True))
+    programs = SimpleNamespace(unit_of=lambda _: "USD")
+    if is_refused:
+        with pytest.raises(DataError, match=r"all of one length: parts\.a\.price has"):
+            _sampled_input_arrays(programs, settings)
+    else:
+        assert _sampled_input_arrays(programs, settings)["parts.b.price"][1] == "USD"
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "ends"), [(1.0, 2.0, [-3.0, 0.0, 6.0]), (2.0, 1.0, [-6.0, 0.0, 3.0])]
+)
+def test_bent_deviates_have_a_slope_on_either_side(below, above, ends):
+    assert _bent(below, above, np.array([-3.0, 0.0, 3.0])).tolist() == ends
+
+
+def test_triangular_range_meets_its_ends_at_p5_and_p95():
+    values = _values_at(TRIANGULAR, 1.0, 2.0, 4.0, np.array([-P95, P95]))
+    assert values == pytest.approx([1.0, 4.0], rel=1e-9)
+    middle = _values_at(TRIANGULAR, 1.0, 2.5, 4.0, np.array([-0.5, 0.0, 0.5]))
+    assert middle[1] == pytest.approx(2.5, rel=1e-6)
+    assert middle[0] + middle[2] == pytest.approx(5.0, rel=1e-6)
+
+
+def test_quantiles_of_a_symmetric_pert_are_those_of_beta_three_three():
+    """The share of Beta(3, 3) below x is 10 x^3 - 15 x^4 + 6 x^5."""
+    x = 0.3
+    share = 10 * x**3 - 15 * x**4 + 6 * x**5
+    (quantiles,) = pert(np.array([[0.5]]), np.array([share, 0.5, 1 - share]))
+    assert quantiles == pytest.approx([0.3, 0.5, 0.7], abs=1e-4)
