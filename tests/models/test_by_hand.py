@@ -108,7 +108,7 @@ def test_norms_of_a_layer_are_as_many_vectors_as_the_family_has(model_type, norm
 def test_streams_beside_each_other_are_mixed_twice_a_layer():
     """Of s streams each mixing has (2 + s) s rows of s h + 1 weights, and 3 more."""
     (config,) = (row["config"] for row in ROWS if row["config"]["model_type"] == "deepseek_v4")
-    hidden, streams = 4100, config["hc_mult"]
+    hidden, streams = 4104, config["hc_mult"]
     model = read(config, hidden_size=hidden)
     mixing = (2 + streams) * streams * (streams * hidden + 1) + 3
     assert {block.other_weights for block in model.blocks} == {2 * hidden + 2 * mixing}

@@ -103,6 +103,13 @@ def test_deviates_of_the_ends_of_a_distribution_are_finite():
     assert -8.6 < deviates[0] < -8.2 < 8.2 < deviates[2] < 8.6
 
 
+@pytest.mark.parametrize("count", [2**12, 2**13, 2**14])
+def test_permutation_of_any_length_mixes_its_halves(count):
+    positions = np.arange(count, dtype=np.uint64)
+    values = cases.permuted(positions, count, np.array([7], dtype=np.uint64))
+    assert 0.4 < np.mean(values[: count // 2] >= count // 2) < 0.6
+
+
 @pytest.mark.parametrize(
     ("document", "fault"),
     [

@@ -616,3 +616,26 @@ def test_expert_times_of_a_table_that_mostly_repeats_one_are_all_copied():
     kinds[4:6] = [SimpleNamespace(kernel="gemm")] * 2
     copied = [True] * 4 + [False] * 6
     assert kernels._copied_expert_times(rows, kinds).tolist() == copied
+
+
+def test_range_of_a_ratio_is_that_of_the_quotients_of_its_draws(monkeypatch):
+    """Ratios of 2 and 6 are measured, and both are drawn from 1 to 3: 1.2 to 2.8 at P10 and P90."""
+    row_indices = np.arange(4)
+    draws = np.linspace(1.0, 3.0, back_test.DRAWS) * np.array([1.0, 1.0, 0.5, 1.0])[:, None]
+    draws[1::2] = np.array([1.0, 0.5])[:, None]
+    left_out = SimpleNamespace(rows=row_indices, point=np.array([2.0, 1.0, 1.0, 0.5]), draws=draws)
+    measurements = SimpleNamespace(parts=np.array(["a", "b", "a", "c"]))
+    prediction = prediction_of([4.0, 2.0, 6.0, 1.0], [1.0] * 4)
+    pairs = back_test.Pairs(row_indices[::2], row_indices[1::2])
+    table = pd.DataFrame({"rate": prediction.target})
+    monkeypatch.setattr(back_test, "read_measured", lambda _: ("inference", table))
+    monkeypatch.setattr(back_test, "_measurements", lambda *_: measurements)
+    monkeypatch.setitem(back_test.PREDICTORS, "inference", lambda _: prediction)
+    monkeypatch.setattr(back_test, "_scored_row_pairs", lambda *_: pairs)
+    monkeypatch.setattr(back_test, "_left_out_draws", lambda *_: {"all": left_out})
+    monkeypatch.setattr(back_test, "LEAST", 2)
+    tested = back_test.back_test_ratios("own.csv", None, {})
+    assert list(tested.chips) == ["a"]
+    assert tested.chips["a"] == tested.all_rows
+    assert (tested.all_rows.rows, tested.all_rows.inside, tested.all_rows.above) == (2, 0.5, 0.5)
+    assert tested.all_rows.width == pytest.approx(2.8 / 1.2, rel=1e-2)
