@@ -11,7 +11,7 @@ from tco import DataError
 from tco.sweeps import cases, job
 from tco.sweeps.answer import ExpectedFigure, _figure_of
 from tco.sweeps.job import CaseLayout, CaseSlice
-from tco.sweeps.study import SweepAxis, _names_of, _parse_study_integer
+from tco.sweeps.study import SweepAxis, _names_of, _parse_study_integer, read_study
 
 
 # ---------------------------------------------------------------- partitions
@@ -79,6 +79,15 @@ def test_baseline_of_a_study_is_evaluated_once_where_it_is_the_scenario(
     monkeypatch.setattr(job, "sample_of", sample)
     job._evaluate_slice(study_job(baseline), CaseSlice(scenario, (), 0, 1))
     assert names == evaluated
+
+
+def test_site_that_takes_no_such_rack_is_a_case_of_a_study_that_is_made_ready():
+    document = {
+        "scenarios": ["gb300-nvl72"],
+        "report": ["tco_usd_per_chip_hour"],
+        "grid": {"site": ["us-hyperscale", "us-colocation"]},
+    }
+    assert job.prepare_sweep(read_study(document), None).layout.cases == 2
 
 
 # ---------------------------------------------------------------- axes and draws

@@ -104,19 +104,19 @@ CATALOGUE = SimpleNamespace(parts={"switch": {}})
 @pytest.mark.parametrize(
     ("switch_count", "plane_lanes", "faults"),
     [
-        (4, 4, []),
-        (2, 4, ["1 switch a plane by x2 give a chip 2 lanes, fabric.lanes.plane is 4"]),
-        (4, 5, ["2 switch a plane by x2 give a chip 4 lanes, fabric.lanes.plane is 5"]),
-        (6, 6, []),
+        (4, 6, []),
+        (2, 6, ["1 switch a plane by x3 give a chip 3 lanes, fabric.lanes.plane is 6"]),
+        (4, 8, ["2 switch a plane by x3 give a chip 6 lanes, fabric.lanes.plane is 8"]),
+        (6, 9, []),
     ],
 )
 def test_planes_without_the_ports_that_a_chip_needs_are_a_fault(switch_count, plane_lanes, faults):
-    values = SimpleNamespace(structure=lambda _: 8)
+    values = SimpleNamespace(structure=lambda _: 12)
     system = system_of(
         {"switch": switch_count},
         kind="two-level",
         switch="switch",
-        port_lanes=2,
+        port_lanes=3,
         planes=2,
         lanes={"plane": plane_lanes},
     )
