@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from tco import DataError
+from tco.measure import pytorch
 from tco.measure.pytorch import Meter, TorchKernels
-from tco.measure.run import FULL, QUICK, CallTiming
+from tco.measure.run import FULL, QUICK, CallTiming, Effort, time_of
 from tco.measure.session import collective_cells, kernel_cells
 from tco.measure.sweeps import Collective, MeasuredKernel, collectives, rank_counts
 
@@ -133,3 +135,49 @@ def test_conditions_are_means_of_the_readings_since_the_last_call():
     assert meter.conditions() == "SM clock 1250 MHz, power 400 of 700 W"
     meter.readings = [(900.0, 100.0, 700.0)]
     assert meter.conditions() == "SM clock 900 MHz, power 100 of 700 W"
+
+
+@pytest.mark.parametrize(
+    ("overhead", "seconds_of_a_call", "calls"),
+    [
+        (0.0, 0.01, 1),
+        (0.0, 0.004, 3),  # as many as the first call says
+        (0.0085, 0.0005, 4),  # twice as many where more calls hardly take longer
+    ],
+)
+def test_calls_of_a_run_are_as_many_as_take_the_shortest_time(overhead, seconds_of_a_call, calls):
+    operation = SimpleNamespace(run=lambda rounds: overhead + rounds * seconds_of_a_call, calls=1)
+    timing = time_of(operation, Effort(shortest=0.01, warm_up=0.0, longest=0.1, runs=5))
+    assert timing.calls == calls
+    assert timing.seconds == pytest.approx(overhead / calls + seconds_of_a_call, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "ranks", "threads"), [(12, 4, 3), (12, 24, 1), (7, 2, 3), (None, 1, 1)]
+)
+def test_ranks_of_a_group_share_the_processors(monkeypatch, cpus, ranks, threads):
+    counts, groups = [], []
+    group = SimpleNamespace(
+        init_process_group=lambda library, **named: groups.append((library, named["world_size"])),
+        destroy_process_group=lambda: None,
+    )
+    torch = SimpleNamespace(set_num_threads=counts.append, distributed=group)
+    monkeypatch.setattr(pytorch, "load_torch", lambda: torch)
+    monkeypatch.setattr(pytorch, "measure_shapes", lambda *_: [])
+    monkeypatch.setattr(pytorch.os, "cpu_count", lambda: cpus)
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    pytorch._rank_of_group(1, ranks, "cpu", [], QUICK, "folder", False)
+    assert (counts, groups) == ([threads], [("gloo", ranks)])
+
+
+@pytest.mark.parametrize(
+    ("message", "words"), [("rank 1:\n\n  out of memory \n", "out of memory"), ("", "ValueError")]
+)
+def test_group_that_breaks_is_told_with_the_last_line_of_its_error(monkeypatch, message, words):
+    def spawn(*_, **__):
+        raise ValueError(message)
+
+    torch = SimpleNamespace(multiprocessing=SimpleNamespace(spawn=spawn))
+    monkeypatch.setattr(pytorch, "load_torch", lambda: torch)
+    with pytest.raises(DataError, match=rf"the group of 2 ranks broke:\s+{words}$"):
+        pytorch.measure_group(2, "cpu", [], QUICK, False)
