@@ -15,7 +15,7 @@ from tco.scenario import checkpoint, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
 from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
 from tco.scenario.evaluate import _notes_on_numbers
-from tco.scenario.evaluate_samples import _sampled_input_arrays, equal_groups
+from tco.scenario.evaluate_samples import _sampled_input_arrays, equal_groups, evaluate_draws
 from tco.scenario.network_choice import _tiers_for
 from tco.scenario.plan_cache import SearchReads, _is_repeatable
 from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
@@ -163,11 +163,19 @@ def test_runs_move_an_efficiency_by_a_factor_and_a_share_of_time_by_its_excess()
 
 
 # ---------------------------------------------------------------- plans from the cache
+class LooksLikeOne:
+    """No number, though it is written like one."""
+
+    def __repr__(self):
+        return "1"
+
+
 def test_a_decision_with_a_name_and_plain_arguments_is_repeatable():
     assert _is_repeatable((operator.gt, ("a",), (0,)))
     assert not _is_repeatable((lambda value: value, ("a",), (0,)))
     assert not _is_repeatable((operator.gt, ("a",), (object(),)))
     assert not _is_repeatable((operator.gt, ("a",), (math.nan,)))
+    assert not _is_repeatable((operator.gt, ("a",), (LooksLikeOne(),)))
 
 
 def test_reads_of_a_search_are_read_and_decided_again():
@@ -389,3 +397,10 @@ def test_quantiles_of_a_symmetric_pert_are_those_of_beta_three_three():
     share = 10 * x**3 - 15 * x**4 + 6 * x**5
     (quantiles,) = pert(np.array([[0.5]]), np.array([share, 0.5, 1 - share]))
     assert quantiles == pytest.approx([0.3, 0.5, 0.7], abs=1e-4)
+
+
+def test_draws_take_scenario_and_settings_by_name_and_the_rest_by_name_alone():
+    with pytest.raises(DataError, match="unknown scenario 'no-such-rack'"):
+        evaluate_draws(scenario="no-such-rack", set={})
+    with pytest.raises(TypeError, match="positional argument"):
+        evaluate_draws("no-such-rack", {}, None)
