@@ -11,7 +11,7 @@ import pytest
 
 from tco import DataError
 from tco.core.provenance import P95, Input
-from tco.scenario import checkpoint, network_choice, pricing
+from tco.scenario import checkpoint, evaluate_samples, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
 from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
 from tco.scenario.evaluate import _notes_on_numbers
@@ -404,3 +404,45 @@ def test_draws_take_scenario_and_settings_by_name_and_the_rest_by_name_alone():
         evaluate_draws(scenario="no-such-rack", set={})
     with pytest.raises(TypeError, match="positional argument"):
         evaluate_draws("no-such-rack", {}, None)
+
+
+@pytest.mark.parametrize(
+    ("readings", "drawn_path", "is_in_key"),
+    [
+        ({"cluster.chips": 1.0}, "parts.a.price", True),
+        ({"cluster.chips": 1.0}, "cluster.chips", False),
+        ({"site.pue": 1.0}, "parts.a.price", False),
+    ],
+)
+def test_drawn_values_enter_the_key_of_a_grouping_that_is_resized_by_other_inputs(
+    monkeypatch, readings, drawn_path, is_in_key
+):
+    """A size that is decided by draw follows from inputs that the scenario reads."""
+    keys = []
+
+    def cached(parts, _):
+        keys.append(parts)
+        return np.array([0, 1], dtype=np.int32), np.frombuffer(b'["a", "b"]', dtype=np.uint8)
+
+    base = SimpleNamespace(readings=readings)
+    decided = {"cluster.chips": np.array([8.0, 8.0, 16.0])}
+    replacements = {
+        "structure_in": lambda _: base,
+        "decisions": lambda *_: decided,
+        "cheapest_clos_parts_by_draw": lambda *_: None,
+        "_described_group": lambda _: "",
+        "cached_arrays": cached,
+    }
+    for name, replacement in replacements.items():
+        monkeypatch.setattr(evaluate_samples, name, replacement)
+    array = np.array([1.0, 2.0, 3.0])
+    case = SimpleNamespace(
+        programs=SimpleNamespace(is_shipped=True),
+        count=3,
+        drawn={drawn_path: (array, "USD")},
+        settings_key=lambda _: "",
+    )
+    inputs = SimpleNamespace(system=SimpleNamespace(alternatives={}), kind="serving")
+    grouping = evaluate_samples._grouping(case, None, inputs, None)
+    assert [draws.tolist() for draws in grouping.draws] == [[0, 1], [2]]
+    assert (keys[0][-1] == array[[0, 2]].tobytes()) is is_in_key
