@@ -12,9 +12,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from tco.core import disk_cache, progress, units
+from tco import DataError
+from tco.core import disk_cache, file_lock, progress, spreadsheets, units
 from tco.core.expression import _powers_of
 from tco.core.files import place_in, write_all
+from tco.core.inputs import Readable
 from tco.core.notebook_display import html_of
 from tco.core.own_values import own_input
 from tco.core.provenance import Input
@@ -77,6 +79,49 @@ def test_stamp_of_the_same_data_in_another_folder_is_the_same(tmp_path, monkeypa
     assert stamps[0] == stamps[1] != stamps[2]
 
 
+def test_lock_of_a_file_is_made_once_and_removed_at_the_end(tmp_path):
+    lock = tmp_path / ".a.toml.lock"
+    assert file_lock._create(lock)
+    assert not file_lock._create(lock)
+    lock.unlink()
+    with file_lock.hold_lock(tmp_path / "a.toml"):
+        assert lock.exists()
+    assert not lock.exists()
+
+
+def test_cell_without_a_column_name_is_told_with_its_column_from_one():
+    start = spreadsheets.TableStart(",", 1, ["part", "", "price", ""])
+    for index in (1, 3):
+        cells = ["a", "", "5", ""]
+        cells[index] = "x"
+        with pytest.raises(DataError, match=rf"'x' stands in column {index + 1}, which"):
+            spreadsheets._named_columns(Path("a.csv"), start, [(2, cells)])
+
+
+def test_unexpected_column_is_told_with_the_optional_one_that_is_near_to_it():
+    header = ["part", "notes", "elsewhere"]
+    fault = spreadsheets.header_fault(header, ["part"], ["note"])
+    assert fault.startswith("has the unexpected column 'notes'")
+    assert "did you mean 'note'" in fault
+
+
+@pytest.mark.parametrize(("owner", "mode", "is_refused"), [(0, 0o700, False), (1, 0o700, True)])
+def test_cache_of_another_user_is_refused(monkeypatch, owner, mode, is_refused):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    state = SimpleNamespace(st_mode=0o040000 | mode, st_uid=owner)
+    if is_refused:
+        with pytest.raises(PermissionError):
+            disk_cache._refuse_others(state)
+    else:
+        disk_cache._refuse_others(state)
+
+
+@pytest.mark.parametrize(("count", "exists"), [(-1.0, False), (0.0, False), (1.0, True)])
+def test_what_an_input_describes_exists_where_it_is_above_zero(count, exists):
+    values = SimpleNamespace(structure=lambda _: count)
+    assert Readable.exists(values, "cluster.chips") is exists
+
+
 # ---------------------------------------------------------------- streams and progress
 def test_printed_text_has_no_marks_of_direction_and_keeps_a_narrow_space():
     assert printable_line("a\u2027b\u2028c\u202ed\u202fe") == "a\u2027b c d\u202fe"
@@ -89,6 +134,19 @@ def test_clearing_progress_clears_the_line_that_is_shown(monkeypatch):
     monkeypatch.setattr(progress, "_lines", [line])
     progress.clear_progress()
     assert cleared == ["line"]
+
+
+def test_line_of_progress_says_seconds_and_fits_the_terminal(monkeypatch):
+    written = []
+    times = iter([100.0, 107.0, 109.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(os, "write", lambda _, content: written.append(content.decode()))
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: SimpleNamespace(columns=9))
+    line = progress._ProgressLine()
+    line.write()
+    with progress.named_step("drawing"):
+        line.write()
+    assert written == [f"{progress.CLEAR}7 s: wor", f"{progress.CLEAR}9 s: dra"]
 
 
 @pytest.mark.parametrize(("terminal", "takes_line"), [("xterm", True), ("dumb", False)])

@@ -28,6 +28,23 @@ def test_endpoints_of_a_clos_multiply_the_ports_down_of_every_tier(
     assert reached == pytest.approx(endpoints, rel=1e-12)
 
 
+@pytest.mark.parametrize(("chips", "tiers"), [(1, 1), (64, 1), (65, 2), (2048, 2), (2049, 3)])
+def test_tiers_of_a_clos_are_the_fewest_that_reach_all_chips(chips, tiers):
+    assert scale_out_network.tiers_needed(chips, 64) == tiers
+
+
+def test_part_of_the_network_in_racks_that_the_tree_lacks_is_a_fault():
+    system = SimpleNamespace(
+        network={scale_out_network.IN_RACKS: ["switch", "cable"]},
+        quantity={"switch": 2},
+        where="a.toml",
+    )
+    faults = list(scale_out_network.nic_faults(system))
+    assert faults == [
+        f"network.{scale_out_network.IN_RACKS} names cable, of which the tree holds none"
+    ]
+
+
 VALUES = {"cluster.oversubscription": 1.0, "parts.switch.switch_capacity": 12.8e12 / 8}
 
 
