@@ -371,7 +371,7 @@ def test_findings_are_kept_of_shipped_data_without_settings_alone(
         check, "check_claim", lambda context, _: Finding(context.claim, 1.0, "holds", ["site.pue"])
     )
     catalogue = load_catalogue()
-    catalogue.folders = catalogue.folders * folders
+    monkeypatch.setattr(catalogue, "folders", catalogue.folders * folders)  # it is shared
     ledger = read_ledger(CATALOGUE)
     monkeypatch.setattr(check, "read_ledger", lambda _: ledger)
     findings, notes = check.check_claims(catalogue, settings)
