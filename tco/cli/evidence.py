@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tco.catalog import Catalogue
     from tco.core.inputs import Values
+    from tco.validation.run import Validation
 
 
 @command(app, "set")
@@ -95,26 +96,17 @@ def validate(
         report (FOLDER): Also write KIND.csv, KIND.md and a scatter KIND.png there.
 
     """
-    from tco.core.inputs import as_number
     from tco.report import validation
     from tco.scenario.resolve import plain_inputs
     from tco.validation.run import score_measurements as score
 
-    if max_error is not None and not max_error >= 0:
-        raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
-    if report is not None and request.redact:
-        raise UsageError(
-            "--redact: a report holds every row and cannot withhold your own values; leave out "
-            "--report"
-        )
+    _refuse_unusable_options(request, max_error, report)
     catalogue = request.catalogue
     inputs = plain_inputs(catalogue, request.settings)
-    input_values = inputs.values(as_number)
-    if back_test:
-        request.emit(validation.back_test_answer(catalogue, file, request.settings))
-        return
-    if ratios:
-        request.emit(validation.ratios_answer(catalogue, file, request.settings))
+    input_values = inputs.values()
+    if back_test or ratios:
+        ask = validation.back_test_answer if back_test else validation.ratios_answer
+        request.emit(ask(catalogue, file, request.settings))
         return
     if envelopes:
         request.emit(validation.envelopes_answer(catalogue, file, input_values, request.settings))
@@ -123,10 +115,30 @@ def validate(
     input_values.check_given(inputs.is_known)
     if report is not None:
         validation.write_report(scored_validation, file.name, report)
+    answer = validation.validation_answer(catalogue, file, scored_validation, rows)
+    request.emit(answer, _too_large_errors(scored_validation, max_error))
+
+
+def _refuse_unusable_options(
+    request: CommandRequest, max_error: float | None, report: Path | None
+) -> None:
+    """Raise `UsageError` for a limit that is no number, or a report of withheld values."""
+    if max_error is not None and not max_error >= 0:
+        raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
+    if report is not None and request.redact:
+        raise UsageError(
+            "--redact: a report holds every row and cannot withhold your own values; leave out "
+            "--report"
+        )
+
+
+def _too_large_errors(
+    scored_validation: Validation, max_error: float | None
+) -> list[tuple[str, float | None]]:
+    """Return the median error with its name where it lies over the limit or is unknown."""
     error = scored_validation.card["median_ape"]
     is_too_large = max_error is not None and (error is None or error > max_error)
-    failures = [("median_ape", error)] if is_too_large else []
-    request.emit(validation.validation_answer(catalogue, file, scored_validation, rows), failures)
+    return [("median_ape", error)] if is_too_large else []
 
 
 def _sayer(request: CommandRequest) -> Callable[[str], None]:

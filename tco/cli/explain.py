@@ -12,7 +12,9 @@ from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tco.comparison.cash_flow import Money, SystemUpgrade
+    from tco.core.trace import Node
     from tco.evaluation.scenario_function import Evaluation
+    from tco.scenario.result import Result
 
 
 @command(app, "set", "anchor", "variant")
@@ -104,11 +106,9 @@ def explain(
         )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    from tco.core.trace import walk
     from tco.report.explanation import SHALLOW, View, explanation_answer
     from tco.sampling.median import drawn_metric
-    from tco.scenario.metrics import METRICS, PERFORMANCE, unknown_metric
-    from tco.scenario.result import why_absent
+    from tco.scenario.metrics import METRICS, PERFORMANCE
 
     if scenario in METRICS:
         raise UsageError(
@@ -126,23 +126,30 @@ def explain(
             f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
             f"scenario such as {scenario_result.scenario}"
         )
-    cells = {node.id: node for node in walk(*scenario_result.nodes.values())}
-    root = scenario_result.nodes.get(metric) or cells.get(metric)
-    if root is None and metric not in METRICS:
-        raise unknown_metric(metric, cells)
-    if root is None and (counted := scenario_result.metrics.get(metric)) is not None:
-        raise DataError(
-            f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "
-            "computed; `tco systems show` opens that"
-        )
-    if root is None:
-        raise DataError(
-            f"{metric} has no value for {scenario}: {why_absent(scenario_result, metric)}"
-        )
+    root = _traced_root(scenario_result, scenario, metric)
     view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     drawn = drawn_metric(evaluation, metric)
     request.emit(explanation_answer(scenario_result, metric, root, view, short, drawn))
+
+
+def _traced_root(scenario_result: Result, scenario: str, metric: str) -> Node:
+    """Return the trace node of a metric or a cell; what has none raises `DataError`."""
+    from tco.core.trace import walk
+    from tco.scenario.metrics import METRICS, unknown_metric
+    from tco.scenario.result import why_absent
+
+    cells = {node.id: node for node in walk(*scenario_result.nodes.values())}
+    if (root := scenario_result.nodes.get(metric) or cells.get(metric)) is not None:
+        return root
+    if metric not in METRICS:
+        raise unknown_metric(metric, cells)
+    if (counted := scenario_result.metrics.get(metric)) is not None:
+        raise DataError(
+            f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "
+            "computed; `tco systems show` opens that"
+        )
+    raise DataError(f"{metric} has no value for {scenario}: {why_absent(scenario_result, metric)}")
 
 
 @command(app, "set", "variant")

@@ -15,7 +15,7 @@ from tco.core.errors import UsageError
 from tco.core.streams import tell
 
 if TYPE_CHECKING:
-    pass
+    from tco.comparison.maps import Map
 
 
 @command(app, "set", "anchor", "hold")
@@ -118,9 +118,7 @@ def solve(
             three times, of a date two years on.
 
     """
-    from tco.comparison.break_even import is_number_text, target_of
     from tco.comparison.break_even import solve as asked
-    from tco.comparison.maps import map_of
     from tco.report.break_even import map_answer, solution_answer
 
     ranges = _pair_interval_bounds(vary, start, end)
@@ -144,6 +142,20 @@ def solve(
             "--baseline and --hold go with one --vary: a map compares scenarios, each with its own "
             "best plan"
         )
+    request.emit(map_answer(catalogue, _map_of_winners(request, scenario, vary, until, ranges)))
+
+
+def _map_of_winners(
+    request: CommandRequest,
+    scenario: str,
+    vary: list[str],
+    until: str,
+    ranges: list[tuple[str | None, str | None]],
+) -> Map:
+    """Return which scenario wins over two inputs."""
+    from tco.comparison.break_even import is_number_text, target_of
+    from tco.comparison.maps import map_of
+
     if len(vary) > 2:
         raise UsageError(f"--vary is given {len(vary)} times, expected one input or two")
     metric, words = target_of(until)
@@ -155,19 +167,8 @@ def solve(
     scenario_names = list(
         dict.fromkeys([scenario, *(scenario_name.strip() for scenario_name in words.split(","))])
     )
-    request.emit(
-        map_answer(
-            catalogue,
-            map_of(
-                scenario_names,
-                vary,
-                metric,
-                ranges,
-                request.settings,
-                request.data,
-                request.variant,
-            ),
-        )
+    return map_of(
+        scenario_names, vary, metric, ranges, request.settings, request.data, request.variant
     )
 
 

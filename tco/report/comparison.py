@@ -459,7 +459,7 @@ def comparison_table(
     Args:
         scenario_results: Evaluated scenarios, a column for each.
         baseline: Scenario that ratios refer to.
-        halls: What each system makes of its site; empty where no site is filled.
+        halls: Each system's use of its site; empty where no site is filled.
         sureness: Uncertainty of each scenario; empty without draws.
         drivers: Lines below the table.
 
@@ -496,12 +496,8 @@ def comparison_table(
     below.append(f"{figures_named} are of the base case. {LEGEND} Baseline: {baseline}.")
     if "serving" in kinds:
         below.append(f"Performance: {software_maturity_text(scenario_results)}.")
-    below += [
-        *dict.fromkeys(
-            scenario_result.order for scenario_result in scenario_results if scenario_result.order
-        ),
-        *drivers,
-    ]
+    orders = dict.fromkeys(scenario_result.order for scenario_result in scenario_results)
+    below += [*filter(None, orders), *drivers]
     return Table(
         ("", *(scenario_result.scenario for scenario_result in scenario_results)),
         table_rows,

@@ -172,8 +172,7 @@ def anchored(
         model: model that it serves.
         formats: of attention, experts and dense parts.
         stated: whether the plan or its load is stated, and not chosen.
-        gap: share of the way to the best software that is left, by which chosen plans move; None is
-            all of it.
+        gap: share left of the way to the best software; chosen plans move by it. None is all.
 
     Raises:
         DataError: if no anchor is of the model that is asked for.

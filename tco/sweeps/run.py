@@ -360,15 +360,13 @@ def sweep(
 ) -> Sweep:
     """Run a study and write its cases to a folder as Parquet.
 
-    A folder that holds a part of the cases is completed. Nothing finished is lost if the run is
-    interrupted or killed. Equal numpy and processor instructions give equal bytes; otherwise the
-    figures agree to 1e-9, and a note says so.
+    A folder with a part of the cases is completed, and a run that is killed loses nothing finished.
+    Figures are equal bytes on equal numpy and processor instructions, else they agree to 1e-9.
 
     Args:
         study: Name of a shipped study, path of a TOML file, or the document as a table.
         folder: Path or URL of the output folder.
-        workers: Number of workers on this machine; None leaves the work to this process or to
-            the cluster.
+        workers: Number of workers here; None leaves the work to this process or the cluster.
         cluster: Address of a Dask scheduler, such as `tcp://host:8786`.
         max_cases: Largest number of cases that may be run.
         set: Settings by input path, which replace the settings of the study.
@@ -379,16 +377,14 @@ def sweep(
         Study with its folder, progress and notes.
 
     Raises:
-        UsageError: The folder is of another study, other data or another version, the study has too
-            many cases, or pyarrow is missing.
+        UsageError: Another study, data or version, too many cases, or no pyarrow.
         DataError: The study is unknown or wrong.
 
     """
     parsed_study = read_study(study)
     library("pyarrow", "Parquet", "sweep")  # before anything is written
-    job = prepare_sweep(
-        parsed_study._replace(settings={**parsed_study.settings, **(set or {})}), data
-    )
+    settings = {**parsed_study.settings, **(set or {})}
+    job = prepare_sweep(parsed_study._replace(settings=settings), data)
     layout, output_folder = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
         raise UsageError(

@@ -288,12 +288,8 @@ def train(
     if not isinstance(plan, TrainingPlan):
         search_result = search_training_plans(job, machine, fixed_axes(plan or {}))
         if search_result.best is None:
-            return TrainingResult(
-                None,
-                search_result=search_result,
-                reason=_no_training_plan_reason(job, machine, search_result),
-                notes=notes,
-            )
+            reason = _no_training_plan_reason(job, machine, search_result)
+            return TrainingResult(None, search_result=search_result, reason=reason, notes=notes)
         plan = search_result.best
     job, cluster = (
         replace(job, chips=plan.tensor * plan.context * plan.pipeline * plan.data),
