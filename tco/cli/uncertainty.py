@@ -175,7 +175,7 @@ def _map_of_winners(
 def _pair_interval_bounds(
     vary: list[str], start: list[str] | None, end: list[str] | None
 ) -> list[tuple[str | None, str | None]]:
-    """Return start and end of each varied input; None where not request.
+    """Return start and end of each varied input; None where the user states none.
 
     Raises `UsageError` where only part of the inputs have a start or an end.
     """
