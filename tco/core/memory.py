@@ -43,6 +43,12 @@ class LazySequence(Sequence[T]):
     def __getitem__(self, index: Any) -> Any:
         return self.items()[index]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
 
 def once_per_owner(
     make: Callable[[OwnerT, *Arguments], T],

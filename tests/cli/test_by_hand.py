@@ -256,7 +256,7 @@ def test_switches_of_commands_are_off_unless_they_are_given():
 
 # ---------------------------------------------------------------- words that are refused
 def test_map_of_more_than_two_inputs_is_refused():
-    request = SimpleNamespace(hold=False, catalogue_of=lambda _: None)
+    request = SimpleNamespace(hold=False, catalogue_of=lambda _: None, emit=None)
     with pytest.raises(UsageError, match="--vary is given 3 times"):
         uncertainty.solve(request, "rack", ["a", "b", "c"], "cost=1")
 

@@ -478,7 +478,8 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
     # of a system and of one run of it: one line, with the variance of both
-    for regime, table in zip(compare_document["verdict"], text.split("\n\n"), strict=True):
+    regime_texts = re.split(r"\n\n(?!worth measuring)", text)
+    for regime, table in zip(compare_document["verdict"], regime_texts, strict=True):
         lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
         swings = {
             name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*"

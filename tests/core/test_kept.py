@@ -125,3 +125,5 @@ def test_lazy_sequence_is_made_once_when_it_is_looked_at():
     assert not make_calls
     assert [len(names), names[1], [*names]] == [2, "b", ["a", "b"]]
     assert len(make_calls) == 1
+    assert len({names, LazySequence(lambda: ("a", "b"))}) == 1
+    assert names != LazySequence(lambda: ["b", "a"])
