@@ -43,8 +43,8 @@ class LazySequence(Sequence[T]):
     def __getitem__(self, index: Any) -> Any:
         return self.items()[index]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+    def __eq__(self, sequence: object) -> bool:
+        return isinstance(sequence, Sequence) and list(self) == list(sequence)
 
     def __hash__(self) -> int:
         return hash(tuple(self))
