@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from tco.core.types import AnyArray, TextMapping, is_whole_number
+from tco.core.types import AnyArray, JsonObject, TextMapping, is_whole_number
 from tco.performance.training.job import engine_words
 from tco.validation.measured import columns_known
 from tco.validation.measured_rows import MeasuredRows
@@ -38,6 +38,7 @@ OPEN = {
 # tensor groups tried where a row says nothing of its groups and its batch is too small for as many
 # ranks as chips
 WIDEST = 16
+RECIPE_KEYS = ("model", "accelerator", "precision")  # of a publication's recipe
 
 
 def training_targets(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
@@ -98,8 +99,13 @@ class Reader:
         # publications that print the interleave of their plans
         self.prints = set(self.cells["source_id"][~np.isnan(self.cells["vp"])])
         self.engines = engine_words(self.catalogue)
-        columns = ("benchmark", "model", "evaluated", "every", "source", "note")
-        self.evaluations = read_pattern_table(self.catalogue, "training/evaluations.csv", columns)
+        self.evaluations = self._table(
+            "evaluations.csv", ("benchmark", "model", "evaluated", "every")
+        )
+        self.recipes = self._table("recipes.csv", ("publication", *RECIPE_KEYS, "recompute"))
+
+    def _table(self, name: str, columns: tuple[str, ...]) -> list[JsonObject]:
+        return read_pattern_table(self.catalogue, f"training/{name}", (*columns, "source", "note"))
 
     def count(self, column_name: str, row_index: int) -> int | None:
         """Return a whole number a row states."""
@@ -180,8 +186,8 @@ class Reader:
         fixed_axes |= self.schedule(row_index, groups["pp"])
         if (size := self.count("micro_batch_seqs", row_index)) is not None:
             fixed_axes["micro_batch"] = str(size)
-        if again := self.means("recomputation", "activation_recompute", row_index):
-            fixed_axes["recompute"] = again
+        if recomputed := self.recomputation(row_index):
+            fixed_axes["recompute"] = recomputed
         if split := self.means("answer", "sequence_parallel", row_index) or self.means(
             "sequence parallel", "activation_recompute", row_index
         ):
@@ -190,12 +196,35 @@ class Reader:
 
     def unstated(self, row_index: int, fixed: TextMapping) -> list[str]:
         """Return the columns of a row's plan that are blank and leave a choice."""
-        stated = {column: axis in fixed for axis, column in OPEN.items()}
+        stated = {column: "|" not in fixed.get(axis, "|") for axis, column in OPEN.items()}
         stated["tp"] = "|" not in fixed["tp"]
         stated["sequence_parallel"] = "sequence_parallel" in fixed or fixed["tp"] == "1"
         stated["vp"] = "|" not in fixed["schedule"]
         stated["global_batch_seqs"] = self.count("global_batch_seqs", row_index) is not None
         return [column for column, is_stated in stated.items() if not is_stated]
+
+    def recomputation(self, row_index: int) -> str:
+        """Return the recomputation that a row states, or else that of its publication's recipe.
+
+        The text is empty where neither says so.
+        """
+        stated = self.means("recomputation", "activation_recompute", row_index)
+        if stated:
+            return stated
+        title = self.cells["source_title"][row_index].lower()
+        keys = [
+            str(self.measurements.models[row_index]),
+            str(self.measurements.parts[row_index]),
+            self.texts(row_index)["workload.precision"],
+        ]
+        return next(
+            (
+                str(recipe["recompute"])
+                for recipe in self.recipes
+                if recipe["publication"] in title and [recipe[key] for key in RECIPE_KEYS] == keys
+            ),
+            "",
+        )
 
     def schedule(self, row_index: int, stages: int) -> dict[str, str]:
         """Return a row's schedule and interleave.

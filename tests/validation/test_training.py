@@ -94,6 +94,32 @@ def test_the_same_run_by_step_and_by_tokens_is_one_error(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("cells", "recomputed", "stated"),
+    [
+        ({}, "selective|partial", False),
+        ({"activation_recompute": "full"}, "full", True),
+        ({"precision": "NVFP4"}, "", False),
+        ({"source_title": "another publication"}, "", False),
+    ],
+)
+def test_recomputation_is_that_of_the_row_or_of_the_recipe_of_its_publication(
+    cells, recomputed, stated
+):
+    row = {
+        "source_title": "NVIDIA Megatron-Bridge performance summary, NeMo 26.04 container",
+        "model": "GPT OSS 120B",
+        "accelerator": "GB200 NVL72",
+        "precision": "BF16",
+        "activation_recompute": "",
+        "n_accelerators": 64.0,
+    }
+    reader = Reader(rows_of(pd.DataFrame([row | cells])))
+    fixed = reader.fixed(0, 1, 64)
+    assert fixed.get("recompute", "") == recomputed
+    assert ("activation_recompute" in reader.unstated(0, fixed)) != stated
+
+
 def test_adapters_train_faster_than_all_weights(tmp_path):
     row = (
         PUBLISHED.splitlines()[0]
