@@ -129,6 +129,20 @@ class Cost(NamedTuple):
         return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 
 
+class StandingCost(NamedTuple):
+    """Cost of a world without its energy: purchases, site, staff, upkeep and rebates."""
+
+    lines: list[Flow]  # in front of the line of energy
+    later_lines: list[Flow]  # behind it
+    rebate_lines: list[Flow]
+    capex: Quantity
+    capex_per_chip: Quantity
+    network_per_chip: Quantity
+    rebate_per_chip: Quantity
+    it_power: Quantity
+    it_power_per_chip: Quantity
+
+
 class Ledger:
     """Collects the cost lines of one world."""
 
@@ -181,20 +195,71 @@ class Ledger:
         self.lines.append(Flow(*flow[:-1], hourly))
         return hourly
 
+    def take_lines(self) -> list[Flow]:
+        """Return the lines added since the last call, which the ledger then no longer has."""
+        taken_lines, self.lines = self.lines, []
+        return taken_lines
+
 
 def cost_of_world(
     input_values: Values,
     bill: Bill,
+    standing: StandingCost,
+    chips: float,
+    goodput: Quantity,
+    chip: str,
+) -> Cost:
+    """Return every cost line of a world of `chips` and their sums.
+
+    Args:
+        input_values: Values of the inputs.
+        bill: Bill of the world.
+        standing: Its cost without energy.
+        chips: Chips of the world.
+        goodput: Share of the hours that failures leave.
+        chip: Part that computes.
+
+    Returns:
+        Lines in USD, with sums in USD per chip and USD per chip-hour, and power in W.
+
+    """
+    with scope("cost"):
+        ledger = Ledger(input_values, chips)
+        draw = _average_power_share(input_values, bill, chip, standing.it_power)
+        energy = _add_energy(ledger, standing.it_power, draw)
+        lines = [*standing.lines, *ledger.lines, *standing.later_lines]
+        gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in lines])
+        lines += standing.rebate_lines
+        calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in lines])
+        return Cost(
+            lines,
+            standing.capex,
+            standing.capex_per_chip,
+            standing.network_per_chip,
+            standing.rebate_per_chip,
+            standing.it_power,
+            standing.it_power_per_chip,
+            energy,
+            calendar,
+            gross,
+            goodput,
+            input_values["terms.utilisation"],
+            draw,
+        )
+
+
+def standing_cost(
+    input_values: Values,
+    bill: Bill,
     network: Network,
-    rebates: list[Rebate],
+    rebates: Sequence[Rebate],
     chips: float,
     tenure: str,
-    goodput: Quantity,
     sidecar: str | None = None,
     holding: Holding = Holding(),  # noqa: B008 - a constant
     broken: Sequence[Failing] = (),
-) -> Cost:
-    """Return every cost line of a world of `chips` and their sums.
+) -> StandingCost:
+    """Return the cost of a world of `chips` without the energy that it draws.
 
     Args:
         input_values: Values of the inputs.
@@ -203,13 +268,9 @@ def cost_of_world(
         rebates: Rebates of agreements on the world.
         chips: Chips of the world.
         tenure: 'own' or 'colocation'.
-        goodput: Share of the hours that failures leave.
         sidecar: Part that cools liquid-cooled racks where the site cannot; None without.
         holding: Further facts about owner, racks and site that select cost lines.
         broken: Places of the tree whose parts fail and are bought anew by the owner.
-
-    Returns:
-        Lines in USD, with sums in USD per chip and USD per chip-hour, and power in W.
 
     """
     with scope("cost"):
@@ -219,16 +280,17 @@ def cost_of_world(
         it_power = _it_power(input_values, bill, extended_power(network.power, share), sidecar)
         if holding.design is not None:
             _add_design(ledger, input_values, holding.design)
-        draw = _average_power_share(input_values, bill, holding.chip, it_power)
-        energy = _add_site(ledger, input_values, (it_power, draw), tenure, holding, sidecar)
+        _add_site(ledger, input_values, it_power, tenure, holding, sidecar)
+        lines = ledger.take_lines()
         if sidecar is not None:
             _add_sidecar(ledger, input_values, bill, sidecar)
         ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
         add_repairs(ledger, input_values, bill, broken)
-        gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+        later_lines = ledger.take_lines()
         rebate_sum = _add_rebates(ledger, rebates)
-        calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
-        return Cost(
+        return StandingCost(
+            lines,
+            later_lines,
             ledger.lines,
             capex,
             _per_chip(price_per_chip, "capex", capex, chips),
@@ -236,12 +298,6 @@ def cost_of_world(
             _per_chip(price_per_chip, "rebates", rebate_sum, chips),
             it_power,
             _per_chip(power_per_chip, "it_power", it_power, chips),
-            energy,
-            calendar,
-            gross,
-            goodput,
-            input_values["terms.utilisation"],
-            draw,
         )
 
 
@@ -508,16 +564,12 @@ def hall_rate(input_values: Values, cooling: str, market_rate: Any) -> Any:
 def _add_site(
     ledger: Ledger,
     input_values: Values,
-    power: tuple[Quantity, Quantity],
+    it_power: Quantity,
     tenure: str,
     holding: Holding,
     sidecar: str | None,
-) -> Quantity:
-    """Add building or rent, energy and staff of an IT power, and return energy per chip-hour.
-
-    `power` holds the IT power and the share of it that is drawn.
-    """
-    it_power, draw = power
+) -> None:
+    """Add building or rent, staff and demand charge of an IT power."""
     crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
         paths, rate = ["site.usd_per_mw"], input_values["site.usd_per_mw"]
@@ -553,6 +605,10 @@ def _add_site(
         ledger.yearly(
             "site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge"
         )
+
+
+def _add_energy(ledger: Ledger, it_power: Quantity, draw: Quantity) -> Quantity:
+    """Add the energy of a share of the IT power that is drawn, and return it per chip-hour."""
     terms = ("site.load_factor", "site.pue", "site.electricity_price")
     return ledger.yearly(
         "site/energy",

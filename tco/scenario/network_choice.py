@@ -28,7 +28,7 @@ from tco.fabric.topology import fabric_scopes, port_bandwidth
 from tco.performance.chip.formats import family_of
 from tco.scenario.choices import CHEAPEST
 from tco.scenario.memo import stage
-from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar
+from tco.scenario.rack_holding import standing_cost_of
 from tco.system.bill import Bill
 from tco.system.scale_out_network import (
     CABLE_LENGTH,
@@ -351,21 +351,20 @@ def _hours_of(inputs: ResolvedScenario, input_values: Values, prices: Any, power
     It is the cost of a world for which only the network is bought. Arrays of `prices` and `powers`
     describe many networks.
     """
-    sidecar = SIDECAR if needs_sidecar(inputs) else None
+    bill = Bill([], 0.0, 0.0)
     network = Network(
         1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers
     )
-    cost = cost_of_world(
+    standing = stage(
+        "standing cost of a network",
+        inputs,
         input_values,
-        Bill([], 0.0, 0.0),
-        network,
-        [],
-        inputs.system.chips,
-        inputs.text("site.tenure"),
-        1.0,
-        sidecar,
-        holding_of(inputs, input_values),
+        lambda: standing_cost_of(inputs, input_values, bill, network),
+        prices,
+        powers,
     )
+    system = inputs.system
+    cost = cost_of_world(input_values, bill, standing, system.chips, 1.0, system.chip)
     return cost.per_chip_hour
 
 

@@ -34,7 +34,7 @@ from tco.cost.ownership import (
 )
 from tco.scenario.memo import stage
 from tco.scenario.network_choice import design_network, refuse_less_than_a_world
-from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar
+from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar, standing_cost_of
 from tco.scenario.workload import workload_kind
 from tco.system.bill import Bill, bill_of_materials
 from tco.system.scale_out_network import Network
@@ -218,7 +218,7 @@ def scenario_cost(
     rebates: list[Rebate],
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
-    system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
+    system = inputs.system
     failing_parts, left = stage(
         "failures", inputs, input_values, lambda: _failures_of(inputs, input_values)
     )
@@ -232,11 +232,16 @@ def scenario_cost(
             cost_of_rent(input_values, bill, network, rent, system.chips, left, system.chip),
         )
     broken = failing_parts if inputs.states(REPAIRS, input_values) else []
-    tenure, holding = inputs.text("site.tenure"), holding_of(inputs, input_values)
-    cost = cost_of_world(
-        input_values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
+    bought = bill, network, rebates, broken
+    standing = stage(
+        "standing cost",
+        inputs,
+        input_values,
+        lambda: standing_cost_of(inputs, input_values, *bought),
+        *bought,
     )
-    return _waited(inputs, input_values, cost, holding.own_rates)
+    cost = cost_of_world(input_values, bill, standing, system.chips, left, system.chip)
+    return _waited(inputs, input_values, cost)
 
 
 def owned(
@@ -279,7 +284,6 @@ def _waited(
     inputs: ResolvedScenario,
     input_values: Values,
     cost: Cost,
-    own_rates: frozenset[str] = frozenset(),
 ) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
     if inputs.text("terms.waiting") == "no":
@@ -303,7 +307,7 @@ def _waited(
         per_chip,
         inputs.system.chips,
         waiting_inputs(inputs.system, states),
-        own_rates,
+        holding_of(inputs, input_values).own_rates,
     )
 
 

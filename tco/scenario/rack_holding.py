@@ -1,24 +1,31 @@
 """Owner, rack and site facts that select a scenario's cost lines.
 
 `holding_of` collects these facts. `needs_sidecar` decides on the line of sidecars.
+`standing_cost_of` returns the cost lines that they select, but for energy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tco.core.inputs import Values
 from tco.cost.cash_flows import RATES
+from tco.cost.failures import Failing
 from tco.cost.ledger import (
     FLASH_CAPACITY,
     HALL_RATES,
     OBJECT_CAPACITY,
+    StandingCost,
+    standing_cost,
 )
 from tco.cost.ownership import (
     BUILT_UP,
     Holding,
+    Rebate,
 )
-from tco.system.scale_out_network import network_parts
+from tco.system.bill import Bill
+from tco.system.scale_out_network import Network, network_parts
 
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
@@ -60,6 +67,28 @@ def holding_of(inputs: ResolvedScenario, input_values: Values) -> Holding:
         (flash, objects),
         rates,
         system.chip,
+    )
+
+
+def standing_cost_of(
+    inputs: ResolvedScenario,
+    input_values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: Sequence[Rebate] = (),
+    broken: Sequence[Failing] = (),
+) -> StandingCost:
+    """Return the cost of a scenario's world to its owner, without the energy that it draws."""
+    return standing_cost(
+        input_values,
+        bill,
+        network,
+        rebates,
+        inputs.system.chips,
+        inputs.text("site.tenure"),
+        SIDECAR if needs_sidecar(inputs) else None,
+        holding_of(inputs, input_values),
+        broken,
     )
 
 

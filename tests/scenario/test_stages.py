@@ -151,19 +151,20 @@ def walks(monkeypatch):
     ("name", "of_switches", "of_switches_again"),
     [
         (SCENARIOS[0], 0, 0),
-        (SCENARIOS[1], 18 - 2, 6 - 1),  # what a used hour costs with each of three switches
+        (SCENARIOS[1], 24 - 3, 6 - 1),  # what a used hour costs with each of three switches
     ],
 )
 def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(
     name, of_switches, of_switches_again, walks
 ):
     usual = evaluate(name, catalogue=CATALOGUE)
-    # what wires allow, which switch is the cheapest by networks of each, what racks cost by bill,
-    # network and failures, what joins the chips, what they do
-    walk_count = 9 + of_switches
+    # what wires allow, which switch is the cheapest by networks of each and their cost without
+    # energy, what racks cost by bill, network, failures and cost without energy, what joins the
+    # chips, what they do
+    walk_count = 11 + of_switches
     assert len(walks) == walk_count
     dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
-    walk_count += 2 + of_switches_again  # wires and networks are those they were
+    walk_count += 2 + of_switches_again  # wires, networks and what is no energy are those they were
     assert len(walks) == walk_count
     assert dearer.metrics["tco_usd_per_chip_hour"] > usual.metrics["tco_usd_per_chip_hour"]
     slower = evaluate(name, {"workload.interactivity": "10 token/s"}, catalogue=CATALOGUE)
@@ -199,8 +200,9 @@ def test_cache_has_a_limit(walks):
         workload=False,
         catalogue=CATALOGUE,
     )
-    # the switch and the cost of each price; wires, networks, bill and failures once
-    assert len(walks) == 2 * 3 * memo.LAST + 5
+    # the switch and the cost of each price; wires, networks, bill, failures and both costs without
+    # energy once
+    assert len(walks) == 2 * 3 * memo.LAST + 7
 
 
 def test_withheld_values_are_evaluated_separately(walks):
@@ -249,7 +251,7 @@ def test_arrays_and_traces_are_always_evaluated(walks):
         catalogue=CATALOGUE,
     )
     assert array_result.metrics["tco_usd_per_chip_hour"].shape == (2,)
-    assert len(walks) == 9
+    assert len(walks) == 11
     traced = evaluate("gb200-nvl72", structure=held_structure, catalogue=CATALOGUE, trace=True)
     assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
 
