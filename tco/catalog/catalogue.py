@@ -425,12 +425,19 @@ class Catalogue:
 
     def document(self, folder_name: str, document_name: str, what: str) -> tuple[Path, JsonObject]:
         """Return path and content of a TOML document."""
-        path: Path = self.once(
-            (folder_name, document_name), lambda: self.find(folder_name, document_name, what)
+        path, is_own_system, content = self.once(
+            (folder_name, document_name),
+            lambda: self._found_document(folder_name, document_name, what),
         )
-        if folder_name == "systems" and self.is_overlay(path):
+        if is_own_system:
             refuse_own(f"{path}: a system of your own, its counts and lanes,")
-        return path, self.toml(path)
+        return path, content
+
+    def _found_document(
+        self, folder_name: str, document_name: str, what: str
+    ) -> tuple[Path, bool, JsonObject]:
+        path = self.find(folder_name, document_name, what)
+        return path, folder_name == "systems" and self.is_overlay(path), self.toml(path)
 
     def with_base(self, folder_name: str, document_name: str, what: str) -> list[str]:
         """Return a TOML document's name after that of its base, if it has one.

@@ -141,6 +141,7 @@ class StandingCost(NamedTuple):
     rebate_per_chip: Quantity
     it_power: Quantity
     it_power_per_chip: Quantity
+    draw: Quantity  # on average, over the provisioned power
 
 
 class Ledger:
@@ -202,22 +203,15 @@ class Ledger:
 
 
 def cost_of_world(
-    input_values: Values,
-    bill: Bill,
-    standing: StandingCost,
-    chips: float,
-    goodput: Quantity,
-    chip: str,
+    input_values: Values, standing: StandingCost, chips: float, goodput: Quantity
 ) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
     Args:
         input_values: Values of the inputs.
-        bill: Bill of the world.
-        standing: Its cost without energy.
+        standing: Cost of the world without energy.
         chips: Chips of the world.
         goodput: Share of the hours that failures leave.
-        chip: Part that computes.
 
     Returns:
         Lines in USD, with sums in USD per chip and USD per chip-hour, and power in W.
@@ -225,8 +219,7 @@ def cost_of_world(
     """
     with scope("cost"):
         ledger = Ledger(input_values, chips)
-        draw = _average_power_share(input_values, bill, chip, standing.it_power)
-        energy = _add_energy(ledger, standing.it_power, draw)
+        energy = _add_energy(ledger, standing.it_power, standing.draw)
         lines = [*standing.lines, *ledger.lines, *standing.later_lines]
         gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in lines])
         lines += standing.rebate_lines
@@ -244,7 +237,7 @@ def cost_of_world(
             gross,
             goodput,
             input_values["terms.utilisation"],
-            draw,
+            standing.draw,
         )
 
 
@@ -280,6 +273,7 @@ def standing_cost(
         it_power = _it_power(input_values, bill, extended_power(network.power, share), sidecar)
         if holding.design is not None:
             _add_design(ledger, input_values, holding.design)
+        draw = _average_power_share(input_values, bill, holding.chip, it_power)
         _add_site(ledger, input_values, it_power, tenure, holding, sidecar)
         lines = ledger.take_lines()
         if sidecar is not None:
@@ -298,6 +292,7 @@ def standing_cost(
             _per_chip(price_per_chip, "rebates", rebate_sum, chips),
             it_power,
             _per_chip(power_per_chip, "it_power", it_power, chips),
+            draw,
         )
 
 

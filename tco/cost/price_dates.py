@@ -182,6 +182,7 @@ def _dated_part_paths(
     return system.once(("dated", attribute), paths)
 
 
+@cache
 def year_of(date: str) -> float:
     """Return the end of a written date as a fractional calendar year.
 

@@ -478,7 +478,7 @@ def _cost_metrics(input_values: Values, system: System, cost: Cost, name_metric:
             sellable_share(input_values["site.pue_peak"], input_values["site.in_hand"]),
         )
     name_metric("peak_facility_power_w_per_chip", lambda: power_per_chip(grid, system.chips))
-    if bought := [line.usd for line in cost.lines if not line.recurs]:  # who rents buys nothing
+    if bought := [line.amount for line in cost.lines if not line.recurs]:  # who rents buys nothing
         name_metric(
             "usd_per_facility_w", lambda: price_per_grid_power(total("bought", bought), grid)
         )

@@ -351,21 +351,17 @@ def _hours_of(inputs: ResolvedScenario, input_values: Values, prices: Any, power
     It is the cost of a world for which only the network is bought. Arrays of `prices` and `powers`
     describe many networks.
     """
-    bill = Bill([], 0.0, 0.0)
-    network = Network(
-        1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers
-    )
+    lines = [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())]
+    network = Network(1, lines, prices, powers)
     standing = stage(
         "standing cost of a network",
         inputs,
         input_values,
-        lambda: standing_cost_of(inputs, input_values, bill, network),
+        lambda: standing_cost_of(inputs, input_values, Bill([], 0.0, 0.0), network),
         prices,
         powers,
     )
-    system = inputs.system
-    cost = cost_of_world(input_values, bill, standing, system.chips, 1.0, system.chip)
-    return cost.per_chip_hour
+    return cost_of_world(input_values, standing, inputs.system.chips, 1.0).per_chip_hour
 
 
 def design_network(

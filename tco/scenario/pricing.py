@@ -240,7 +240,7 @@ def scenario_cost(
         lambda: standing_cost_of(inputs, input_values, *bought),
         *bought,
     )
-    cost = cost_of_world(input_values, bill, standing, system.chips, left, system.chip)
+    cost = cost_of_world(input_values, standing, system.chips, left)
     return _waited(inputs, input_values, cost)
 
 
