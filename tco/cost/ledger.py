@@ -448,7 +448,9 @@ def _add_servers(
     A stated price of the whole system is one line.
     """
     if bill.lines and input_values.has("system.price"):
-        ledger.priced("servers/system", "servers", bill.price, "system.price")
+        # the bill says of which unit it is, which no attribute does
+        price = input_values.derived("system.price", "USD", lambda: bill.price)
+        ledger.priced("servers/system", "servers", price, "system.price")
         return []
     network_prices = []
     for line in bill.lines:
