@@ -51,7 +51,7 @@ MODULES = {
 FAULT = 70  # the exit code of a defect of the program
 # objects between two searches for cycles, of which an answer makes few: to search more often takes
 # a twentieth of its time
-GARBAGE = 100_000
+GARBAGE = 300_000
 # numpy multiplies no large matrix here, and to start the threads of OpenBLAS takes six times as
 # long as to start Python
 THREADS, TIMING = "OPENBLAS_NUM_THREADS", "measure"  # the command that times a machine takes all

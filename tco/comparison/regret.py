@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tco.core.array_cache import cached_arrays
 from tco.core.errors import UsageError, refuse_unknown
-from tco.core.types import FloatArray
+from tco.core.types import AnyArray, FloatArray
 from tco.sampling.uncertainty import quantiles
 
 RESAMPLINGS, SURE = 200, 0.95
@@ -126,9 +127,12 @@ def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
 
 @cache
 def _resamplings(draws: int) -> FloatArray:
-    draw_weights: FloatArray = (
-        np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws
-    )
+    def make() -> list[AnyArray]:
+        chances = np.full(draws, 1 / draws)
+        return [np.random.default_rng(0).multinomial(draws, chances, RESAMPLINGS)]
+
+    parts = [f"resamplings {RESAMPLINGS} {draws}".encode()]
+    draw_weights: FloatArray = cached_arrays(parts, make)[0] / draws
     return draw_weights
 
 

@@ -67,7 +67,7 @@ def numbered_rows(path: Path, table_text: str, delimiter: str = ",") -> Iterator
 
 def is_left_out(cells: Sequence[str]) -> bool:
     """Say whether a row holds nothing, or a comment."""
-    return not any(map(str.strip, cells)) or cells[0].startswith("#")
+    return not cells or cells[0].startswith("#") or not any(map(str.strip, cells))
 
 
 def _column_name(cell: str) -> str:

@@ -62,7 +62,7 @@ def _why_idle(path: str, scenario_result: Result, function: ScenarioFunction) ->
     without = function.without(path)
     fixed = without._replace(structure=scenario_result.structure)
     try:
-        if path not in TEXTS and _metrics_differ(scenario_result, fixed.result({})):
+        if path not in TEXTS and _moves_metric(scenario_result, fixed):
             return ""
         unset = without.result({})
     except DataError:  # there is no answer without it
@@ -83,6 +83,16 @@ def _has_same_value(path: str, scenario_result: Result, unset: Result) -> bool:
     # a choice may read an input under one of the two only
     stated, usual = (result.inputs.get(path) for result in (scenario_result, unset))
     return stated is not None and usual is not None and _is_equal(stated.value, usual.value)
+
+
+def _moves_metric(scenario_result: Result, fixed: ScenarioFunction) -> bool:
+    """Say whether a metric differs without a setting; the cost is looked at before the workload."""
+    costs = fixed._replace(workload=False).result({}).metrics
+    return any(
+        not _is_equal(cost, scenario_result.metrics[metric_name])
+        for metric_name, cost in costs.items()
+        if cost is not None
+    ) or _metrics_differ(scenario_result, fixed.result({}))
 
 
 def _metrics_differ(scenario_result: Result, reference: Result) -> bool:

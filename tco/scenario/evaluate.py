@@ -703,11 +703,14 @@ def bill_of_system(
 
 
 def _range_notes(catalogue: Catalogue, input_values: Values) -> list[str]:
-    if not any(used_input.overlay for used_input in input_values.inputs.values()):
+    own_inputs = {
+        path: used_input for path, used_input in input_values.inputs.items() if used_input.overlay
+    }
+    if not own_inputs:
         return []
     from tco.catalog.overlay import range_notes  # few answers have values of one's own
 
-    return range_notes(catalogue, input_values.inputs)
+    return range_notes(catalogue, own_inputs)
 
 
 def _dated_prices(input_values: Values, line: BillLine) -> tuple[Input, ...]:

@@ -788,11 +788,10 @@ def _arithmetics_of(
     return known_arithmetics
 
 
-@cache
 def _ends_met(path: str, ranged: bool) -> AnyArray:
     """Return which of low, value and high an input has in each pilot draw."""
     quarters = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
-    low_to_high = np.array([0, 1, 1, 2])[quarters]
+    low_to_high = np.array([0, 1, 1, 2], dtype=np.int8)[quarters]
     low_to_high[:3] = (1, 1, 1) if ranged else (1, 0, 2)
     return low_to_high[:PILOTS]
 
@@ -807,7 +806,7 @@ def _pilots_of(case: Case, centre: Result, read: Container[str]) -> dict[str, An
     values. An input that decides a count stays at its value.
     """
     base_readings = structure_in(centre).readings
-    low_to_high, ends_met = [], []
+    low_to_high, ranged_paths = [], {}
     drawn = {path: array for path, (array, _) in case.drawn.items()}
     drawn = {path: array for path, array in drawn.items() if path in read} or drawn
     for path, array in drawn.items():
@@ -820,7 +819,11 @@ def _pilots_of(case: Case, centre: Result, read: Container[str]) -> dict[str, An
         if not isinstance(base_readings.get(path, True), bool):
             low = high = nominal_value
         low_to_high.append((low, nominal_value, high))
-        ends_met.append(_ends_met(path, ranged))
-    ends = np.take_along_axis(np.array(low_to_high, dtype=float), np.stack(ends_met), axis=1)
+        ranged_paths[path] = ranged
+    parts = [f"pilots {PILOTS} {ranged_paths}".encode()]
+    (ends_met,) = cached_arrays(
+        parts, lambda: [np.stack([_ends_met(*item) for item in ranged_paths.items()])]
+    )
+    ends = np.take_along_axis(np.array(low_to_high, dtype=float), ends_met, axis=1)
     is_fixed = (ends == ends[:, :1]).all()
     return dict(zip(drawn, ends[:, :1] if is_fixed else ends, strict=True))
