@@ -153,13 +153,12 @@ def _mean_shares(
     changes = (prices / central_price - 1)[:, None]
     # most prices move one rack alone: what the others cost is the same at every price
     fixed = costs_or_inf[~varies]
-    varied = relative_slopes[varies][:, None, reached] * changes
-    varied += 1
-    varied *= costs_or_inf[varies][:, None]
+    slopes_reached = relative_slopes[varies][:, None, reached]
+    varied = costs_or_inf[varies][:, None] * (1 + slopes_reached * changes)
     least = np.minimum(varied.min(axis=0), fixed.min(axis=0, initial=np.inf))
     means: FloatArray = np.empty((len(prices), len(drawn)))
     means[:, ~varies] = least @ (1 / fixed).T / reached.sum()
-    means[:, varies] = np.divide(least, varied, out=varied).mean(axis=2).T
+    means[:, varies] = (least / varied).mean(axis=2).T
     return means
 
 
