@@ -205,21 +205,22 @@ class ScheduleRunner:
     def evaluate_all_draws(self, call_values: Mapping[int, FloatArray]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
         size = max(CELLS // max(self.rows, _candidate_count(call_values.values())), 1)
+        leaves, leaf_values = self.schedule.leaves, {**self.values, **call_values}
+        registers = [leaf_values[position] for position in leaves]
         if self.count <= size * 1.5:
-            return self.schedule.run({**self.values, **call_values})
+            return self.schedule.run(registers)
 
-        parts = [slice(start, start + size) for start in range(0, self.count, size)]
-        varying = {**self.many, **call_values}
-        pieces = [
-            self.schedule.run(
-                self.values
-                | {
-                    position: varying_value[..., part]
-                    for position, varying_value in varying.items()
-                }
-            )
-            for part in parts
+        varying = [
+            register
+            for register, position in enumerate(leaves)
+            if position in self.many or position in call_values
         ]
+        pieces = []
+        for start in range(0, self.count, size):
+            part = registers.copy()
+            for register in varying:
+                part[register] = registers[register][..., start : start + size]
+            pieces.append(self.schedule.run(part))
         return [
             np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0]
             for same in zip(*pieces, strict=True)

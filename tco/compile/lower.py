@@ -298,24 +298,30 @@ class ArithmeticKernel:
 
     def put(self, operation: str, *taken: int) -> int:
         """Return the position of an operation, folded if constant and dropped if without effect."""
-        numbers, varies = self.numbers, 0
+        operation_key = operation, taken
+        put_position = self.met.get(operation_key)
+        if put_position is not None:
+            return put_position
+        numbers, varies, is_constant = self.numbers, 0, True
         for position in taken:
             varies |= self.varies[position]
-        if all(position in numbers for position in taken) and varies & (varies - 1) == 0:
+            is_constant = is_constant and position in numbers
+        if is_constant and varies & (varies - 1) == 0:
             with np.errstate(all="ignore"):
                 return self.number(
                     OPERATIONS[operation](*[numbers[position] for position in taken]), varies
                 )
-        if (same := self.simpler(operation, taken)) is not None:
-            return same
-        if (reassociated := self.reassociate(operation, taken, varies)) is not None:
-            return reassociated
-        if operation in EITHER_WAY and taken[0] > taken[1]:
-            taken = taken[1], taken[0]
-        operation_key = (operation, taken)
-        if operation_key not in self.met:
-            self.met[operation_key] = self.add(operation, taken, varies)
-        return self.met[operation_key]
+        put_position = self.simpler(operation, taken)
+        if put_position is None:
+            put_position = self.reassociate(operation, taken, varies)
+        if put_position is None:
+            put_position = (
+                self.put(operation, taken[1], taken[0])
+                if operation in EITHER_WAY and taken[0] > taken[1]
+                else self.add(operation, taken, varies)
+            )
+        self.met[operation_key] = put_position
+        return put_position
 
     def plain(self, position: int) -> float | None:
         """Return the one number that stands in a place; none where it varies."""
@@ -447,46 +453,45 @@ class Schedule:
     def __init__(
         self, kernel: ArithmeticKernel, targets: Sequence[int], given_positions: frozenset[int]
     ) -> None:
+        taken_by, operations, varies = kernel.taken, kernel.operation, kernel.varies
         needed = kernel.needed(targets, given_positions)
-        computed_positions, stay = needed - given_positions - kernel.numbers.keys(), set(targets)
-        computed_order = sorted(computed_positions)  # that are computed
-        last = {term: position for position in computed_order for term in kernel.taken[position]}
+        computed_positions = needed - given_positions - kernel.numbers.keys()
+        computed_order = sorted(computed_positions)
+        last = {term: position for position in computed_order for term in taken_by[position]}
+        done_by: dict[int, list[int]] = {}  # what nobody reads any more, by its last reader
+        for term in computed_positions.difference(targets):
+            done_by.setdefault(last[term], []).append(term)
         self.leaves = sorted(needed - computed_positions)
         register = {position: index for index, position in enumerate(self.leaves)}
         self.size, free = len(register), list[int]()
         self.lines: list[ScheduledOperation] = []
         for position in computed_order:
-            taken, operation = kernel.taken[position], kernel.operation[position]
-            is_pair = len(taken) == 2 and taken[0] != taken[1]
-            done = [
-                term
-                for term in (taken if is_pair else dict.fromkeys(taken))
-                if last[term] == position and term in computed_positions and term not in stay
-            ]
-            alike = [
-                term
-                for term in done
-                if kernel.varies[term] == kernel.varies[position]
-                and kernel.operation[term] not in CONDITIONS
-            ]
-            reused = bool(alike) and operation not in CONDITIONS and operation != "select"
-            read = [register[term] for term in taken]
-            if reused:
-                register[position] = register[alike[0]]
+            operation, done = operations[position], done_by.get(position, ())
+            reused_term = None
+            if done and operation not in CONDITIONS and operation != "select":
+                for term in done:
+                    if varies[term] == varies[position] and operations[term] not in CONDITIONS:
+                        reused_term = term
+                        break
+            read = [register[term] for term in taken_by[position]]
+            if reused_term is not None:
+                register[position] = register[reused_term]
             elif free:
                 register[position] = free.pop()
             else:
                 register[position], self.size = self.size, self.size + 1
-            free += [register[term] for term in done if register[term] != register[position]]
+            for term in done:
+                if term != reused_term:
+                    free.append(register[term])
+            reused = reused_term is not None
             first, second, third = (*read, None, None)[:3]
             operands = int(first or 0), second, third
             self.lines.append((OPERATIONS[operation], *operands, register[position], reused))
         self.wanted = [register[position] for position in targets]
 
-    def run(self, leaf_values: Mapping[int, Any]) -> list[Any]:
-        """Return the values at the wanted places, computed from leaf `leaf_values`."""
-        registers: list[Any] = [leaf_values[position] for position in self.leaves]
-        registers += [None] * (self.size - len(registers))
+    def run(self, leaf_values: Sequence[Any]) -> list[Any]:
+        """Return the values at the wanted places, computed from those of `leaves`."""
+        registers = [*leaf_values, *[None] * (self.size - len(leaf_values))]
         for function, first, second, third, into, reused in self.lines:
             if second is None:
                 registers[into] = (
