@@ -7,7 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from tco import evaluate
-from tco.evaluation.what_if import _has_same_value
+from tco.evaluation.scenario_function import ScenarioFunction
+from tco.evaluation.what_if import _has_same_value, notes_on_idle_settings
+from tco.scenario import evaluate as chain
+from tco.scenario.document import load_scenario
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.scenario_helpers import result
@@ -137,3 +140,23 @@ def test_an_input_that_only_one_of_two_answers_reads_has_no_same_value():
     assert _has_same_value(path, reading, reading)
     assert not _has_same_value(path, reading, unread)
     assert not _has_same_value(path, unread, reading)
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "rated"),
+    [
+        ("site.electricity_price", "0.2 USD/kWh", 0),
+        ("performance.trainium.launch_time", "40 us", 1),
+    ],
+)
+def test_a_setting_that_moves_the_cost_rates_no_workload(path, setting, rated, monkeypatch):
+    scenario = load_scenario(CATALOGUE, "trn3-nl32x2")
+    function = ScenarioFunction(scenario, CATALOGUE, {path: setting})
+    scenario_result, rate_workload, ratings = function.result({}), chain.rate_workload, []
+    monkeypatch.setattr(
+        chain,
+        "rate_workload",
+        lambda *arguments: ratings.append(arguments) or rate_workload(*arguments),
+    )
+    assert notes_on_idle_settings(scenario_result, [path], function) == []
+    assert len(ratings) == rated
