@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import gc
 import os
 import shutil
 import tempfile
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tco import Catalogue, load_catalogue
+from tco.cli import GARBAGE
 from tests.catalogue import CATALOGUE, keep
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
         cache_home = tempfile.mkdtemp(prefix=CACHE_PREFIX)
         config.add_cleanup(lambda: _end_session(Path(cache_home)))
         os.environ["XDG_CACHE_HOME"] = cache_home
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Search for cycles as seldom as commands do, and never among what all tests share."""
+    if not session.config.getoption("benchmark_only"):
+        gc.set_threshold(GARBAGE)
+        gc.freeze()
 
 
 def _end_session(cache_home: Path) -> None:
