@@ -166,7 +166,8 @@ def test_nothing_passes_the_best_software(system):
         pytest.param(30, "formats=native", marks=pytest.mark.thorough),
     ],
 )
-@pytest.mark.parametrize("operator", OPERATORS)
+# a benchmark is the better of a server and of pools apart, as the test of that says
+@pytest.mark.parametrize("operator", [name for name in OPERATORS if name != "benchmark"])
 @pytest.mark.parametrize(("older", "newer"), NEWER)
 def test_better_silicon_of_a_family_never_answers_worse(older, newer, operator, form, speed):
     workload_settings = (f"operated_by={operator}", form, f"interactivity={speed} token/s")
