@@ -24,12 +24,13 @@ WITHHELD = "withheld"
 LARGEST_SPANS = {"traffic": 1.5}
 MARK_COUNT = 2**32  # a path's mark is a whole number below it
 NEAR_SPAN = 1.1  # least factor between a near stand-in and the shipped value
-# Whether each making puts a stand-in above the shipped value, by the mark of its path. The last two
-# put half of the paths above and half below: a quotient of two values shows only there.
+# Whether each making puts a stand-in above the shipped value, by the mark of its path. The first
+# far making puts all below, where an answer fails most often and soonest. The last two put half of
+# the paths above and half below: a quotient of two values shows only there.
 DIRECTIONS: tuple[Callable[[int], bool], ...] = (
     lambda _: True,
-    lambda _: True,
     lambda _: False,
+    lambda _: True,
     lambda mark: bool(mark % 2),
     lambda mark: not mark % 2,
 )
