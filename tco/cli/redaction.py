@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -43,6 +43,13 @@ class CapturedAnswer(Exception):  # noqa: N818 - it ends a run and is no error
     def __init__(self, answer: Any) -> None:
         super().__init__()
         self.answer = answer
+
+
+class FigureAnswer(NamedTuple):
+    """A figure, which is shown as a whole or not at all, and its notes."""
+
+    svg: str
+    notes: list[str]
 
 
 class StandInRuns:
@@ -108,9 +115,16 @@ def _far_runs(run: Callable[[], None], near: StandInRuns) -> StandInRuns:
             if (number == 3 and len(runs.own_paths) < 2) or (runs.errors and span != SPANS[-1]):
                 break
             _run_with_stand_ins(run, Making(number, runs.own_paths, span), runs)
+            if _have_different_figures(runs.answers):
+                return runs
         if not runs.errors:
             break
     return runs
+
+
+def _have_different_figures(answers: Sequence[Any]) -> bool:
+    """Say whether answers are figures that rest on own values, whatever further runs give."""
+    return len({answer.svg for answer in answers if isinstance(answer, FigureAnswer)}) > 1
 
 
 def _run_with_stand_ins(run: Callable[[], None], current: Making, runs: StandInRuns) -> None:
@@ -222,19 +236,19 @@ def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:
         KeptBackError: The figure tells of own values; no mark of it could stay where it is.
 
     """
-    released, notes = release_answer(
-        (figure, notes),
-        lambda content, counterpart: (
-            content[0] if content[0] == counterpart[0] else WITHHELD,
-            redact_differences(content[1], counterpart[1]),
-        ),
-    )
-    if released != figure:
+    released = release_answer(FigureAnswer(figure, notes), _shared_figure)
+    if released.svg != figure:
         raise KeptBackError(
             "--redact: this figure rests on values of your own, and a mark tells its value by its "
             "place; draw it without them"
         )
-    return [note for note in notes if note != WITHHELD]
+    return [note for note in released.notes if note != WITHHELD]
+
+
+def _shared_figure(content: FigureAnswer, counterpart: FigureAnswer) -> FigureAnswer:
+    """Return a figure that is equal in both answers, with their equal notes."""
+    svg = content.svg if content.svg == counterpart.svg else WITHHELD
+    return FigureAnswer(svg, redact_differences(content.notes, counterpart.notes))
 
 
 def alike_states(

@@ -200,6 +200,19 @@ def test_far_runs_that_all_fail_try_all_directions_only_with_the_last_span():
     assert len(runs.errors) == 4
 
 
+@pytest.mark.parametrize(("is_drawn_from_own_values", "far_runs"), [(True, 1), (False, 4)])
+def test_far_runs_end_at_a_figure_that_differs(is_drawn_from_own_values, far_runs):
+    def draw():
+        making = redaction.making.get()
+        making.own_paths.update(("parts.a.price", "parts.b.price"))
+        svg = f"<svg>{making.number if is_drawn_from_own_values else ''}</svg>"
+        raise redaction.CapturedAnswer(redaction.FigureAnswer(svg, []))
+
+    near = redaction.StandInRuns()
+    redaction._run_with_stand_ins(draw, redaction.Making(0, near.own_paths), near)
+    assert len(redaction._far_runs(draw, near).answers) == 1 + far_runs
+
+
 @pytest.mark.parametrize(
     ("is_withheld", "notes"), [(False, ["old prices"]), (True, ["old prices", redaction.NOTE])]
 )
