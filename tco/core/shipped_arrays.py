@@ -24,7 +24,9 @@ from tco.core.provenance import making
 from tco.core.types import AnyArray, FloatArray
 
 ROUNDED = 16  # last bits of a number that processors may compute differently
+STAND_IN_ARRAYS = 32  # keys whose arrays the makings of a process share
 PackedArrays = dict[str, bytes]
+_stand_in_arrays: dict[bytes, list[AnyArray]] = {}
 _collected: ContextVar[PackedArrays | None] = ContextVar("collected arrays", default=None)
 
 
@@ -33,7 +35,8 @@ def shipped_or_cached_arrays(
 ) -> list[AnyArray]:
     """Return the shipped arrays of a key, or those that are cached or made.
 
-    Nothing shipped is read while a user's own values are withheld, as nothing else is.
+    Nothing shipped is read while a user's own values are withheld, as nothing else is. The
+    makings of a process share arrays in its memory: an own price changes none of them.
 
     Args:
         code: Hash of the code that makes the arrays from `parts`.
@@ -47,8 +50,21 @@ def shipped_or_cached_arrays(
         arrays = [*make_arrays()]
         collected[digest.hex()] = pack_arrays(digest, arrays)
         return arrays
-    arrays_or_none = None if making.get() is not None else _shipped_arrays(digest)
+    if making.get() is not None:
+        return _arrays_of_stand_ins(digest, make_arrays)
+    arrays_or_none = _shipped_arrays(digest)
     return cached_arrays(parts, make_arrays) if arrays_or_none is None else arrays_or_none
+
+
+def _arrays_of_stand_ins(
+    digest: bytes, make_arrays: Callable[[], Sequence[AnyArray]]
+) -> list[AnyArray]:
+    """Return copies of the arrays that another making made, or make them and drop the oldest."""
+    arrays = _stand_in_arrays.pop(digest, None) or [*make_arrays()]
+    _stand_in_arrays[digest] = arrays
+    for oldest in list(_stand_in_arrays)[:-STAND_IN_ARRAYS]:
+        del _stand_in_arrays[oldest]
+    return [array.copy() for array in arrays]
 
 
 def _shipped_arrays(digest: bytes) -> list[AnyArray] | None:

@@ -69,12 +69,34 @@ def test_arrays_under_the_key_of_others_are_not_believed(shipped_file):
     assert numbers_of(0.5) == [0.5, np.inf]
 
 
-def test_nothing_shipped_is_read_while_values_are_withheld(shipped_file):
+@pytest.fixture
+def withheld(monkeypatch):
+    """Withhold own values, as the first making of a process does."""
+    monkeypatch.setattr(shipped_arrays, "_stand_in_arrays", {})
     token = making.set(object())
-    try:
-        assert numbers_of(0.5) == [0.5, np.inf]
-    finally:
-        making.reset(token)
+    yield
+    making.reset(token)
+
+
+@pytest.mark.usefixtures("withheld")
+def test_nothing_shipped_is_read_while_values_are_withheld(shipped_file):
+    assert numbers_of(0.5) == [0.5, np.inf]
+
+
+@pytest.mark.usefixtures("withheld")
+def test_makings_share_arrays_of_the_same_content_and_of_no_other(shipped_file, monkeypatch):
+    def make(seed, content):
+        return shipped_or_cached_arrays(CODE, [content], lambda: [np.array([seed])])[0]
+
+    make(0.5, b"draws")[:] = 0.0  # whoever changes them has a copy
+    assert make(0.6, b"draws") == 0.5
+    assert make(0.7, b"draws at another bandwidth") == 0.7
+    monkeypatch.setattr(shipped_arrays, "STAND_IN_ARRAYS", 2)
+    assert make(0.8, b"draws at a third") == 0.8
+    assert make(0.9, b"draws") == 0.9
+    assert not (shipped_file.parent / "cache").exists()
+    making.set(None)
+    assert make(1.0, b"draws").tolist() == [0.73, np.inf]  # what ships
 
 
 def test_rounded_bytes_tell_eleven_digits_apart():
