@@ -55,7 +55,9 @@ class FigureAnswer(NamedTuple):
 class StandInRuns:
     """Answers and errors of the command runs with stand-in values."""
 
-    def __init__(self, before: StandInRuns | None = None) -> None:
+    def __init__(self, run: Callable[[], None], before: StandInRuns | None = None) -> None:
+        self.run = run  # runs the command
+        self.are_complete = False  # no further run changes what their answers share
         self.answers: list[Any] = [*before.answers] if before else []
         self.errors: list[TcoError] = [*before.errors] if before else []
         # the makings of the answers: caches tell makings apart while they exist
@@ -64,7 +66,7 @@ class StandInRuns:
         self.own_paths: set[str] = {*before.own_paths} if before else set()
 
 
-_stand_in_runs: ContextVar[StandInRuns | None] = ContextVar("stand_in_runs", default=None)
+_stand_in_runs: ContextVar[StandInRuns] = ContextVar("stand_in_runs")
 
 
 def keeping_back(run: Callable[[], None]) -> None:
@@ -78,20 +80,29 @@ def keeping_back(run: Callable[[], None]) -> None:
         TcoError: The run with values near the shipped ones ended in an error.
 
     """
-    near = StandInRuns()
-    _run_with_stand_ins(run, first := Making(0, near.own_paths), near)
-    if first.is_printed:
-        return
-    runs = _far_runs(run, near) if near.own_paths else near
-    if len(runs.answers) < 2:
-        raise _error_of(runs, near)
-    token = _stand_in_runs.set(runs)
+    near = StandInRuns(run)
+    token = _stand_in_runs.set(near)
     try:
+        _run_with_stand_ins(first := Making(0, near.own_paths), near)
+        if first.is_printed:
+            return
+        # the near run has no answer to show: one of the far runs is made again for it
+        runs = _complete_runs(near)
+        _stand_in_runs.set(runs)
         with made_with(runs.makings[0]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run()
     finally:
         _stand_in_runs.reset(token)
+
+
+def _complete_runs(near: StandInRuns) -> StandInRuns:
+    """Return the near run with the far ones, of which at least two have an answer."""
+    runs = _far_runs(near) if near.own_paths else near
+    if len(runs.answers) < 2:
+        raise _error_of(runs, near)
+    runs.are_complete = True
+    return runs
 
 
 def _error_of(runs: StandInRuns, near: StandInRuns) -> TcoError:
@@ -105,16 +116,16 @@ def _error_of(runs: StandInRuns, near: StandInRuns) -> TcoError:
     return KeptBackError(f"{IN_PLACE}: {texts.pop() if len(texts) == 1 else 'there is no answer'}")
 
 
-def _far_runs(run: Callable[[], None], near: StandInRuns) -> StandInRuns:
+def _far_runs(near: StandInRuns) -> StandInRuns:
     """Return the runs with far stand-ins, as far away as all runs end without an error."""
     # where what is near ends in an error, so does every other lot
     for span in SPANS[-1:] if near.errors else SPANS:
-        runs = StandInRuns(near)
+        runs = StandInRuns(near.run, near)
         for number in range(1, len(DIRECTIONS)):
             # two values need all the directions, one needs three
             if (number == 3 and len(runs.own_paths) < 2) or (runs.errors and span != SPANS[-1]):
                 break
-            _run_with_stand_ins(run, Making(number, runs.own_paths, span), runs)
+            _run_with_stand_ins(Making(number, runs.own_paths, span), runs)
             if _have_different_figures(runs.answers):
                 return runs
         if not runs.errors:
@@ -127,12 +138,12 @@ def _have_different_figures(answers: Sequence[Any]) -> bool:
     return len({answer.svg for answer in answers if isinstance(answer, FigureAnswer)}) > 1
 
 
-def _run_with_stand_ins(run: Callable[[], None], current: Making, runs: StandInRuns) -> None:
+def _run_with_stand_ins(current: Making, runs: StandInRuns) -> None:
     """Run a command with stand-ins, and note what it came to."""
     try:
         with made_with(current), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run()
+            runs.run()
     except CapturedAnswer as captured:
         runs.answers.append(captured.answer)
         runs.makings.append(current)
@@ -168,21 +179,27 @@ def _redacted_error(errors: Sequence[str]) -> str:
 def release_answer(answer: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
     """Return the part of an answer that all stand-in runs share.
 
-    In a stand-in run it raises `CapturedAnswer` if the run has met a person's own value, and
-    returns the answer if not.
+    A run that has met no own value of a person returns its answer. Otherwise the near run waits
+    here for the far runs, which end here in `CapturedAnswer`.
     """
-    if (runs := _stand_in_runs.get()) is not None:
-        return reduce(combine, runs.answers)
-    current: Making = making.get()
-    if current.own_paths:
-        raise CapturedAnswer(answer)
-    current.is_printed = True
-    return answer
+    runs, current = _stand_in_runs.get(), making.get()
+    if not current.own_paths:
+        current.is_printed = True
+        return answer
+    if not runs.are_complete:
+        if current.number:
+            raise CapturedAnswer(answer)
+        runs.answers.append(answer)
+        runs.makings.append(current)
+        runs = _complete_runs(runs)
+        _stand_in_runs.set(runs)
+        current.is_printed = True
+    return reduce(combine, runs.answers)
 
 
 def _is_answer_withheld(shared: Any) -> bool:
     runs = _stand_in_runs.get()
-    return runs is not None and bool(shared != runs.answers[0])
+    return bool(runs.answers) and bool(shared != runs.answers[0])
 
 
 def redact_answer(

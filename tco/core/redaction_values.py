@@ -44,7 +44,7 @@ class Making:
         # least factor between a stand-in and the shipped value, above or below it
         self.span = span
         self.own_paths = own_paths  # paths that were given a stand-in
-        self.is_printed = False  # its answer has no stand-in, and was printed as it is
+        self.is_printed = False  # its answer was released, and is printed next
         # paths and texts that the command line sets: those are a person's own, and the values that
         # a study sets in turn are not
         self.typed_settings: set[tuple[str, str]] = set()

@@ -191,7 +191,7 @@ def test_far_runs_that_all_fail_try_all_directions_only_with_the_last_span():
         tried.append((making.span, making.number))
         raise DataError("no plan")
 
-    runs = redaction._far_runs(fail, redaction.StandInRuns())
+    runs = redaction._far_runs(redaction.StandInRuns(fail))
     spans = redaction.SPANS
     assert tried == [
         *((span, 1) for span in spans[:-1]),
@@ -208,9 +208,9 @@ def test_far_runs_end_at_a_figure_that_differs(is_drawn_from_own_values, far_run
         svg = f"<svg>{making.number if is_drawn_from_own_values else ''}</svg>"
         raise redaction.CapturedAnswer(redaction.FigureAnswer(svg, []))
 
-    near = redaction.StandInRuns()
-    redaction._run_with_stand_ins(draw, redaction.Making(0, near.own_paths), near)
-    assert len(redaction._far_runs(draw, near).answers) == 1 + far_runs
+    near = redaction.StandInRuns(draw)
+    redaction._run_with_stand_ins(redaction.Making(0, near.own_paths), near)
+    assert len(redaction._far_runs(near).answers) == 1 + far_runs
 
 
 @pytest.mark.parametrize(
