@@ -245,7 +245,8 @@ def costs_with(settings, names=HEADLINE):
     Renters are compared by one statistic. A system that is refused or impossible has none.
     """
     try:
-        evaluations = evaluate_each(names, None, settings, refuse=False)
+        # implied ones, as no note on a setting without effect is looked for
+        evaluations = evaluate_each(names, None, {}, refuse=False, implied=settings)
     except DataError:
         return [None] * len(names)
     return [
