@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +17,14 @@ from tco.core.streams import tell
 
 if TYPE_CHECKING:
     from tco.comparison.maps import Map
+    from tco.sampling.uncertainty import Uncertainty
 
 
 @command(app, "set", "anchor", "hold")
 def uncertainty(
     request: CommandRequest,
     scenario: str,
+    metrics: list[str] | None = None,
     baseline: str | None = None,
     samples: int = 10_000,
     seed: int = 0,
@@ -35,7 +38,9 @@ def uncertainty(
     from tco.report.progress import Bar
     from tco.report.uncertainty import uncertainty_answer
     from tco.sampling import uncertainty as study
+    from tco.scenario.metrics import refuse_unknown_metrics
 
+    refuse_unknown_metrics(metrics or ())
     bar = Bar(request.quiet or samples <= study.BLOCK)
     drawn_uncertainty = study.uncertainty(
         scenario,
@@ -49,7 +54,25 @@ def uncertainty(
         cluster=cluster,
         tell=bar.tell,
     )
+    if metrics:
+        _refuse_undrawn_metrics(metrics, drawn_uncertainty)
+        drawn_uncertainty.metric_names = metrics
     request.emit(uncertainty_answer(drawn_uncertainty))
+
+
+def _refuse_undrawn_metrics(metrics: Sequence[str], drawn_uncertainty: Uncertainty) -> None:
+    """Raise `UsageError` for a metric that the draws of a scenario do not have."""
+    from tco.scenario.metrics import RATIOS
+
+    for metric in metrics:
+        if metric not in drawn_uncertainty.sample.metrics:
+            name = drawn_uncertainty.evaluation.name
+            step = (
+                "a ratio needs --baseline NAME, such as --baseline gb200-nvl72"
+                if metric in RATIOS
+                else f"`tco uncertainty {name}` shows those that it has"
+            )
+            raise UsageError(f"--metric {metric}: {name} has no draws of it; {step}")
 
 
 @command(app, "set", "hold", "variant")

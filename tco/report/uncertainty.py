@@ -9,7 +9,13 @@ import numpy as np
 from tco.compile.execute import fork_map
 from tco.core.numeric_environment import mixed_arithmetic_notes
 from tco.core.types import AnyArray, JsonObject
-from tco.report.assumptions import SHOWN, missing_notes, premise_lines, workload_line
+from tco.report.assumptions import (
+    SHOWN,
+    missing_notes,
+    premise_lines,
+    shown_metric,
+    workload_line,
+)
 from tco.report.ranges import figures, percentiles, range_end_label
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits, headed
@@ -38,18 +44,19 @@ BINS, WIDTH, DIGITS = 16, 40, 3
 
 
 def statistics_by_metric(uncertainty: Uncertainty) -> dict[str, JsonObject | None]:
-    """Return percentiles, mean and standard deviation of every metric.
+    """Return percentiles, mean and standard deviation of every metric that is shown.
 
     A metric without draws has None, and one that has a figure without a value has the reason.
     """
     draws = uncertainty.sample.metrics
-    metric_names = [metric_name for metric_name in METRICS if metric_name in draws]
+    shown_names = uncertainty.metric_names
+    metric_names = [metric_name for metric_name in shown_names if metric_name in draws]
     statistics = dict(
         fork_map(
             lambda metric_name: _metric_statistics(metric_name, draws[metric_name]), metric_names
         )
     )
-    return dict.fromkeys(METRICS) | {
+    return dict.fromkeys(shown_names) | {
         metric_name: statistics[position] for position, metric_name in enumerate(metric_names)
     }
 
@@ -91,7 +98,11 @@ def _draw_notes(uncertainty: Uncertainty) -> list[str]:
 
 def _metric_errors(uncertainty: Uncertainty) -> dict[str, JsonObject | None]:
     draws = uncertainty.sample.metrics
-    return {metric: error_of_spread(metric, metric_draws) for metric, metric_draws in draws.items()}
+    return {
+        metric: error_of_spread(metric, metric_draws)
+        for metric, metric_draws in draws.items()
+        if metric in uncertainty.metric_names
+    }
 
 
 ERRORS = Record(
@@ -184,9 +195,11 @@ def _uncertainty_tables(
 ) -> list[Table]:
     """Tabulate the percentiles of each metric, and a histogram of what matters most."""
     scenario_result, table_rows = uncertainty.evaluation.result, []
-    for metric, label, unit, size in SHOWN:
+    is_chosen = tuple(uncertainty.metric_names) != tuple(METRICS)
+    for metric in uncertainty.metric_names if is_chosen else [metric for metric, *_ in SHOWN]:
+        label, unit, size = shown_metric(metric)
         metric_figures = statistics[metric]
-        if metric_figures is None or metric_figures["sd"] == 0:
+        if metric_figures is None or (metric_figures["sd"] == 0 and not is_chosen):
             continue
         point = scenario_result.metrics[metric]
         cells = [
@@ -249,12 +262,12 @@ def percent_with_error(draws: AnyArray | None) -> str:
 
 def pictured(uncertainty: Uncertainty) -> tuple[str, str, str, float]:
     """Return the metric that matters most, its label, the shown unit and its size."""
-    metric = next(
-        metric_name for metric_name in PICTURED if metric_name in uncertainty.sample.metrics
-    )
-    if metric in RATIOS and uncertainty.baseline is uncertainty.evaluation:
+    names = uncertainty.metric_names
+    candidates = [*(name for name in PICTURED if name in names), *names]
+    metric = next(name for name in candidates if name in uncertainty.sample.metrics)
+    if metric in RATIOS and uncertainty.baseline is uncertainty.evaluation and COST in names:
         metric = COST
-    return next(shown_metric for shown_metric in SHOWN if shown_metric[0] == metric)
+    return metric, *shown_metric(metric)
 
 
 def _histograms(uncertainty: Uncertainty) -> list[Table]:

@@ -11,7 +11,7 @@ counted apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,6 +77,7 @@ class Uncertainty(Shown):
     hold: bool
     # inputs with a range that stay as they are, since the structure they decide is held
     undrawn_inputs: list[str]
+    metric_names: Sequence[str] = tuple(METRICS)  # those that its answer shows
 
     @property
     def line(self) -> str:

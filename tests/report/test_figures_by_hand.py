@@ -46,6 +46,7 @@ def test_rows_of_bars_stand_their_height_below_each_other_each_under_its_name():
 def drawn(draws, baseline=None):
     """Draws of a cost, without the half of an evaluation that no figure reads."""
     return SimpleNamespace(
+        metric_names=[COST],
         sample=SimpleNamespace(metrics={COST: np.array(draws)}, meets=np.ones(len(draws), bool)),
         evaluation=SimpleNamespace(result=result("gb200-nvl72"), name="gb200-nvl72"),
         baseline=baseline,

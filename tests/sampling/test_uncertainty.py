@@ -676,3 +676,27 @@ def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
         assert row["kind"] in KINDS
     for path in paths:
         assert sum(loading**2 for loading in loadings(CATALOGUE, path).values()) <= 1, path
+
+
+def test_named_metrics_are_shown_alone():
+    words = ("uncertainty", GB200, "--samples", "64", "--metric", "hbm_bytes")
+    assert set(document(*words)["metrics"]) == {"hbm_bytes"}
+    screen = command(*words).stdout
+    assert "HBM, GB" in screen
+    assert "cost per" not in screen
+    _, row = command(*words, "--format", "csv").stdout.splitlines()
+    assert row.startswith("hbm_bytes,")
+
+
+@pytest.mark.parametrize(
+    ("metric", "next_step"),
+    [
+        (RATIO, "a ratio needs --baseline NAME"),
+        ("train_usd_per_trillion_tokens", f"`tco uncertainty {GB200}` shows those that it has"),
+        ("cost", "`tco metrics list` shows all metrics"),
+    ],
+)
+def test_a_metric_without_draws_is_refused_with_the_next_step(metric, next_step):
+    done = command("uncertainty", GB200, "--samples", "64", "--metric", metric)
+    assert done.exit_code in (2, 3)
+    assert next_step in done.stderr
