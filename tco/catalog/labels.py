@@ -48,6 +48,11 @@ def short_name(path: str) -> str:
     return " ".join([*owner, label_name]).replace("_", " ")
 
 
+def part_label(part: str) -> str:
+    """Return the id of a part, with words where its id could mislead."""
+    return short_name(f"parts.{part}")
+
+
 def axis_label(path: str, unit: str) -> str:
     """Return an input in words with its unit, where the words do not say it already.
 

@@ -15,7 +15,7 @@ from tco.core.provenance import Input
 from tco.core.units import convert
 
 NAMED = 3  # rows that a note names
-FARTHEST = 3.0  # times outside the shipped range: beyond, a unit or a decimal mark may have slipped
+FARTHEST = 2.0  # times outside the shipped range: beyond, a unit or a decimal mark may have slipped
 # folders of documents that state values of a group, beside its tables and its defaults
 SHELVES = {"site": ("sites",), "terms": ("terms", "perspectives"), "cluster": ("clusters",)}
 # groups whose values are fitted, or are what is asked for
@@ -195,7 +195,7 @@ def hint(path: str, parts: Collection[str]) -> str:
 
 
 def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
-    """Return a note on each own value that is more than three times outside its shipped range.
+    """Return a note on each own value that is more than twice outside its shipped range.
 
     Own values are those of own files and those that are set. Fitted values and those of a
     workload have no such note.
@@ -244,8 +244,9 @@ def _range_note(own_input: Input, low: float, high: float) -> list[str]:
         side = f"{low / own_value:,.3g} times below" if own_value > 0 else "below"
     return [
         f"{own_input.path} is {number:,.6g} {unit}".rstrip()
-        + f" ({own_input.where}), {side} the shipped range, {least:,.6g} to {most:,.6g}; check its "
-        "unit and its decimal mark"
+        + f" ({own_input.where}), {side} the shipped range, {least:,.6g} to {most:,.6g}"
+        + f" {unit}".rstrip()
+        + "; check its unit and its decimal mark"
     ]
 
 

@@ -103,6 +103,12 @@ def compare(
 
     Without a name the four headline racks are compared.
 
+    Other work: --set workload=agent. Also chat, reasoning, long-context and training; `tco
+    workloads list` shows all.
+
+    A buyer other than Amazon: --set terms.perspective=neocloud. Also on-premises and renter. The
+    answer then says below which rent it is cheaper to rent a rack than to own another.
+
     What is asked:
         speeds (N,...): Speeds in tokens/s per user; default: 20,30,50,75,100 and the workload's
             own.
@@ -430,7 +436,7 @@ def rents(
     """Show rents by month, the cost at that date and the gross margin.
 
     Arguments:
-        chip ([CHIP]): A chip or a system, such as h100-sxm; default: all with a rent.
+        chip ([CHIP]): A chip or a system, such as h100; default: all with a rent.
 
     """
     from tco.comparison.rents import rents_of

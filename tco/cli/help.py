@@ -45,6 +45,8 @@ SAME_AS = {
     "--workload": "--set workload=NAME; `tco workloads list` shows the names",
     "--site": "--set site=NAME; `tco sites list` shows the names",
     "--model": "--set workload.model=ID; `tco models list` shows the ids",
+    "--metric": "`tco uncertainty SCENARIO --metric METRIC`, or `tco explain SCENARIO METRIC`",
+    "--perspective": "--set terms.perspective=on-premises; `tco perspectives list` shows all",
     "--users": "`tco service SYSTEM --users N`, which sizes racks for users",
     "--interactivity": "--speeds 30, or --set 'workload.interactivity=30 token/s'",
     "--speed": "--speeds 30",

@@ -46,7 +46,7 @@ def rents_of(
     """Return the rents of a chip or of all chips.
 
     Args:
-        chip_or_system: Id of a chip or of a system; None for all chips.
+        chip_or_system: Id of a chip or its first words, or id of a system; None for all chips.
         data_folder: Folder of a person's own data.
         settings: Values by input path, for the cost of a chip-hour.
 
@@ -54,7 +54,7 @@ def rents_of(
         The catalogue, and rents in USD per chip-hour in the order of chip, statistic and date.
 
     Raises:
-        DataError: The chip has no rent.
+        DataError: The chip has no rent, or the name may mean several chips.
 
     """
     catalogue = catalogue_for(None, data_folder)
@@ -62,17 +62,28 @@ def rents_of(
         {chip for chip, rent_attribute in catalogue.part_rows if rent_attribute in RENTS}
     )
     if chip_or_system is not None:
-        system = catalogue.ids("systems")
-        chip = (
-            str(catalogue.document("systems", chip_or_system, "system")[1]["chip"])
-            if chip_or_system in system
-            else chip_or_system
-        )
-        if chip not in chips:
-            raise unknown("chip with a rent", chip_or_system, chips)
-        chips = [chip]
+        chips = [_chip_with_rent(catalogue, chip_or_system, chips)]
     rents = [rent for chip in chips for rent in _chip_rents(catalogue, chip, settings)]
     return catalogue, rents
+
+
+def _chip_with_rent(catalogue: Catalogue, chip_or_system: str, chips: Sequence[str]) -> str:
+    """Return the one of `chips` that a name means; any other name raises `DataError`.
+
+    The first words of an id stand for it, such as `h100` for `h100-sxm`.
+    """
+    name = chip_or_system.lower()
+    if name in catalogue.ids("systems"):
+        name = str(catalogue.document("systems", name, "system")[1]["chip"])
+    if name in chips:
+        return name
+    meant = [chip for chip in chips if chip.startswith(f"{name}-")]
+    if len(meant) > 1:
+        commands = " or ".join(f"tco rents {chip}" for chip in meant)
+        raise DataError(f"{chip_or_system!r} may mean several chips; try {commands}")
+    if not meant:
+        raise unknown("chip with a rent", chip_or_system, chips)
+    return meant[0]
 
 
 def _chip_rents(catalogue: Catalogue, chip: str, settings: TextMapping) -> list[Rent]:

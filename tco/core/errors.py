@@ -18,6 +18,7 @@ LISTINGS = {
     "input path": "tco inputs SCENARIO WORD",
     "input": "tco inputs SCENARIO WORD",
     "chip": "tco parts list",
+    "chip with a rent": "tco rents",
     "part": "tco parts list",
     "site": "tco sites list",
     "terms": "tco terms list",

@@ -15,6 +15,7 @@ from tco.core.provenance import Input
 from tco.cost.ledger import CIRCULAR, COMMITMENTS, COMMITTED, RENTS
 from tco.cost.ownership import load_perspective
 from tco.evaluation.side_by_side import rated_by, speed_of
+from tco.scenario.metrics import CHIP_HOUR
 from tco.scenario.pricing import PUBLISHER
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tco.evaluation.scenario_function import Evaluation
     from tco.scenario.result import Result
 
+RENTER = "renter"  # perspective of whoever pays for hours
 BOUND = "rent_bound"  # an upper bound, which no rent is compared with
 # commitment that asks for a rent, by the name of the rent
 COMMITMENT_OF_RENT = {
@@ -116,52 +118,51 @@ def _rent_statistics(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 class BreakEvenRent(NamedTuple):
-    """Rent below which an unpriced rack does the work for less than the cheapest renter's."""
+    """Rent below which an unpriced rack does the work for less than the cheapest priced rack."""
 
     scenario: str
-    against: str  # the renter whose work costs least
+    against: str  # the rack whose work costs least
     tokens_per_s_per_user: float | None  # speed that the workload asks for
     usd_per_chip_hour: float  # below which its work costs less
-    against_usd_per_chip_hour: float  # rent of the cheapest
+    against_usd_per_chip_hour: float  # what the cheapest costs its owner, or its rent
     # more than its rent can be; none where nobody knows one
     upper_bound_usd_per_chip_hour: float | None
+    against_basis: str | None  # what the cheapest is priced by
 
 
 def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
     """Return the break-even rents of racks without a rent.
 
-    Such a rack has no rent of the comparison's statistic. Its work is priced at a trial rent of one
-    dollar per chip-hour, because a renter's payment is in proportion to the rent.
+    Such a rack has no rent of the comparison's statistic, or its buyer cannot own it. Its work is
+    priced at a trial rent of one dollar per chip-hour, because a renter's payment is in proportion
+    to the rent.
 
     Args:
-        evaluations: Evaluations of renters under one statistic.
+        evaluations: Evaluations of owners, or of renters under one statistic.
 
     Returns:
-        Rents in USD per chip-hour against the renter of the cheapest work; empty where no renter
-        has a cost of work.
+        Rents in USD per chip-hour against the rack of the cheapest work; empty where no rack has
+        a cost of work.
 
     """
     metric = rated_by([evaluation.result for evaluation in evaluations])
     if metric is None:
         return []
     priced = [
-        evaluation
-        for evaluation in evaluations
-        if evaluation.result.rent is not None and evaluation.result.metrics[metric] is not None
+        evaluation for evaluation in evaluations if evaluation.result.metrics[metric] is not None
     ]
     if not priced:
         return []
     cheapest = min(priced, key=lambda evaluation: evaluation.metric(metric))
-    scenario_result = cheapest.result
-    rent = scenario_result.inputs[scenario_result.lines[0].inputs[0]].value
     return [
         BreakEvenRent(
             evaluation.result.scenario,
-            scenario_result.scenario,
+            cheapest.result.scenario,
             speed_of(evaluation.result),
             cheapest.metric(metric) / cost,
-            rent,
+            cheapest.metric(CHIP_HOUR),
             _rent_bound(evaluation),
+            cheapest.result.basis,
         )
         for evaluation in evaluations
         if (cost := _trial_cost(evaluation, metric)) is not None
@@ -169,19 +170,22 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
 
 
 def _trial_cost(evaluation: Evaluation, metric: str) -> float | None:
-    """Evaluate a metric of an unpriced renter at 1 USD per chip-hour; None for any other payer."""
+    """Evaluate a metric of an unpriced rack at a rent of 1 USD per chip-hour.
+
+    Returns:
+        None for a rack with a price, and for one that its buyer may own.
+
+    """
     scenario_result, catalogue = evaluation.result, evaluation.catalogue
-    if (
-        not scenario_result.costless
-        or evaluation.saved
-        or not load_perspective(catalogue, scenario_result.perspective).rents
-    ):
+    if not scenario_result.costless or evaluation.saved:
         return None
-    rent = COMMITMENTS[scenario_result.texts["terms.commitment"]][0]
-    path = f"parts.{chip_of(catalogue, scenario_result)}.{rent}"
-    cost: float | None = (
-        evaluation.function(refuse=False).result({path: "1 USD/chip/h"}).metrics[metric]
-    )
+    perspective = load_perspective(catalogue, scenario_result.perspective)
+    system = load_system(catalogue, scenario_result.system)
+    if not perspective.rents and system.owner_pays in perspective.pays:
+        return None
+    rent = COMMITMENTS[scenario_result.texts.get("terms.commitment", COMMITTED)][0]
+    settings = {f"parts.{system.chip}.{rent}": "1 USD/chip/h", "terms.perspective": RENTER}
+    cost: float | None = evaluation.function(refuse=False).result(settings).metrics[metric]
     return cost
 
 

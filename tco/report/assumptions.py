@@ -167,7 +167,8 @@ def premise(scenario_result: Result, names_hall: bool = True) -> str:
     ]
     if "life" in terms:
         span = "life" if "rate" in terms else "contract of"
-        parts.append(f"{span} {terms['life']:g} years")
+        life, unit = inputs["terms.life"].stated_quantity or (terms["life"], "year")
+        parts.append(f"{span} {life:g} {unit.removesuffix('s')}{'s' * (life != 1)}")
     parts += [
         f"{words} {terms[term_name] * 100:g} %"
         for term_name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))

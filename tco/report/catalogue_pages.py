@@ -8,8 +8,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue, Source
+from tco.catalog.labels import part_label
 from tco.catalog.rows import ALTERNATIVE, CatalogueRow, read_row
 from tco.core.errors import unknown
+from tco.core.provenance import period
 from tco.core.types import JsonObject
 from tco.report.document_pages import (
     ROW_COLUMNS,
@@ -67,9 +69,10 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
         sources = sorted({part_row.source for part_row in part_rows})
         used = [part_row for part_row in part_rows if not _why_unused(part_row, part_rows)]
         unused = [part_row for part_row in part_rows if _why_unused(part_row, part_rows)]
-        above = [f"Systems with this part: {', '.join(_systems_with(catalogue, part)) or 'none'}"]
+        systems = ", ".join(_systems_with(catalogue, part)) or "none"
+        above = [f"Systems with this part: {systems}", *_headline_words(catalogue, part_rows)]
         values_table = PART_ROW.only("attribute", "value", "unit", "low", "as_of").table(
-            used, f"Part {part}: values at the latest price date", above
+            used, f"Part {part_label(part)}: values at the latest price date", above
         )
         origins = PART_ROW.only("attribute", "value", "kind", "directness", "source").table(
             part_rows, "Where each value comes from"
@@ -103,6 +106,25 @@ def _why_unused(part_row: StatedValue, part_rows: Sequence[StatedValue]) -> str:
     ]
     later_dates = [rival.as_of for rival in rivals if rival.as_of > part_row.as_of]
     return f"until {min(later_dates)}" if later_dates else ""
+
+
+def _headline_words(catalogue: Catalogue, part_rows: Sequence[StatedValue]) -> list[str]:
+    """Return which values `tco compare` takes instead of later ones, in a sentence."""
+    from tco.scenario.document import HEADLINE_DOCUMENTS
+
+    _, terms = catalogue.document("terms", HEADLINE_DOCUMENTS["terms"], "terms")
+    date = str(terms["date"])
+    last_day = period(date).last
+    dated = [part_row for part_row in part_rows if part_row.use != ALTERNATIVE]
+    later = {row.attribute for row in dated if period(row.as_of).first > last_day}
+    earlier = {
+        row.attribute: row
+        for row in sorted(dated, key=lambda row: row.as_of)
+        if row.attribute in later and period(row.as_of).first <= last_day
+    }
+    value, unit = (PART_ROW.only(name).members[0].text for name in ("value", "unit"))
+    taken = [f"{name} {value(row)} {unit(row)}".rstrip() for name, row in earlier.items()]
+    return [f"`tco compare` is of {date} and takes {', '.join(taken)}."] if taken else []
 
 
 UNUSED_ROW = Record(

@@ -48,7 +48,7 @@ from tco.report.curve import (
     measurement_table,
     why_table,
 )
-from tco.report.first_screen import first_screen
+from tco.report.first_screen import first_screen, too_slow_words
 from tco.report.ranges import (
     RATIO,
     SURENESS,
@@ -350,9 +350,9 @@ def _comparison_notes(
     else:
         notes += _first_notes(scenario_results)
     return notes + [
-        f"{scenario_name}: no range, {sure.reason}"
-        for scenario_name, sure in zip(options.names, sureness, strict=bool(sureness))
-        if sure.reason
+        f"{scenario_result.scenario}: no range, {sure.reason}"
+        for scenario_result, sure in zip(scenario_results, sureness, strict=bool(sureness))
+        if sure.reason and not scenario_result.costless
     ]
 
 
@@ -378,9 +378,10 @@ def _tables(
             scenario_results, confidence, words, options.elsewhere, options.rents, options.changes
         )
     below = [
+        *too_slow_words(confidence),
         *later_words(confidence.later),
         *rent_words(options.rents),
-        *price_words(confidence.turns, confidence, target_speed(scenario_results)),
+        *price_words(confidence, target_speed(scenario_results), scenario_results),
         *basis_words(scenario_results),
         *range_lines(options.names, confidence.sure),
         *map(_base_case_words, options.base_cases),
@@ -429,16 +430,16 @@ def _first_notes(scenario_results: Sequence[Result]) -> list[str]:
 
     Notes on what was chosen are left out.
     """
-    lines, count, most = [], 0, 0.0
+    names_by_note: dict[str, list[str]] = {}
+    count, most = 0, 0.0
     for scenario_result in scenario_results:
         shares = (scenario_result.ages.later, scenario_result.ages.older)
         count += len(scenario_result.ages.notes) + sum(map(bool, shares))
         most = max(most, *shares)
-        lines += [
-            f"{scenario_result.scenario}: {note}"
-            for note in scenario_result.notes
-            if note not in scenario_result.chosen
-        ]
+        for note in scenario_result.notes:
+            if note not in scenario_result.chosen:
+                names_by_note.setdefault(note, []).append(scenario_result.scenario)
+    lines = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
     if count:
         notes, share = count_with_noun(count, "note"), rounded_percent(most)
         lines.append(

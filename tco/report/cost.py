@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import part_label
 from tco.comparison.cash_flow import DEBT, INCOME, Book, Money
 from tco.core.provenance import SOURCED
 from tco.core.types import JsonObject
@@ -186,7 +187,8 @@ def _line_names(lines: Sequence[Flow]) -> dict[str, str]:
     for line in lines:
         *assemblies, part = line.path.split("/")[1:] or [line.path]
         is_shared = sum(flow.path.split("/")[-1] == part for flow in lines) > 1
-        line_names[line.path] = f"{part} in {assemblies[-1]}" if is_shared and assemblies else part
+        name = part_label(part)
+        line_names[line.path] = f"{name} in {assemblies[-1]}" if is_shared and assemblies else name
     return line_names
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tco.catalog.labels import count_with_noun
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.cost.ledger import RENTS
@@ -38,6 +39,8 @@ LINES = 30
 TIE_LABELS = ("tie: ", "and ")  # before the first pick of a tie, and before each other
 NO_RACK = "no rack is quick enough"
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
+MORE_IN_FULL = "Next: tco compare --full ({}) | --why | --workloads | tco explain"
+OTHER_SYSTEMS = "Not shown: other systems; `tco compare --all` ranks them, with the same --set."
 
 
 def first_screen(
@@ -48,7 +51,7 @@ def first_screen(
     rents: Sequence[BreakEvenRent] = (),
     changes: Sequence[CostChange] = (),
 ) -> list[Table]:
-    """Return the tables of the first screen, within 30 lines for four racks.
+    """Return the tables of the first screen, within 30 lines for four racks without settings.
 
     Args:
         scenario_results: Evaluated scenarios, in order.
@@ -63,7 +66,12 @@ def first_screen(
     title = ", ".join(
         filter(None, (workload_title(scenario_results, not confidence.curve), deployed))
     )
-    above = [title, *workloads(scenario_results), *advice_lines(confidence, scenario_results)]
+    above = [
+        title,
+        *workloads(scenario_results),
+        *computed_format_words(scenario_results),
+        *advice_lines(confidence, scenario_results),
+    ]
     tables = [_change_table(changes, scenario_results)] if changes else []
     if confidence.curve:
         tables.append(_speed_table(confidence, scenario_results))
@@ -73,19 +81,25 @@ def first_screen(
     if confidence.choices:
         tables.append(_choice_table(confidence))
     first = [
-        *_cheaper_words(elsewhere),
+        *([OTHER_SYSTEMS] if changes and confidence.curve else _cheaper_words(elsewhere)),
         *rent_words(rents),
-        *price_words(confidence.turns, confidence, speed),
+        *price_words(confidence, speed, scenario_results),
     ]
-    last = [*premises_without_halls(scenario_results), NEXT_COMMANDS]
+    priced = [
+        scenario_result for scenario_result in scenario_results if not scenario_result.costless
+    ]
+    last = premises_without_halls(priced or scenario_results)
     spare = [
         *too_slow_words(confidence),
         *later_words(confidence.later),
         *software_bound_picks(confidence.regimes),
     ]
     above, first, last = map(_folded_lines, (above, first, last))
-    used = len(above) + len(first) + len(last) + sum(map(_height, tables))
-    below = [*_lines_within(spare, LINES - used), *first, *last]
+    used = len(above) + len(first) + len(last) + 1 + sum(map(_height, tables))
+    room = LINES - used + (_height(tables[0]) if changes else 0)
+    remarks, left_out = _lines_within(spare, room)
+    more = count_with_noun(left_out, "more remark")
+    below = [*remarks, *first, *last, MORE_IN_FULL.format(more) if left_out else NEXT_COMMANDS]
     tables[0] = tables[0]._replace(above=[*above, *tables[0].above])
     tables[-1] = tables[-1]._replace(below=below)
     return [table._replace(width=NARROW_SCREEN) for table in tables]
@@ -100,14 +114,17 @@ def _folded_lines(texts: Sequence[str]) -> list[str]:
     return [line for line_text in texts for line in folded(line_text, NARROW_SCREEN)]
 
 
-def _lines_within(texts: Sequence[str], room: int) -> list[str]:
-    """Fold the texts for which there is room, the first first."""
+def _lines_within(texts: Sequence[str], room: int) -> tuple[list[str], int]:
+    """Fold the texts for which there is room, the first first; count those that are left out."""
     lines: list[str] = []
+    left_out = 0
     for line_text in texts:
         folded_lines = folded(line_text, NARROW_SCREEN)
         if len(lines) + len(folded_lines) <= room:
             lines += folded_lines
-    return lines
+        else:
+            left_out += 1
+    return lines, left_out
 
 
 # ---------------------------------------------------------------- what to buy
@@ -160,6 +177,19 @@ def _late_sentence(regime: Regime) -> list[str]:
         else "none that serves this work comes sooner"
     )
     return [f"In volume: {dates}; {until}."]
+
+
+def computed_format_words(scenario_results: Sequence[Result]) -> list[str]:
+    """Return which racks compute in another format than the weights are stored in."""
+    racks: dict[str, list[str]] = {}
+    for scenario_result in scenario_results:
+        structure = scenario_result.structure
+        formats = structure.choices.get("formats", {}) if structure else {}
+        stored, computes, computed_as = formats.get("precision", "").partition(" computed as ")
+        if computes:
+            words = f"do not compute {stored.upper()}; it runs as {computed_as.upper()}"
+            racks.setdefault(words, []).append(scenario_result.scenario)
+    return [f"The chips of {listed_names(names)} {words}." for words, names in racks.items()]
 
 
 def _percent_span(least: float, most: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import part_label
 from tco.catalog.system_tree import System
 from tco.core.types import JsonObject
 from tco.fabric.topology import FabricScope
@@ -24,7 +25,9 @@ GIGA = 1e9
 # ---------------------------------------------------------------- tco bom
 BILL = Record(
     "path",
-    Member("part", label="part", show=lambda line: "  " * line.path.count("/") + line.part),
+    Member(
+        "part", label="part", show=lambda line: "  " * line.path.count("/") + part_label(line.part)
+    ),
     Member("quantity", float, label="quantity", show=6, unit="1"),
     Member(
         "unit_price_usd",

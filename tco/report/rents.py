@@ -10,6 +10,7 @@ from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
 
 ROW = Record(Rent)
+RENT_OR_OWN = "tco compare --set terms.perspective=on-premises"
 RENTS = Document("rents", Member("rows", [ROW]))
 
 
@@ -35,6 +36,7 @@ def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
         if len(chips) == 1:
             earliest = [rent for rent in rents if rent not in latest]
             history = [ROW.table(earliest, "Earlier rents")] if earliest else []
+            below.append(f"Rent it or own another: {RENT_OR_OWN}.")
             return [ROW.table(latest, "Rents, the latest of each kind", (), below), *history]
         more = f"{len(rents) - len(latest)} earlier rents: tco rents CHIP, or --format csv."
         return [ROW.table(latest, "Rents, the latest of each kind", (), [*below, more])]

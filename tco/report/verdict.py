@@ -12,7 +12,7 @@ from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.side_by_side import speed_of, why_unrated
 from tco.report.ranges import TRAINING_COST, rounded_percent
 from tco.report.table import significant
-from tco.scenario.result import OWN_COST, Result
+from tco.scenario.result import OWN_COST, RENTED, Result
 
 DIGITS = 3
 WORK = {
@@ -135,11 +135,17 @@ def later_words(later: Later | None) -> list[str]:
 
 # ---------------------------------------------------------------- prices
 def price_words(
-    turns: Sequence[PriceTurn], confidence: Confidence, speed: float | None
+    confidence: Confidence, speed: float | None, scenario_results: Sequence[Result]
 ) -> list[str]:
-    """Return the prices most likely to change the pick, in a sentence."""
+    """Return the prices most likely to change the pick, in a sentence.
+
+    A price is that of the date of the scenarios, and the sentence says so.
+    """
+    turns = confidence.turns
     if not turns:
         return []
+    dates = {scenario_result.texts["terms.date"] for scenario_result in scenario_results}
+    date = dates.pop() if len(dates) == 1 else "now"
     regime = next(
         (regime for regime in confidence.regimes if speed in (regime.speeds or (None,))), None
     )
@@ -148,12 +154,12 @@ def price_words(
     subject = (
         f"The tie{where} would tip from {turns[0].pick}" if tie else f"The pick{where} would change"
     )
-    *first, last = map(_turn_condition, turns)
+    *first, last = (_turn_condition(turn, date) for turn in turns)
     conditions = f"{', '.join(first)} or {last}" if first else last
     return [f"{subject} if {conditions}."]
 
 
-def _turn_condition(turn: PriceTurn) -> str:
+def _turn_condition(turn: PriceTurn, date: str) -> str:
     """Return on which side of which price the pick is another."""
     shown_price, unit = (
         turn.stated_quantity
@@ -164,7 +170,7 @@ def _turn_condition(turn: PriceTurn) -> str:
     side = "below" if turn.turns_at < turn.value else "above"
     return (
         f"{short_name(turn.path)} were {side} {significant(turn.turns_at * scale, DIGITS)} {unit} "
-        f"(now {significant(shown_price, DIGITS)})"
+        f"({date}: {significant(shown_price, DIGITS)})"
     )
 
 
@@ -198,17 +204,17 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
     """Return the rent below which each rack without one costs less than the cheapest."""
     lines = []
     for rent in rents:
-        where = (
-            ""
-            if rent.tokens_per_s_per_user is None
-            else f"At {rent.tokens_per_s_per_user:g} tokens/s "
-        )
+        speed = rent.tokens_per_s_per_user
+        where = "Renting" if speed is None else f"At {speed:g} tokens/s renting"
         most = rent.upper_bound_usd_per_chip_hour
-        bound = "" if most is None else f" (known upper bound: {most:.2f})"
-        beaten = f"to beat {rent.against} at {rent.against_usd_per_chip_hour:.2f}"
+        bound = "no rent is published" if most is None else f"its rent is at most {most:.2f}"
+        rival = f"renting {rent.against} ("
+        if rent.against_basis != RENTED:
+            rival = f"owning {rent.against} (base case: "
         lines.append(
-            f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per "
-            f"chip-hour{bound} {beaten}."
+            f"{where} {rent.scenario} beats {rival}"
+            f"{rent.against_usd_per_chip_hour:.2f} USD per chip-hour) below "
+            f"a rent of {rent.usd_per_chip_hour:.2f}; {bound}."
         )
     return lines
 

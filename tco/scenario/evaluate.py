@@ -520,7 +520,8 @@ def fill_ratio_to_baseline(scenario_results: list[Result], baseline: str | None 
     base = costs_of_work(baseline_result.metrics)
     for scenario_result in scenario_results:
         if (why := why_incomparable(scenario_result, baseline_result)) is not None:
-            scenario_result.notes.append(f"performance per TCO says nothing here: {why}")
+            if not scenario_result.costless:  # which its notes explain
+                scenario_result.notes.append(f"performance per TCO says nothing here: {why}")
             continue
         for metric, reference, token_cost in zip(
             ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),

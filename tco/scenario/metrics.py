@@ -150,6 +150,22 @@ def unknown_metric(metric_name: str, other_names: Iterable[str] = ()) -> DataErr
     )
 
 
+class UnknownMetricError(DataError, KeyError):
+    """Error of a mapping of metrics that is asked for an unknown name."""
+
+    __str__ = Exception.__str__  # a KeyError prints its message in quotes
+
+
+class MetricValues(dict[str, Any]):
+    """Metrics by name, which refuse an unknown name with the nearest ones."""
+
+    def __missing__(self, metric_name: str) -> Any:
+        """Raise `UnknownMetricError` for a name that no metric has, `KeyError` for any other."""
+        if metric_name in METRICS:
+            raise KeyError(metric_name)
+        raise UnknownMetricError(*unknown_metric(str(metric_name)).args)
+
+
 def refuse_unknown_metrics(metric_names: Iterable[str]) -> None:
     """Refuse the first name that is no metric's.
 

@@ -28,7 +28,7 @@ from tco.fabric.collective_costs import lanes_rate
 from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.record import ServingResult
-from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
+from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS, MetricValues
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.structure import Structure, plain_plan
 from tco.scenario.workload import KINDS, metric_workload_kinds
@@ -142,6 +142,10 @@ class Result:
     # traced metrics, when a trace was asked for
     nodes: dict[str, Node] = field(default_factory=dict)
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
+
+    def __post_init__(self) -> None:
+        """Let the metrics refuse an unknown name with the nearest ones."""
+        self.metrics = MetricValues(self.metrics)
 
     def __repr__(self) -> str:
         """Show the scenario, the system, and the main metrics only, as a whole result is long."""

@@ -153,8 +153,8 @@ def test_the_first_fault_of_own_rows_is_told_and_the_rest_counted(monkeypatch):
         (1.0 / overlay.FARTHEST, None),
         (4.0 * overlay.FARTHEST, f"{2 * overlay.FARTHEST:,.3g} times above"),
         (0.25 / overlay.FARTHEST, f"{4 * overlay.FARTHEST:,.3g} times below"),
-        (0.0, ", below the shipped range, 1 to 2"),
-        (-1.0, ", below the shipped range, 1 to 2"),
+        (0.0, ", below the shipped range, 1 to 2 USD;"),
+        (-1.0, ", below the shipped range, 1 to 2 USD;"),
     ],
 )
 def test_a_value_far_outside_the_shipped_range_is_noted(value, words):

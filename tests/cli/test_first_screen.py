@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tco.report.curve import cost_text
+from tco.report.first_screen import _lines_within
 from tests.cli import document, tco
 
 TWO = ("trn3-nl72x2", "gb200-nvl72")
@@ -122,3 +123,16 @@ def test_setting_that_moves_no_cost_names_the_input_that_binds():
 def test_title_names_the_share_of_cached_input():
     done = tco("compare", "gb200-nvl72", "--no-range", "--set", "workload=agent")
     assert "32,768 tokens in (90 % cached), 512 out" in done.stdout
+
+
+def test_screen_with_settings_says_where_other_systems_and_remarks_stand():
+    text = tco("compare", *TWO, "--set", "terms.life=4 year").stdout
+    assert "`tco compare --all` ranks them, with the same --set." in text
+    assert "In 2027-05" in tco("compare", "--set", "terms.life=4 year").stdout
+
+
+def test_remarks_without_room_are_counted_with_the_command_that_shows_them():
+    remarks = ["one", "two words", "x" * 100, "three"]
+    assert _lines_within(remarks, 3) == (["one", "two words", "three"], 1)
+    assert _lines_within(remarks, 0) == ([], 4)
+    assert "--full (2 more remarks)" in tco("compare").stdout

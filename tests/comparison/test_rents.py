@@ -165,10 +165,13 @@ def test_contracts_leave_a_margin_that_owners_live_on():
 
 
 def test_system_stands_for_its_chip_and_a_chip_without_rents_is_named():
-    assert document("rents", "h100-hgx8")["rows"] == document("rents", "h100-sxm")["rows"]
+    chip_rows = document("rents", "h100-sxm")["rows"]
+    assert document("rents", "h100-hgx8")["rows"] == document("rents", "H100")["rows"] == chip_rows
     done = tco("rents", "h100-sxn")
     assert done.exit_code == 3
     assert "did you mean 'h100-sxm'" in done.stderr
+    assert tco("rents", "h20").exit_code == 3  # another chip than H200
+    assert "`tco rents` lists what there is" in tco("rents", "nope").stderr
     assert tco("rents", "h100-sxm", "--format", "csv").stdout.startswith(
         "chip,statistic,publisher,date,usd_per_chip_hour,low,high,"
     )
@@ -216,6 +219,25 @@ def test_at_its_break_even_rent_a_rack_costs_what_the_cheapest_does():
     assert rows[1]["metrics"]["tco_usd_per_chip_hour"] == pytest.approx(
         rent["against_usd_per_chip_hour"], rel=1e-12
     )
+
+
+def test_a_buyer_who_cannot_own_a_rack_sees_below_which_rent_it_beats_what_he_owns():
+    owner = ("--set", "terms.perspective=on-premises", "--no-range")
+    comparison = document("compare", "trn3-nl72x2", "gb200-nvl72", *owner)
+    (rent,) = comparison["break_even_rents"]
+    assert (rent["scenario"], rent["against"]) == ("trn3-nl72x2", "gb200-nvl72")
+    assert rent["against_basis"] == "vendor-price"
+    owned = comparison["rows"][1]["metrics"]
+    assert rent["against_usd_per_chip_hour"] == owned["tco_usd_per_chip_hour"]
+    setting = f"parts.trn3.rent={rent['usd_per_chip_hour']!r} USD/chip/h"
+    (rented,) = document("compare", "trn3-nl72x2", *RENTER[:2], "--no-range", "--set", setting)[
+        "rows"
+    ]
+    cost = "usd_per_million_output_tokens"
+    assert rented["metrics"][cost] == pytest.approx(owned[cost], rel=1e-6)
+    text = " ".join(tco("compare", "trn3-nl72x2", "gb200-nvl72", *owner).stdout.split())
+    assert "renting trn3-nl72x2 beats owning gb200-nvl72 (base case: 2.78 USD per" in text
+    assert "its rent is at most 1.29." in text
 
 
 def test_a_rent_that_is_an_upper_bound_is_marked():

@@ -302,24 +302,20 @@ def test_own_rows_are_checked_only_where_there_are_some_and_it_is_asked(monkeypa
     assert checked == [catalogue]
 
 
-def rack_of(name, cost, rent=("rent", "a"), hourly=2.0):
+def rack_of(name, cost, hourly=2.0):
     """A renter whose work costs `cost`, and nothing where it has no cost."""
     return SimpleNamespace(
         name=name,
-        metric=lambda _: cost,
+        metric={"usd_per_million_output_tokens": cost, "tco_usd_per_chip_hour": hourly}.get,
         result=SimpleNamespace(
-            scenario=name,
-            rent=rent,
-            metrics={"usd_per_million_output_tokens": cost},
-            lines=[SimpleNamespace(inputs=["parts.x.rent"])],
-            inputs={"parts.x.rent": SimpleNamespace(value=hourly)},
+            scenario=name, basis="rent", metrics={"usd_per_million_output_tokens": cost}
         ),
     )
 
 
 def test_a_rack_without_a_rent_breaks_even_with_the_cheapest_renter(monkeypatch):
     """At a dollar an hour its work costs 4 dollars a million, and half as much at half a dollar."""
-    racks = [rack_of("b", 3.0), rack_of("a", 2.0), rack_of("c", None, rent=None)]
+    racks = [rack_of("b", 3.0), rack_of("a", 2.0), rack_of("c", None)]
     metric = "usd_per_million_output_tokens"
     monkeypatch.setattr(chip_prices, "rated_by", lambda _: metric)
     monkeypatch.setattr(chip_prices, "speed_of", lambda _: 50.0)
@@ -327,7 +323,7 @@ def test_a_rack_without_a_rent_breaks_even_with_the_cheapest_renter(monkeypatch)
     monkeypatch.setattr(
         chip_prices, "_trial_cost", lambda rack, _: 4.0 if rack.name == "c" else None
     )
-    assert chip_prices.break_even_rents(racks) == [("c", "a", 50.0, 0.5, 2.0, 9.0)]
+    assert chip_prices.break_even_rents(racks) == [("c", "a", 50.0, 0.5, 2.0, 9.0, "rent")]
     assert chip_prices.break_even_rents([racks[2]]) == []
     monkeypatch.setattr(chip_prices, "rated_by", lambda _: None)
     assert chip_prices.break_even_rents(racks) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from tco.comparison.records import Confidence, Later, PriceTurn, Regime
 from tco.report.verdict import (
     later_words,
@@ -90,12 +92,15 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
             stated_quantity=(0.0861, "USD/kWh"),
         ),
     ]
-    confidence = Confidence([], [], [regime("b")])
-    (text,) = price_words(turns, confidence, 20.0)
+    confidence = Confidence([], [], [regime("b")])._replace(turns=turns)
+    racks = [SimpleNamespace(texts={"terms.date": "2026-11"})] * 2
+    (text,) = price_words(confidence, 20.0, racks)
     assert text == (
-        "The pick at 20 tokens/s would change if mi450x price were below 52,500 USD (now 66,700) "
-        "or electricity price were above 0.12 USD/kWh (now 0.0861)."
+        "The pick at 20 tokens/s would change if mi450x price were below 52,500 USD (2026-11: "
+        "66,700) or electricity price were above 0.12 USD/kWh (2026-11: 0.0861)."
     )
-    (text,) = price_words(turns, confidence._replace(regimes=[regime("a", "b")]), 20.0)
+    racks.append(SimpleNamespace(texts={"terms.date": "2026-12"}))
+    assert "(now: 66,700)" in price_words(confidence, 20.0, racks)[0]
+    (text,) = price_words(confidence._replace(regimes=[regime("a", "b")]), 20.0, racks)
     assert text.startswith("The tie at 20 tokens/s would tip from b if ")
-    assert price_words([], confidence, 20.0) == []
+    assert price_words(confidence._replace(turns=[]), 20.0, racks) == []

@@ -370,3 +370,18 @@ def test_a_result_shows_itself_shortly(catalogue):
     assert "<table" in html
     assert "usd_per_million_output_tokens" in html
     assert "nan" not in html.lower()
+
+
+def test_an_unknown_metric_of_a_result_is_refused_with_the_nearest_name():
+    metrics = tco.evaluate("gb200-nvl72", catalogue=CATALOGUE).metrics
+    assert metrics.get("usd_per_chip_hour") is None
+    for unknown_name, words in (
+        ("usd_per_chip_hour", "did you mean 'tco_usd_per_chip_hour'?"),
+        ("chip-hour", "metrics of that word: energy_usd_per_chip_hour"),
+    ):
+        with pytest.raises(KeyError) as refused:
+            metrics[unknown_name]
+        assert isinstance(refused.value, DataError)
+        assert str(refused.value).startswith(f"unknown metric '{unknown_name}'")
+        assert words in str(refused.value)
+    assert pickle.loads(pickle.dumps(metrics)) == metrics
