@@ -63,6 +63,9 @@ def network(
 ) -> None:
     """Size a folded Clos: its switches, links, optics, watts, dollars.
 
+    A folded Clos, or fat tree, joins chips through tiers of switches. Without --chips it is as
+    large as its tiers allow.
+
     Switches:
         switch: Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).
         port: Rate of a logical port: 100G, 200G, 400G, 800G.
@@ -105,22 +108,20 @@ def network(
     if between_sites is not None:
         wanted_network = wanted_network._replace(between_sites=between_sites)
     size, clos = requested_clos(inputs, input_values, wanted_network)
-    planes = float(network_planes(nic_rate, port_speed))
-    facts = [
-        f"{size.chips:,} chips at {nic or port} on {size.radix:.0f}-port switches ({switch} in "
-        f"ports of {port}), {size.tiers} tiers in {planes:g} parallel planes",
-        f"largest cluster of these tiers: {size.reach:,} endpoints",
-    ]
+    ratio = float(input_values.number("cluster.oversubscription"))
+    facts = ["No tier is oversubscribed."]
+    if ratio != 1:
+        facts = [f"Below the top tier a switch has {ratio:g} times as much bandwidth down as up."]
     if span is not None:
+        share = f"{wanted_network.between_sites * 100:.0f} %"
         facts.append(
-            f"{wanted_network.between_sites:.0%} of the links between the top two tiers run "
-            f"between sites, {span} each"
+            f"{share} of the links between the top two tiers run between sites, {span} each."
         )
     figures = {
         "switch": part,
         "port_gb_per_s": port_speed / 1e9,
         "radix": size.radix,
-        "planes": planes,
+        "planes": float(network_planes(nic_rate, port_speed)),
         "design": design,
         "chips": size.chips,
         "max_endpoints": size.reach,

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
-from tco.catalog.labels import part_label
+from tco.catalog.labels import count_with_noun, part_label
 from tco.catalog.system_tree import System
 from tco.core.types import JsonObject
 from tco.fabric.topology import FabricScope
 from tco.report.assumptions import context_of_system
+from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import ESTIMATE_NOTE, Table, significant, weak
-from tco.system.scale_out_network import Network
+from tco.system.scale_out_network import Network, NetworkLine
 
 if TYPE_CHECKING:
     from tco.scenario.evaluate import SystemBill
     from tco.scenario.resolved import ResolvedScenario
 
-GIGA = 1e9
+KILO, GIGA = 1e3, 1e9
+BITS = 8  # of a byte
 
 
 # ---------------------------------------------------------------- tco bom
@@ -203,15 +205,34 @@ def fabric_table(system: System, scopes: Sequence[FabricScope]) -> Table:
 
 
 # ---------------------------------------------------------------- tco network
+LINE_WORDS = {
+    "copper-cables": "copper cables to tier 1",
+    "fibres": "fibre links",
+    "fibre-length": "fibre strands, km",
+    "shuffle": "fibre shuffle panels",
+}
+
+
+def _part_words(line: NetworkLine) -> str:
+    if line.name.startswith("modules-"):  # the part says which
+        return "optical modules"
+    return LINE_WORDS.get(line.name, line.name.replace("switches-tier-", "switches of tier "))
+
+
+def _quantity_text(line: NetworkLine) -> str:
+    quantity = float(line.quantity)
+    return f"{quantity / KILO if line.name == 'fibre-length' else quantity:,.0f}"
+
+
 NETWORK_LINE = Record(
-    Member("line", read="name", label="line"),
+    Member("line", read="name", label="what", show=_part_words),
     Member("part", label="part"),
-    Member("quantity", float, label="quantity", show=7),
+    Member("quantity", float, label="quantity", show=_quantity_text),
     Member(
         "price_usd", float, "price", "USD", lambda line: weak(line.kind) + significant(line.price)
     ),
-    Member("power_w", float, "power", "W"),
-    Member("kind", label="kind"),
+    Member("power_w", float, "power", "kW", lambda line: significant(float(line.power) / KILO)),
+    Member("kind", label="price is"),
     Member("source", read=lambda line: ";".join(line.sources)),
 )
 SWITCHES = Record(
@@ -267,19 +288,51 @@ def network_answer(
         catalogue: Catalogue of the bill.
         network: Network with its lines, price (USD) and power (W).
         design: Figures of the design by name; `chips` is the number of chips.
-        facts: Lines above the table.
+        facts: Further lines above the table.
 
     """
 
     def tables() -> list[Table]:
-        chips = design["chips"]
-        below = (
-            f"{significant(float(network.price) / chips)} USD and "
-            f"{significant(float(network.power) / chips)} W per chip. ~ based on an estimate."
-        )
-        sums = [significant(network.price, 5), significant(network.power, 5)]
-        last = ["WHOLE NETWORK", "", "", *sums, ""]
-        title = "Scale-out network"
-        return [NETWORK_LINE.table(network.lines, title, facts, [below], [last])]
+        chips, price, power = design["chips"], float(network.price), float(network.power)
+        optics = sum(float(line.price) for line in network.lines if line.name.startswith(OPTICS))
+        per_chip = f"Per chip: {significant(price / chips)} USD and {significant(power / chips)} W."
+        if optics:
+            share = rounded_percent(optics / price)
+            per_chip += f" Optical modules and fibre are {share} of the price."
+        below = [
+            per_chip,
+            "price is: the kind of its source. An estimate (~) is ours; derived is computed from "
+            "published prices.",
+        ]
+        last = ["WHOLE NETWORK", "", "", significant(price, 5), significant(power / KILO, 5), ""]
+        tiers = count_with_noun(network.tiers, "tier")
+        title = f"Scale-out network of {chips:,} chips: {tiers} of switches"
+        above = [*_design_sentences(network, design), *facts]
+        return [NETWORK_LINE.table(network.lines, title, above, below, [last])]
 
     return NETWORK.answer(catalogue, (network, design), tables, (NETWORK_LINE, network.lines))
+
+
+OPTICS = ("modules", "fibre", "shuffle")
+REACHED_BY = {
+    "tor": "Copper cables join the chips to tier 1, which stands in their racks.",
+    "leaf": "Optical modules join the chips to tier 1, which stands outside their racks.",
+}
+
+
+def _design_sentences(network: Network, design: JsonObject) -> list[str]:
+    """Return sentences on ports and planes, on the switches and their reach, and on tier 1."""
+    port, planes = f"{design['port_gb_per_s'] * BITS:g} Gb/s", design["planes"]
+    tiers = count_with_noun(network.tiers, "tier")
+    ports = f"Each chip has one port of {port}."
+    if planes > 1:
+        ports = (
+            f"Each chip has {planes:g} ports of {port}. Each port leads into a network of its own, "
+            "a plane."
+        )
+    return [
+        ports,
+        f"Switches: {design['switch']} with {design['radix']:.0f} ports of {port}. "
+        f"{tiers} of them can join {design['max_endpoints']:,} chips.",
+        REACHED_BY[design["design"]],
+    ]

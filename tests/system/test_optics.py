@@ -199,7 +199,7 @@ def test_two_equal_sites_join_by_half_of_the_links():
         "modules-800g-zr"
     ] == 32768 / 8
     done = tco(*TWO_TIERS, "--span", "80 km")
-    assert "50% of the links between the top two tiers run between sites, 80 km each" in done.stdout
+    assert "50 % of the links between the top two tiers run between sites, 80 km" in done.stdout
 
 
 def test_lower_tiers_stay_inside_their_site():
