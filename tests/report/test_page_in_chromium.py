@@ -480,6 +480,21 @@ def test_page_has_no_errors_and_makes_no_requests(wide, phone):
         } == {opened_page.url}
 
 
+def test_no_table_scrolls_sideways_in_a_window_of_360_pixels(running, report):
+    small = Opened(running, report, {"width": 360, "height": 740})
+    wide_tables = """() => {
+        document.querySelectorAll("details").forEach(block => block.open = true);
+        return [...document.querySelectorAll(".scroll")]
+            .filter(box => box.scrollWidth > box.clientWidth)
+            .map(box => box.getAttribute("aria-label"));
+    }"""
+    assert small.page.evaluate(wide_tables) == []
+    cells = small.page.locator(".stacked td[data-head]")
+    head = cells.first.evaluate("cell => getComputedStyle(cell, '::before').content")
+    assert head == f'"{cells.first.get_attribute("data-head")}"'
+    assert small.complaints == []
+
+
 def test_nothing_is_wider_than_the_phone(phone):
     assert phone.page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
     assert phone.page.locator("svg:visible").count() >= 8
