@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 import typer
 
 from tco.cli.descriptions import described_parameters
-from tco.cli.help import Taught
+from tco.cli.help import WRITTEN_BY, Taught
 from tco.cli.output import (
     FORMS,
     emit,
@@ -345,9 +345,10 @@ def _form_of(form: str, output: Path | None) -> str:
     endings = {rendering.ending: form_name for form_name, rendering in FORMS.items()}
     named = endings.get(output.suffix.lower())
     if named is None:
+        writer = WRITTEN_BY.get(output.suffix.lower().removeprefix("."))
         raise UsageError(
             f"--output {output}: unknown ending {output.suffix!r}, expected one of "
-            f"{', '.join(sorted(endings))}"
+            f"{', '.join(sorted(endings))}" + (f"; `{writer}` writes it" if writer else "")
         )
     if form not in (named, "table"):
         raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")

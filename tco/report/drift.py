@@ -137,9 +137,11 @@ def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift
         counted = count_with_noun(scenario_count, "scenario")
         return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved")
     below = ["Step by step, all earlier steps kept:"]
-    for scenario in dict.fromkeys(drift.scenario for drift in drifts):
+    scenarios = dict.fromkeys(drift.scenario for drift in drifts)
+    for scenario in scenarios:
         for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
             below.append(line if position else f"{scenario}: {line}")
+    below.append(f"To accept: tco baseline save {baseline_name} {' '.join(scenarios)}")
     metric_count = count_with_noun(len(drifts), "metric")
     return _headed_by_scenario(
         DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {metric_count} moved", (), below)

@@ -67,9 +67,11 @@ def test_a_drift_is_shown_step_by_step():
     done = tco("baseline", "check", "main", *DEARER, *ONE)
     assert done.exit_code == 1
     drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
-    assert done.stdout.splitlines()[-4:] == [
+    *steps, accept = done.stdout.splitlines()[-5:]
+    assert steps == [
         line for metric_move in drift for line in (move_words(metric_move), step_words(metric_move))
     ]
+    assert accept == f"To accept: tco baseline save main {' '.join(d['scenario'] for d in drift)}"
 
 
 def test_a_document_keeps_its_keys():

@@ -28,6 +28,7 @@ def test_an_ending_is_a_form(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--output", "a.xlsx"), "`tco export SCENARIO -o FILE.xlsx` writes it"),
         (("--output", "a.docx"), "unknown ending '.docx', expected one of .csv, .json, .md, .txt"),
         (("--output", "a.csv", "--format", "json"), "ends in '.csv', and --format is json"),
     ],
