@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from tco.catalog import Catalogue
 from tco.comparison.rents import Rent
+from tco.cost.ownership import BUILT_UP
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
+from tco.scenario.document import HEADLINE_SYSTEM
 
 ROW = Record(Rent)
-RENT_OR_OWN = "tco compare --set terms.perspective=on-premises"
 RENTS = Document("rents", Member("rows", [ROW]))
 
 
@@ -36,9 +37,24 @@ def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
         if len(chips) == 1:
             earliest = [rent for rent in rents if rent not in latest]
             history = [ROW.table(earliest, "Earlier rents")] if earliest else []
-            below.append(f"Rent it or own another: {RENT_OR_OWN}.")
+            below.extend(_own_another(catalogue, chips.pop()))
             return [ROW.table(latest, "Rents, the latest of each kind", (), below), *history]
         more = f"{len(rents) - len(latest)} earlier rents: tco rents CHIP, or --format csv."
         return [ROW.table(latest, "Rents, the latest of each kind", (), [*below, more])]
 
     return RENTS.answer(catalogue, {"rows": rents}, tables, (ROW, rents))
+
+
+def _own_another(catalogue: Catalogue, chip: str) -> list[str]:
+    """Return the command that compares renting with owning, of a chip that is not for sale."""
+    documents = {
+        system: catalogue.document("systems", system, "system")[1]
+        for system in catalogue.ids("systems")
+    }
+    systems = [
+        system
+        for system, document in documents.items()
+        if document.get("chip") == chip and document.get("owner_pays") == BUILT_UP
+    ]
+    command = f"tco compare {HEADLINE_SYSTEM} {{}} --set terms.perspective=on-premises"
+    return [f"Rent it, or own a GB200: {command.format(system)}" for system in systems[-1:]]

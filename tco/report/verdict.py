@@ -207,19 +207,19 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
         speed = rent.tokens_per_s_per_user
         where = "Renting" if speed is None else f"At {speed:g} tokens/s renting"
         most = rent.upper_bound_usd_per_chip_hour
-        bound = "no rent is published"
+        bound = ""
         if most is not None:
             verdict = (
                 "so it is cheaper" if most < rent.usd_per_chip_hour else "which leaves it open"
             )
-            bound = f"its rent is at most {most:.2f}, {verdict}"
+            bound = f"; its rent is at most {most:.2f}, {verdict}"
         rival = f"renting {rent.against} ("
         if rent.against_basis != RENTED:
             rival = f"owning {rent.against} (base case: "
         lines.append(
             f"{where} {rent.scenario} beats {rival}"
             f"{rent.against_usd_per_chip_hour:.2f} USD per chip-hour) below "
-            f"a rent of {rent.usd_per_chip_hour:.2f}; {bound}."
+            f"a rent of {rent.usd_per_chip_hour:.2f}{bound}."
         )
     return lines
 

@@ -171,6 +171,9 @@ def test_system_stands_for_its_chip_and_a_chip_without_rents_is_named():
     assert done.exit_code == 3
     assert "did you mean 'h100-sxm'" in done.stderr
     assert tco("rents", "h20").exit_code == 3  # another chip than H200
+    assert "own a GB200" not in tco("rents", "h100").stdout  # H100 is for sale
+    (line,) = [line for line in tco("rents", "trn3").stdout.splitlines() if "own a GB200" in line]
+    assert "renting trn3" in tco(*line.partition(": tco ")[2].split(), "--no-range").stdout
     assert "`tco rents` lists what there is" in tco("rents", "nope").stderr
     assert tco("rents", "h100-sxm", "--format", "csv").stdout.startswith(
         "chip,statistic,publisher,date,usd_per_chip_hour,low,high,"
