@@ -167,8 +167,7 @@ def premise(scenario_result: Result, names_hall: bool = True) -> str:
     ]
     if "life" in terms:
         span = "life" if "rate" in terms else "contract of"
-        life, unit = inputs["terms.life"].stated_quantity or (terms["life"], "year")
-        parts.append(f"{span} {life:g} {unit.removesuffix('s')}{'s' * (life != 1)}")
+        parts.append(f"{span} {terms['life']:.3g} years")
     parts += [
         f"{words} {terms[term_name] * 100:g} %"
         for term_name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))

@@ -596,7 +596,7 @@ def test_a_life_of_five_months_is_noted_once_for_all_racks():
     (note,) = [line for line in done.stderr.splitlines() if "terms.life" in line]
     assert note.startswith(f"note: {', '.join(TWO)}: terms.life is 5 months")
     assert "below the shipped range, 12 to 96 months" in note
-    assert "| life 5 months |" in done.stdout
+    assert "| life 0.417 years |" in done.stdout
 
 
 def test_a_format_that_chips_lack_is_said_on_the_screen():
