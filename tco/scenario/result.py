@@ -495,8 +495,8 @@ def why_absent(scenario_result: Result, metric: str) -> str:
         "",
     )
     usual = (
-        "it needs the cost of a baseline, and there is none here: `tco uncertainty "
-        f"{scenario_result.scenario} --metric {metric} --baseline gb200-nvl72` gives it"
+        "it needs the cost of a baseline, and there is none here: `tco uncertainty SCENARIO "
+        "--baseline gb200-nvl72` gives it"
     )
     return note_text or (
         usual
