@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 ALL = "all"  # plans of serving to choose among
 # of a plan and a draw that are looked at together: what is known of them fills the memory
 PAIRS = 2**17
+LOADED_PLANS = 2**13  # plans with their requests in flight whose numbers fill the memory
+FRONTIER_DRAWS = 8  # pilot draws in which those near the best are looked for
 MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
 RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
@@ -166,6 +168,7 @@ def _plans_of_operator(
     its best plan is of.
     """
     from tco.performance.serving.classes import plans_of_class
+    from tco.performance.serving.plan_choice_compiled import near_frontier_of_base_case
 
     class_name = machine.deployer.name if machine.deployer is not None else FLEET
     structure_plan = None if inputs.structure is None else inputs.structure.plan
@@ -177,6 +180,8 @@ def _plans_of_operator(
             f"{OPERATED_BY}={class_name}: no pools of a published size divide the chips of "
             f"{inputs.system.id}"
         )
+    if len(class_plans.flight) > LOADED_PLANS:
+        return near_frontier_of_base_case(machine, model, input_values, class_plans)
     return class_plans
 
 
@@ -224,8 +229,8 @@ class Lot:
         if kernel_key not in self.kernels:
             self.kernels[kernel_key] = (
                 self.kernel(drawn, {}).of_rows(plan_rows)
-                if plan_rows
-                else ArithmeticKernel(self.program, (*drawn, BATCH_PATH), {})
+                if plan_rows and (drawn,) in self.kernels
+                else ArithmeticKernel(self.program, (*drawn, BATCH_PATH), plan_rows)
             )
         self.kernels[kernel_key].grow()
         return self.kernels[kernel_key]
@@ -237,8 +242,11 @@ class Lot:
         pilots: Mapping[str, FloatArray],
         speeds: Sequence[float],
     ) -> tuple[dict[int, FloatArray], Any]:
-        """Return the rows of plans to choose among by axis, and hints for them, found once."""
-        from tco.performance.serving.plan_choice_compiled import promising
+        """Return the rows of plans to choose among by axis, and hints for them, found once.
+
+        Of many plans with their requests in flight those near the frontier are looked at.
+        """
+        from tco.performance.serving.plan_choice_compiled import DECODE, of_rows, promising
 
         drawn = hash(b"".join([pilot_values.tobytes() for pilot_values in pilots.values()]))
         targets = tuple(
@@ -248,11 +256,49 @@ class Lot:
         )
         choice_key = paths, drawn, tuple(speeds), targets
         if choice_key not in self.rows:
-            kernel = self.kernel(paths, {})
             plans: ServingPlan = self.plans  # type: ignore[assignment]
+            near: dict[int, AnyArray] = {}
+            if plans.flight is not None and len(plans.flight) > LOADED_PLANS:
+                near = {DECODE: self._near_frontier(len(plans.flight), paths, step_indices, pilots)}
+            kernel = self.kernel(paths, near)
             result_positions = kernel_indices(kernel, step_indices)
-            self.rows[choice_key] = promising(kernel, result_positions, pilots, plans, speeds)
+            rows, hints = promising(kernel, result_positions, pilots, of_rows(plans, near), speeds)
+            self.rows[choice_key] = (
+                ({axis: near[axis][rows[axis]] for axis in rows} if near else rows),
+                hints,
+            )
         return self.rows[choice_key]
+
+    def _near_frontier(
+        self,
+        count: int,
+        paths: frozenset[str],
+        step_indices: Mapping[str, int],
+        pilots: Mapping[str, FloatArray],
+    ) -> AnyArray:
+        """Return the rows of loaded plans near the frontier in some of the pilot draws."""
+        from tco.performance.serving.plan_choice_compiled import (
+            DECODE,
+            FRONTIER,
+            loaded_plans,
+            near_frontier,
+        )
+
+        length = len(next(iter(pilots.values())))
+        some = slice(0, None, max(length // FRONTIER_DRAWS, 1))
+        drawn = {path: pilot_values[some] for path, pilot_values in pilots.items()}
+        targets = {
+            output_name: step_index
+            for output_name, step_index in step_indices.items()
+            if not output_name.startswith(METRIC)
+        }
+        blocks = []
+        for rows in np.array_split(np.arange(count), -(-count // LOADED_PLANS)):
+            kernel = ArithmeticKernel(
+                self.program, (*paths, BATCH_PATH), {DECODE: rows}, (), targets.values()
+            )
+            blocks.append(loaded_plans(kernel, kernel_indices(kernel, targets), drawn, len(rows)))
+        return near_frontier(blocks, FRONTIER)
 
     def hints(
         self,

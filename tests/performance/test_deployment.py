@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import tco
+from tco.catalog import load_catalogue
+from tco.performance.serving.plan_choice_compiled import LoadedPlans, near_frontier
+from tco.scenario import compiled
 from tests.cli import tco as command
 from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 
@@ -417,3 +420,44 @@ def test_each_draw_of_a_class_equals_its_own_evaluation(operator, gaps):
         # a step of the grid is a fifth more requests
         assert drawn.metrics[RATE][draw_index] >= single_draw.metrics[RATE] * 0.85
     assert drawn.metrics[RATE][0] > drawn.metrics[RATE][-1]
+
+
+def test_plans_near_the_frontier_are_as_good_as_those_that_are_as_quick_and_ready():
+    """A plan is dropped only if another makes more tokens, for no slower user and as ready."""
+    rate, user, first, needed = np.array(
+        [
+            [10.0, 10.0, 1.0, 50.0],  # makes the most
+            [9.0, 20.0, 1.0, 50.0],
+            [7.0, 20.0, 1.0, 50.0],  # a fifth behind the last, which is as quick
+            [5.0, 30.0, 1.0, 50.0],  # the quickest for a user
+            [4.0, 10.0, 0.1, 50.0],  # reads within a quarter of the wait
+            [4.0, 10.0, 1.0, 85.0],  # needs more memory than its betters
+            [20.0, 40.0, 9.0, 50.0],  # reads far too late
+            [20.0, 40.0, 1.0, 200.0],  # does not fit
+        ]
+    ).T[..., None]
+    limits = np.full_like(rate, 100.0), np.full_like(rate, 2.0)
+    figures = LoadedPlans(rate, user, first, needed, *limits)
+    halves = [LoadedPlans(*(column[half] for column in figures)) for half in (np.s_[:4], np.s_[4:])]
+    assert near_frontier([figures], 0.2).tolist() == [0, 1, 3, 4]
+    assert near_frontier(halves, 0.2).tolist() == [0, 1, 3, 4]
+    assert near_frontier([figures], 0.3).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_draws_of_plans_near_the_frontier_are_those_of_all_plans(monkeypatch):
+    drawn_rates = []
+    for most in (2**30, 2**8):
+        monkeypatch.setattr(compiled, "LOADED_PLANS", most)
+        drawn = tco.evaluate_draws(
+            "h200-hgx8",
+            {
+                "workload.operated_by": "server",
+                "performance.nvidia.launch_time": (np.linspace(1.0, 4.0, 12), "us"),
+                "workload.interactivity": (np.linspace(15.0, 45.0, 12), "token/s"),
+            },
+            hold=False,
+            catalogue=load_catalogue(),
+        )
+        assert drawn.meets.sum() > 6
+        drawn_rates.append(drawn.metrics[RATE])
+    assert drawn_rates[1] == pytest.approx(drawn_rates[0], rel=1e-12, nan_ok=True)

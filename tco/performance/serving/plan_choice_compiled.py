@@ -48,6 +48,11 @@ STEPS = 0.015  # the same of every draw, for a step next to the batch
 BELOW = np.array([[0.996], [0.986], [0.977], [0.941]])
 HALVES = 8  # of the way between, towards the last batch before a step
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
+# shares by which a loaded plan may lie below the best that is as quick for a user: in the base
+# case, from which draws lie far off, and in one of several draws
+BASE_FRONTIER, FRONTIER = 0.6, 0.2
+# of memory and of the longest wait: a draw may need more or leave less than the base case
+MEMORY_SHARES, WAIT_SHARES = (1.1, 1.0, 0.9), (2.0, 1.0, 0.5, 0.25)
 # tokens/s a user that are asked for; none: those of the workload in every draw
 Speeds = Sequence[float | None]
 OWN: Speeds = (None,)
@@ -587,6 +592,81 @@ def _rate_at_centres(
         ]
         prefill_rate = np.where((time <= _or_ever(wait)) & (needed_memory <= memory), rate, 0.0)
         yield hints, {DECODE: hints.rate, PREFILL: np.reshape(prefill_rate, (1, -1))}
+
+
+LOADED_FIGURES = (
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_user",
+    "ttft_s",
+    "needed",
+    "memory",
+)
+
+
+class LoadedPlans(NamedTuple):
+    """Figures of plans with their requests in flight, of shape (plans, draws)."""
+
+    rate: AnyArray  # tokens/s a chip
+    user: AnyArray  # tokens/s
+    first: AnyArray  # seconds until the first token
+    needed: AnyArray  # bytes of memory
+    memory: AnyArray  # bytes that a chip has
+    wait: AnyArray  # seconds that the first token may take
+
+
+def loaded_plans(
+    kernel: ArithmeticKernel, name_places: Names, drawn: Mapping[str, AnyArray], plans: int
+) -> LoadedPlans:
+    """Return the figures of the loaded plans of a kernel in draws of its inputs."""
+    count = len(next(iter(drawn.values())))
+    block = DrawBlock(kernel, name_places, drawn, count)
+    *figures, wait = block[(*LOADED_FIGURES, "longest wait")]
+    columns = *figures, _or_ever(wait)
+    return LoadedPlans(*(np.broadcast_to(column, (plans, count)) for column in columns))
+
+
+def near_frontier_of_base_case(
+    machine: Machine, model: Architecture, input_values: Readable, plans: ServingPlan
+) -> ServingPlan:
+    """Return the loaded plans near the frontier in the base case.
+
+    A program holds a number of every plan for each of its steps, which fill the memory.
+    """
+    _, targets = traced(machine, model, input_values, plans)
+    columns = (
+        *(targets[figure] for figure in LOADED_FIGURES),
+        _or_ever(targets["longest wait"]),
+    )
+    count = len(plans.flight)
+    figures = LoadedPlans(
+        *(np.broadcast_to(np.reshape(column, (-1, 1)), (count, 1)) for column in columns)
+    )
+    return of_rows(plans, {DECODE: near_frontier([figures], BASE_FRONTIER)})
+
+
+def near_frontier(blocks: Sequence[LoadedPlans], share: float) -> AnyArray:
+    """Return the rows of loaded plans near the best rate of those as quick for a user.
+
+    Other draws slow all plans down or leave less memory, so that the best of those that read
+    sooner and need less count as well.
+
+    Args:
+        blocks: Figures of consecutive plans.
+        share: Part by which a rate may lie below the best.
+
+    """
+    plans = LoadedPlans(*map(np.concatenate, zip(*blocks, strict=True)))
+    quickest = np.argsort(-plans.user, axis=0, kind="stable")
+    is_near = np.zeros(len(quickest), dtype=bool)
+    for memory_share in MEMORY_SHARES:
+        fits = plans.needed <= memory_share * plans.memory
+        for wait_share in WAIT_SHARES:
+            reads_in_time = plans.first <= wait_share * plans.wait
+            rates = np.where(fits & reads_in_time, plans.rate, 0.0)
+            rates = np.take_along_axis(rates, quickest, axis=0)
+            best = np.maximum.accumulate(rates, axis=0)
+            is_near[quickest[(rates > 0) & (rates >= (1 - share) * best)]] = True
+    return np.flatnonzero(is_near)
 
 
 def _fastest_single_request_plans(block: DrawBlock, plans: int) -> AnyArray:
