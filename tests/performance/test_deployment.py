@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
 from tco.performance.serving.plan_choice_compiled import LoadedPlans, near_frontier
 from tco.scenario import compiled
 from tests.cli import tco as command
@@ -446,17 +445,19 @@ def test_plans_near_the_frontier_are_as_good_as_those_that_are_as_quick_and_read
 
 def test_draws_of_plans_near_the_frontier_are_those_of_all_plans(monkeypatch):
     drawn_rates = []
-    for most in (2**30, 2**8):
+    # programs of another price are made anew
+    for most, price in ((2**30, "0.08 USD/kWh"), (2**8, "0.09 USD/kWh")):
         monkeypatch.setattr(compiled, "LOADED_PLANS", most)
         drawn = tco.evaluate_draws(
             "h200-hgx8",
             {
                 "workload.operated_by": "server",
+                "site.electricity_price": price,
                 "performance.nvidia.launch_time": (np.linspace(1.0, 4.0, 12), "us"),
                 "workload.interactivity": (np.linspace(15.0, 45.0, 12), "token/s"),
             },
             hold=False,
-            catalogue=load_catalogue(),
+            catalogue=CATALOGUE,
         )
         assert drawn.meets.sum() > 6
         drawn_rates.append(drawn.metrics[RATE])
