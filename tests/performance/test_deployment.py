@@ -443,11 +443,12 @@ def test_plans_near_the_frontier_are_as_good_as_those_that_are_as_quick_and_read
     assert near_frontier([figures], 0.3).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_draws_of_plans_near_the_frontier_are_those_of_all_plans(monkeypatch):
+def test_draws_of_plans_near_the_frontier_are_those_of_all_plans(monkeypatch, tmp_path):
     drawn_rates = []
-    # programs of another price are made anew
+    # another price and an empty cache have the programs made anew
     for most, price in ((2**30, "0.08 USD/kWh"), (2**8, "0.09 USD/kWh")):
         monkeypatch.setattr(compiled, "LOADED_PLANS", most)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(most)))
         drawn = tco.evaluate_draws(
             "h200-hgx8",
             {
