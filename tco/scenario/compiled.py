@@ -285,8 +285,8 @@ class Lot:
         )
 
         length = len(next(iter(pilots.values())))
-        some = slice(0, None, max(length // FRONTIER_DRAWS, 1))
-        drawn = {path: pilot_values[some] for path, pilot_values in pilots.items()}
+        spaced = slice(0, None, max(length // FRONTIER_DRAWS, 1))
+        drawn = {path: pilot_values[spaced] for path, pilot_values in pilots.items()}
         targets = {
             output_name: step_index
             for output_name, step_index in step_indices.items()
