@@ -36,7 +36,7 @@ from tco.scenario.metrics import CHIP_HOUR
 from tco.scenario.result import OWN_COST, Result
 
 LINES = 30
-TIE_LABELS = ("tie: ", "and ")  # before the first pick of a tie, and before each other
+TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
 MORE_IN_FULL = "Next: tco compare --full ({}) | --why | --workloads | tco explain"
@@ -223,8 +223,8 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         legend = [f"The pick has the least mean regret. {legend[0]}"]
     align = "rlrrrl" if is_drawn else "rlrl"
     emphasis = {
-        (row_index, 1): TIE if row_label.startswith(TIE_LABELS) else PICK
-        for row_index, (_, row_label, *_) in enumerate(speed_rows)
+        (row_index, 1): TIE if not speed_text or speed_text.endswith(TIED) else PICK
+        for row_index, (speed_text, row_label, *_) in enumerate(speed_rows)
         if row_label != NO_RACK
     }
     cells = [speed_row[:width] for speed_row in speed_rows]
@@ -248,12 +248,12 @@ def _speed_rows(
     )
     runner_up = rivals[0] if rivals and _rival_order(rivals[0]) > float("-inf") else None
     pick_rows = []
+    speed_text = f"{speed:g}{TIED if len(picks) > 1 else ''}"
     for index, pick_name in enumerate(picks):
-        label = pick_name if len(picks) == 1 else TIE_LABELS[index > 0] + pick_name
         rival = runner_up if index == 0 else None
         cells_of = _drawn_cells if is_drawn else _base_cells
         cells = cells_of(named[pick_name], rival, marks.get(pick_name, ""))
-        pick_rows.append(("" if index else f"{speed:g}", label, *cells))
+        pick_rows.append(("" if index else speed_text, pick_name, *cells))
     none = ("-",) * (4 if is_drawn else 2)
     return pick_rows or [(f"{speed:g}", NO_RACK, *none)]
 

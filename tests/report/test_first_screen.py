@@ -5,6 +5,7 @@ from __future__ import annotations
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.report.curve import cost_text, is_too_slow
 from tco.report.first_screen import advice_lines, too_slow_words
+from tests.cli import tco
 
 
 class NamedResult:
@@ -65,3 +66,12 @@ def test_speed_missed_in_over_a_fifth_of_draws_is_too_slow_with_its_share():
 def test_costs_have_three_significant_digits():
     costs = (None, 0.0123, 0.7, 1.234, 123.4)
     assert [cost_text(cost) for cost in costs] == ["none", "0.0123", "0.700", "1.23", "123"]
+
+
+def test_tied_racks_stand_below_each_other_within_eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = tco("compare", "gb200-nvl72", "gb200-nvl72", "--no-range").stdout.splitlines()
+    first = next(index for index, line in enumerate(lines) if line.split()[:1] == ["50"])
+    assert lines[first].split()[:3] == ["50", "tied", "gb200-nvl72"]
+    assert lines[first + 1].split()[0] == "gb200-nvl72"
+    assert max(map(len, lines)) <= 80
