@@ -215,7 +215,8 @@ def test_the_document_has_the_keys_of_the_contract():
 def test_scenario_that_cannot_be_drawn_has_a_reason():
     done = command("compare", "h200-hgx8", "gb300-nvl72", "--set", "site.rack_kw_max=40 kW")
     assert done.exit_code == 0
-    assert "gb300-nvl72: no range, it does not fit its site" in done.stderr
+    assert "gb300-nvl72 does not fit: us-hyperscale: a rack position takes 40 kW" in done.stdout
+    assert "no range" not in done.stderr  # which that says already
 
 
 def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_data_is_not(
