@@ -269,8 +269,7 @@ def test_a_setting_of_an_agreement_that_one_column_knows_is_known_to_all():
     )
     assert (
         "gb200-nvl72, mi450x-ualoe72: rebates.amd-openai.vested is set, but nothing in this "
-        "scenario rests on it"
-        in done.stderr
+        "scenario rests on it" in done.stderr
     )
     assert (
         "unknown input path"
