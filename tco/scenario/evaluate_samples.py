@@ -822,7 +822,8 @@ def _pilots_of(case: Case, centre: Result, read: Container[str]) -> dict[str, An
         ranged_paths[path] = ranged
     parts = [f"pilots {PILOTS} {ranged_paths}".encode()]
     (ends_met,) = cached_arrays(
-        parts, lambda: [np.stack([_ends_met(*item) for item in ranged_paths.items()])]
+        parts,
+        lambda: [np.stack([_ends_met(path, ranged) for path, ranged in ranged_paths.items()])],
     )
     ends = np.take_along_axis(np.array(low_to_high, dtype=float), ends_met, axis=1)
     is_fixed = (ends == ends[:, :1]).all()

@@ -621,8 +621,11 @@ def loaded_plans(
     count = len(next(iter(drawn.values())))
     block = DrawBlock(kernel, name_places, drawn, count)
     *figures, wait = block[(*LOADED_FIGURES, "longest wait")]
-    columns = *figures, _or_ever(wait)
-    return LoadedPlans(*(np.broadcast_to(column, (plans, count)) for column in columns))
+    return _figures_of_plans([*figures, _or_ever(wait)], (plans, count))
+
+
+def _figures_of_plans(columns: Sequence[Any], shape: tuple[int, int]) -> LoadedPlans:
+    return LoadedPlans(*(np.broadcast_to(column, shape) for column in columns))
 
 
 def near_frontier_of_base_case(
@@ -630,16 +633,12 @@ def near_frontier_of_base_case(
 ) -> ServingPlan:
     """Return the loaded plans near the frontier in the base case.
 
-    A program holds a number of every plan for each of its steps, which fill the memory.
+    The steps of a program hold a number of every plan, and those of all plans fill the memory.
     """
     _, targets = traced(machine, model, input_values, plans)
-    columns = (
-        *(targets[figure] for figure in LOADED_FIGURES),
-        _or_ever(targets["longest wait"]),
-    )
-    count = len(plans.flight)
-    figures = LoadedPlans(
-        *(np.broadcast_to(np.reshape(column, (-1, 1)), (count, 1)) for column in columns)
+    columns = [*(targets[figure] for figure in LOADED_FIGURES), _or_ever(targets["longest wait"])]
+    figures = _figures_of_plans(
+        [np.reshape(column, (-1, 1)) for column in columns], (len(plans.flight), 1)
     )
     return of_rows(plans, {DECODE: near_frontier([figures], BASE_FRONTIER)})
 
