@@ -231,8 +231,9 @@ class Case:
     def settings_key(self, centre: Result | None) -> str:
         """Return scenario, variant and settings, beside what is shipped.
 
-        A price that is set enters by path alone, as an input whose value may be another, and so
-        does an input that the scenario does not read. One that decides structure has its value.
+        A price that is set is left out, as is an input that the scenario does not read: both are
+        inputs whose value may be another, like those that are drawn. One that decides structure
+        has its value.
         """
         programs, numbers = self.programs, self.numbers_set
         read = {} if centre is None else centre.inputs
@@ -243,8 +244,9 @@ class Case:
             return path in numbers and path not in readings and is_price
 
         settings = [
-            (path, "" if is_leaf(path) else str(setting_text))
+            (path, str(setting_text))
             for path, setting_text in sorted(programs.fixed.items())
+            if not is_leaf(path)
         ]
         return repr((programs.scenario, sorted(programs.variant.items()), settings))
 
@@ -298,16 +300,16 @@ class Grouping(NamedTuple):
 
 
 def _grouping_of(groups: list[StructureGroup]) -> Grouping:
-    group_keys = [repr(_described_group(group)) for group in groups]
+    group_keys = [_group_key(group) for group in groups]
     return Grouping([group.draws for group in groups], group_keys, lambda: groups)
 
 
-def _described_group(group: StructureGroup) -> tuple[Any, ...]:
+def _group_key(group: StructureGroup) -> str:
     """Return the facts that decide a group's arithmetic, beside its scenario."""
     structure = group.structure
     texts = sorted(structure.texts.items())
     readers = getattr(structure.plan, "readers", None) is None
-    return structure_key(structure, group.plans or None), texts, readers
+    return repr((structure_key(structure, group.plans or None), texts, readers))
 
 
 def _grouping(
@@ -342,11 +344,11 @@ def _grouping(
     sizes = decided.keys() & base.readings.keys()
     # a draw whose size follows from several inputs is resized by all of them
     is_drawn = sizes <= case.drawn.keys()
-    described = _described_group(StructureGroup(np.arange(0), base, ALL))
+    described = _group_key(StructureGroup(np.arange(0), base, ALL))
     parts = [repr((case.settings_key(centre), described, choices)).encode()]
     for decision_name, column in sorted(decided.items()):
         parts += [decision_name.encode(), column[first_draws].tobytes()]
-    for path, (array, _) in sorted(case.drawn.items()):
+    for path, array in sorted(case.input_arrays().items()):
         parts += [path.encode(), b"" if is_drawn else array[first_draws].tobytes()]
     group_of, packed = cached_arrays(parts, make_arrays)
     index = np.empty(case.count, dtype=np.int32)
@@ -368,6 +370,7 @@ def grouped(
     """Group the draws by structure, with the plans of each group.
 
     Numbers that decide the same, such as cluster sizes with as many tiers, are of one structure.
+    Groups are in the order of their keys, so that arithmetic is cached whichever draw comes first.
 
     Args:
         case: The draws.
@@ -412,10 +415,11 @@ def grouped(
             structure = structure._replace(alternatives=alternatives, readings=readings)
             groups_by_key[group_key] = StructureGroup(members, structure, plans), []
         groups_by_key[group_key][1].append(members)
-    return [
+    groups = [
         group._replace(draws=np.sort(np.concatenate(group_members)))
         for group, group_members in groups_by_key.values()
     ]
+    return sorted(groups, key=_group_key)
 
 
 def _resolve_draw_structure(

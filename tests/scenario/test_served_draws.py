@@ -63,6 +63,24 @@ def test_another_price_chooses_no_plan_anew(tmp_path, monkeypatch):
         metrics_under({"parts.trn3.hbm_capacity": "108 GB"}, tmp_path, monkeypatch)
 
 
+def test_price_that_is_drawn_and_then_set_traces_no_arithmetic_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    CATALOGUE.once("programs", dict).clear()
+    price = "site.electricity_price"
+    drawn = {price: (np.full(5, 0.08), "USD/kWh")}
+    before = tco.evaluate_draws(SYSTEM, DRAWN | drawn, catalogue=CATALOGUE)
+    CATALOGUE.once("programs", dict).clear()
+
+    def refuse(*_):
+        raise AssertionError("arithmetic is traced again")
+
+    monkeypatch.setattr("tco.scenario.evaluate_samples.metric_arithmetics", refuse)
+    after = tco.evaluate_draws(SYSTEM, DRAWN | {price: "0.08 USD/kWh"}, catalogue=CATALOGUE)
+    for name, array in before.metrics.items():
+        if array is not None:
+            np.testing.assert_array_equal(array, after.metrics[name])
+
+
 def test_another_price_chooses_no_plan_of_a_pair_of_inputs_anew(tmp_path, monkeypatch):
     CATALOGUE.once("programs", dict).clear()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
