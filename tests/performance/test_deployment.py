@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import tco
+from tco.catalog import Catalogue
+from tco.core.files import data_directory
+from tco.performance.serving import classes
 from tco.performance.serving.plan_choice_compiled import LoadedPlans, near_frontier
 from tco.scenario import compiled
 from tests.cli import tco as command
@@ -319,6 +322,32 @@ def test_no_load_near_the_chosen_one_makes_more_and_keeps_the_promises(operator)
             and nearby_metrics[FIRST] <= evaluation.inputs["workload.ttft"].value
         )
         assert not keeps or nearby_metrics[RATE] <= evaluation.metrics[RATE] * 1.01
+
+
+@pytest.mark.parametrize(
+    ("system", "model", "speed"),
+    [
+        ("h200-hgx8", "deepseek-v3", 50),
+        ("b200-hgx8", "llama-3.1-405b", 50),
+        ("mi355x-8", "gpt-oss-120b", 50),
+        ("gb200-nvl72", "gpt-oss-120b", 10),
+    ],
+)
+def test_plans_tried_at_some_loads_first_lose_none_that_is_the_best(
+    system, model, speed, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "likely"))
+    settings = {
+        "workload.model": model,
+        "workload.operated_by": "benchmark",
+        "workload.interactivity": f"{speed} token/s",
+    }
+    likely = evaluate(system, settings, catalogue=Catalogue([data_directory()]), refuse=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "all"))
+    monkeypatch.setattr(classes, "TILE_STEP", 1e9)
+    all_plans = evaluate(system, settings, catalogue=Catalogue([data_directory()]), refuse=False)
+    assert likely.metrics == all_plans.metrics
+    assert likely.metrics[RATE] > 0
 
 
 def test_pools_without_a_plan_have_a_reason():

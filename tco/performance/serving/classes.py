@@ -23,6 +23,7 @@ from tco.performance.serving.plan_choice import (
     PlanChoice,
     choose_under_load,
     offered_axes,
+    rate_under_load,
 )
 from tco.performance.serving.plans import (
     DecodePlan,
@@ -38,6 +39,8 @@ from tco.performance.serving.plans import (
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 # requests in flight of an engine, up to 1,448
 FLIGHTS = np.array(sorted({*np.round(2.0 ** np.arange(0, 10.51, 0.25)).tolist()}))
+COARSE = 8  # every so many of these are tried first
+TILE_STEP = 0.1  # share by which a plan may make more with fewer requests in flight
 REFINED = 24  # plans whose requests in flight are solved between two of these
 HALVINGS = 10
 
@@ -226,10 +229,41 @@ def _best_of_class(
             None,
             None,
         )
-    class_result = Searched(*choose_under_load(machine, model, request, input_values, plans))
-    if class_result.plan is None:
+    likely_plans, feasible = _plans_near_best(machine, model, request, input_values, plans)
+    choice, plan, loaded = choose_under_load(machine, model, request, input_values, likely_plans)
+    choice = choice._replace(plans=len(plans.flight) // len(FLIGHTS), feasible=feasible)
+    class_result = Searched(choice, plan, loaded)
+    if plan is None:
         return class_result
-    return _refined(machine, model, request, input_values, plans, class_result)
+    return _refined(machine, model, request, input_values, likely_plans, class_result)
+
+
+def _plans_near_best(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    input_values: Readable,
+    plans: ServingPlan,
+) -> tuple[ServingPlan, int]:
+    """Return the plans that may be the best, at every load, and how many keep the promises.
+
+    Every plan is tried at some loads first. Between two of them it makes at most what it makes at
+    the larger, but for a step of tiles. Where none keeps the promises, all may be the best.
+    """
+    steps = len(FLIGHTS)
+    loads = np.append(np.arange(0, steps - 1, COARSE), steps - 1)
+    tried = np.arange(0, len(plans.decode.chips), steps)[:, None] + loads
+    rated = rate_under_load(machine, model, request, input_values, plans.in_rows(tried.ravel()))
+    rate = np.reshape(rated.rate, tried.shape)
+    is_feasible = np.reshape(rated.fits & rated.meets, tried.shape)
+    if not is_feasible.any():
+        return plans, 0
+    is_before_last = np.maximum.accumulate(is_feasible[:, ::-1], axis=1)[:, ::-1]
+    reachable = np.hstack([is_feasible.any(axis=1, keepdims=True), is_before_last[:, :-1]])
+    most = np.where(reachable, rate, 0.0).max(axis=1)
+    likely = np.flatnonzero(most * (1 + TILE_STEP) >= np.where(is_feasible, rate, 0.0).max())
+    likely_rows = likely[:, None] * steps + np.arange(steps)
+    return plans.in_rows(likely_rows.ravel()), int(is_feasible.any(axis=1).sum())
 
 
 def _refined(
@@ -276,13 +310,5 @@ def _refined(
 
 def _rows_at(plans: ServingPlan, plan_rows: Any, flight: Any) -> ServingPlan:
     """Return some rows of plans, each with other requests in flight."""
-    decode = DecodePlan(*(axis[plan_rows] for axis in plans.decode))
-    prefill = PrefillPlan(*(axis[plan_rows] for axis in plans.prefill))
-    readers = None if plans.readers is None else plans.readers[plan_rows]
-    return ServingPlan(
-        decode,
-        prefill,
-        plans.engines[plan_rows],
-        readers,
-        flight=np.asarray(flight, dtype=float)[:, None],
-    )
+    flights = np.asarray(flight, dtype=float)[:, None]
+    return plans.in_rows(plan_rows)._replace(flight=flights)

@@ -312,40 +312,64 @@ def choose_under_load(
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
     from tco.performance.serving.closed_loop import loaded_engine_rates, plan_under_load
 
-    loaded_plans = loaded_engine_rates(machine, model, plans, request, input_values)
-    # nobody waits for what runs offline
+    rated = rate_under_load(machine, model, request, input_values, plans)
+    axes = plans.decode._replace(sequences=np.ones(rated.fits.shape))
+    choice = choose_best(rated.rate, rated.fits, rated.meets, axes)
+    if choice.plan is None:
+        reason = _why_none_under_load(machine, rated, input_values, plans)
+        return choice._replace(reason=reason), None, None
+    plan = _plan_in_row(plans, choice.plan_index[0])
+    loaded = loaded_engine_rates(machine, model, plan, request, input_values)
+    return choice, plan_under_load(plan, loaded), loaded
+
+
+class RatedPlans(NamedTuple):
+    """Plans with their requests in flight, a row each: rates, and promises that they keep."""
+
+    loaded: Loaded
+    rate: Any  # output tokens/s a chip
+    fits: Any  # the memory
+    quick: Any  # whether each user gets the speed that is asked for
+    meets: Any  # whether the first token comes in time, too
+    limits: tuple[float, float]  # seconds to the first token, tokens/s per user
+
+
+def rate_under_load(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    input_values: Readable,
+    plans: ServingPlan,
+) -> RatedPlans:
+    """Return the rates of plans with their requests in flight, and which keep the promises.
+
+    Nobody waits for what runs offline. Where plans differ in their drafts alone, and none keeps
+    the promises, all count.
+    """
+    from tco.performance.serving.closed_loop import loaded_engine_rates
+
+    loaded = loaded_engine_rates(machine, model, plans, request, input_values)
     limit, interactivity = (
         (np.inf, 0.0)
         if request.offline
         else (input_values["workload.ttft"] or np.inf, input_values["workload.interactivity"])
     )
-    soon, quick = (
-        loaded_plans.rates["ttft_s"] <= limit,
-        loaded_plans.rates["tokens_per_s_per_user"] >= interactivity,
-    )
+    quick = loaded.rates["tokens_per_s_per_user"] >= interactivity
+    meets = quick & (loaded.rates["ttft_s"] <= limit)
     plan_count = len(plans.decode.chips)
-    # whatever they give
     only_drafts = (
         plans.flight is None
         and plan_count == len(depths_of(machine, model, request, input_values))
-        and not np.any(soon & quick)
+        and not np.any(meets)
     )
-    shape = (plan_count, 1)
-    candidates = (
-        loaded_plans.rates["output_tokens_per_s_per_chip"],
-        loaded_plans.fits,
-        (soon & quick) | only_drafts,
+    columns = (
+        loaded.rates["output_tokens_per_s_per_chip"],
+        loaded.fits,
+        quick,
+        meets | only_drafts,
     )
-    rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
-    choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
-    if choice.plan is None:
-        reason = _why_none_under_load(
-            machine, loaded_plans, input_values, plans, (fits, quick), (limit, interactivity)
-        )
-        return choice._replace(reason=reason), None, None
-    plan = _plan_in_row(plans, choice.plan_index[0])
-    loaded = loaded_engine_rates(machine, model, plan, request, input_values)
-    return choice, plan_under_load(plan, loaded), loaded
+    rate, fits, quick, meets = (np.broadcast_to(column, (plan_count, 1)) for column in columns)
+    return RatedPlans(loaded, rate, fits, quick, meets, (limit, interactivity))
 
 
 def _plan_in_row(plans: ServingPlan, plan_row: int) -> ServingPlan:
@@ -371,30 +395,25 @@ def _plan_in_row(plans: ServingPlan, plan_row: int) -> ServingPlan:
 
 
 def _why_none_under_load(
-    machine: Machine,
-    loaded_plans: Loaded,
-    input_values: Readable,
-    plans: ServingPlan,
-    checks: tuple[Any, Any],
-    limits: tuple[float, float],
+    machine: Machine, rated: RatedPlans, input_values: Readable, plans: ServingPlan
 ) -> str:
     """Return the reason that no plan meets its targets under load.
 
     The load is the number of requests in flight.
     """
-    (fits, quick), (limit, interactivity) = checks, limits
-    if not somewhere(fits):
-        return memory_shortfall_reason(loaded_plans.needed, machine)
+    limit, interactivity = rated.limits
+    if not somewhere(rated.fits):
+        return memory_shortfall_reason(rated.loaded.needed, machine)
     load = (
         "one request or more"
         if plans.flight is not None
         else f"{untraced_value(input_values['workload.concurrency']):g} requests"
     )
-    if not somewhere(fits & quick):
-        best = float(np.max(np.where(fits, loaded_plans.rates["tokens_per_s_per_user"], 0)))
+    if not somewhere(rated.fits & rated.quick):
+        speeds = np.where(rated.fits, rated.loaded.rates["tokens_per_s_per_user"], 0)
         return (
-            f"{load} in flight get at most {best:.1f} tokens/s per user, {interactivity:g} are "
-            "asked for"
+            f"{load} in flight get at most {float(np.max(speeds)):.1f} tokens/s per user, "
+            f"{interactivity:g} are asked for"
         )
     return f"no engine gives the first token within {limit:g} s at {load} in flight"
 

@@ -707,17 +707,7 @@ def of_rows(plans: ServingPlan, axis_rows: Mapping[int, AnyArray]) -> ServingPla
 
     if not axis_rows:
         return plans
-    decode = select_rows(plans.decode, DECODE)
-    if PREFILL in axis_rows:
-        return plans._replace(decode=decode, prefill=select_rows(plans.prefill, PREFILL))
-    engines, readers, flight = (
-        np.take(column, axis_rows[DECODE], axis=0) if np.ndim(column) else column
-        for column in (plans.engines, plans.readers, plans.flight)
-    )
-    return plans._replace(
-        decode=decode,
-        prefill=select_rows(plans.prefill, DECODE),
-        engines=engines,
-        readers=readers,
-        flight=flight,
-    )
+    if PREFILL not in axis_rows:
+        return plans.in_rows(axis_rows[DECODE])
+    decode, prefill = select_rows(plans.decode, DECODE), select_rows(plans.prefill, PREFILL)
+    return plans._replace(decode=decode, prefill=prefill)

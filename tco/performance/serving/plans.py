@@ -298,6 +298,20 @@ class ServingPlan(NamedTuple):
     stated: bool = False  # whether a user fixed axes of it
     flight: Any = None  # requests in flight of an engine, where they are chosen with the plan
 
+    def in_rows(self, plan_rows: Any) -> ServingPlan:
+        """Return some of the plans, a row each; what all plans share stays."""
+
+        def selected(column: Any) -> Any:
+            return np.take(column, plan_rows, axis=0) if np.size(column) > 1 else column
+
+        return self._replace(
+            decode=DecodePlan(*map(selected, self.decode)),
+            prefill=PrefillPlan(*map(selected, self.prefill)),
+            engines=selected(self.engines),
+            readers=selected(self.readers),
+            flight=selected(self.flight),
+        )
+
 
 class DomainLayout(NamedTuple):
     """Layout of a plan on the domains of a fabric.
