@@ -347,7 +347,7 @@ def workload_words(
             f"{texts['workload.precision'].upper()}, {workload_values['chips']:,.0f} chips"
         )
     parts = [
-        texts["workload.model"],
+        _model_words(texts["workload.model"]),
         f"{workload_values['input_tokens']:,.0f} tokens in{_cached_words(workload_values)}, "
         f"{workload_values['output_tokens']:,.0f} out",
         _formats_words(_displayed_formats(scenario_result) if formats is None else formats),
@@ -356,6 +356,12 @@ def workload_words(
     if target and "interactivity" in workload_values:
         parts.append(f"at least {workload_values['interactivity']:g} tokens/s per user")
     return ", ".join(filter(None, parts))
+
+
+def _model_words(model_name: str) -> str:
+    """Return the name of a model; before a path, that the model is read from it."""
+    is_file = "/" in model_name or model_name.endswith(".json")
+    return f"model read from {model_name}" if is_file else model_name
 
 
 def _cached_words(workload_values: Mapping[str, float]) -> str:

@@ -426,25 +426,25 @@ def _notes_by_result(scenario_results: Sequence[Result]) -> list[tuple[Result, s
 
 
 def _first_notes(scenario_results: Sequence[Result]) -> list[str]:
-    """Return notes that change what is to be believed, those on old prices counted in one.
+    """Return notes that change what is to be believed; others, on prices and choices, are counted.
 
-    Notes on what was chosen are left out.
+    `--full` prints each of those that are counted.
     """
     names_by_note: dict[str, list[str]] = {}
     count, most = 0, 0.0
     for scenario_result in scenario_results:
-        shares = (scenario_result.ages.later, scenario_result.ages.older)
-        count += len(scenario_result.ages.notes) + sum(map(bool, shares))
-        most = max(most, *shares)
+        most = max(most, scenario_result.ages.later, scenario_result.ages.older)
+        count += len(scenario_result.ages.notes)
         for note in scenario_result.notes:
-            if note not in scenario_result.chosen:
+            if note in scenario_result.chosen:
+                count += 1
+            else:
                 names_by_note.setdefault(note, []).append(scenario_result.scenario)
     lines = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
     if count:
-        notes, share = count_with_noun(count, "note"), rounded_percent(most)
-        lines.append(
-            f"{notes} on prices of other dates, up to {share} of a bill; --full lists them"
-        )
+        share = f"; up to {rounded_percent(most)} of a bill has prices of other dates"
+        notes = count_with_noun(count, "more note")
+        lines.append(f"--full lists {notes} on prices and choices{share if most else ''}")
     return lines
 
 
@@ -580,7 +580,7 @@ def _tabulate_premises(scenario_results: Sequence[Result]) -> list[Row]:
         *([("own values", *map(str, own_values))] if any(own_values) else []),
         *map(tuple, formats_rows(scenario_results)),
         (
-            "published runs",
+            "published runs of the chip",
             *(scenario_result.standing.short for scenario_result in scenario_results),
         ),
     ]

@@ -199,8 +199,8 @@ def sureness_groups(
         return {}
     if not confidence.curve:
         rows = [
-            ("mean regret", *map(_regret_cell, sureness)),
-            ("chance of being cheapest", *map(_chance_cell, sureness)),
+            ("mean regret", *map(regret_text, sureness)),
+            ("chance of being cheapest", *map(chance_text, sureness)),
             ("P10 to P90", *(percentile_range_text(sure, RATIO, 1.0) for sure in sureness)),
         ]
         return {"": rows}
@@ -215,19 +215,21 @@ def sureness_groups(
             for speed in speeds
         ]
         for heading, cell_of in (
-            ("Mean regret", _regret_cell),
-            ("Chance of being cheapest", _chance_cell),
+            ("Mean regret", regret_text),
+            ("Chance of being cheapest", chance_text),
         )
     }
 
 
-def _regret_cell(point: AtSpeed | Sureness | None) -> str:
+def regret_text(point: AtSpeed | Sureness | None) -> str:
+    """Print the mean regret of a rack, a share of the spend; a dash where it is not rated."""
     if point is None or point.share_of_best is None:
         return "-"
     return rounded_percent(1 - point.share_of_best["mean"])
 
 
-def _chance_cell(point: AtSpeed | Sureness | None) -> str:
+def chance_text(point: AtSpeed | Sureness | None) -> str:
+    """Print the share of draws in which a rack costs least; a dash where it is not rated."""
     if point is None or point.share_of_best is None:
         return "-"
     return rounded_percent(point.share_cheapest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tco.catalog.labels import count_with_noun
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.cost.ledger import RENTS
@@ -12,7 +11,14 @@ from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.side_by_side import rated_by
 from tco.report.assumptions import premises_without_halls, workload_title, workloads
-from tco.report.curve import bound_mark, cost_text, is_too_slow, point_cost_text
+from tco.report.curve import (
+    bound_mark,
+    chance_text,
+    cost_text,
+    is_too_slow,
+    point_cost_text,
+    regret_text,
+)
 from tco.report.ranges import (
     RATIO,
     TRAINING_COST,
@@ -38,8 +44,9 @@ from tco.scenario.result import OWN_COST, Result
 LINES = 30
 TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
+SPEED_LEGEND = "Speed: tokens/s per user. Costs: USD per million output tokens."
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
-MORE_IN_FULL = "Next: tco compare --full ({}) | --why | --workloads | tco explain"
+MORE_IN_FULL = "Next: tco compare --full (also: {}) | --why | --workloads"
 OTHER_SYSTEMS = "Not shown: other systems; `tco compare --all` ranks them, with the same --set."
 
 
@@ -89,17 +96,17 @@ def first_screen(
         scenario_result for scenario_result in scenario_results if not scenario_result.costless
     ]
     last = premises_without_halls(priced or scenario_results)
-    spare = [
-        *too_slow_words(confidence),
-        *later_words(confidence.later),
-        *software_bound_picks(confidence.regimes),
-    ]
+    spare = {
+        "missed speeds": too_slow_words(confidence),
+        "later dates": later_words(confidence.later),
+        "picks by software": software_bound_picks(confidence.regimes),
+    }
     above, first, last = map(_folded_lines, (above, first, last))
     used = len(above) + len(first) + len(last) + 1 + sum(map(_height, tables))
     room = LINES - used + (_height(tables[0]) if changes else 0)
     remarks, left_out = _lines_within(spare, room)
-    more = count_with_noun(left_out, "more remark")
-    below = [*remarks, *first, *last, MORE_IN_FULL.format(more) if left_out else NEXT_COMMANDS]
+    following = MORE_IN_FULL.format(", ".join(left_out)) if left_out else NEXT_COMMANDS
+    below = [*remarks, *first, *last, following]
     tables[0] = tables[0]._replace(above=[*above, *tables[0].above])
     tables[-1] = tables[-1]._replace(below=below)
     return [table._replace(width=NARROW_SCREEN) for table in tables]
@@ -114,16 +121,18 @@ def _folded_lines(texts: Sequence[str]) -> list[str]:
     return [line for line_text in texts for line in folded(line_text, NARROW_SCREEN)]
 
 
-def _lines_within(texts: Sequence[str], room: int) -> tuple[list[str], int]:
-    """Fold the texts for which there is room, the first first; count those that are left out."""
+def _lines_within(
+    texts_by_topic: Mapping[str, Sequence[str]], room: int
+) -> tuple[list[str], list[str]]:
+    """Fold the topics for which there is room, the first first; name those that are left out."""
     lines: list[str] = []
-    left_out = 0
-    for line_text in texts:
-        folded_lines = folded(line_text, NARROW_SCREEN)
+    left_out: list[str] = []
+    for topic, texts in texts_by_topic.items():
+        folded_lines = _folded_lines(texts)
         if len(lines) + len(folded_lines) <= room:
             lines += folded_lines
         else:
-            left_out += 1
+            left_out.append(topic)
     return lines, left_out
 
 
@@ -199,7 +208,7 @@ def _percent_span(least: float, most: float) -> str:
 
 # ---------------------------------------------------------------- a row for each speed
 def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> Table:
-    """Tabulate the pick of each speed: its cost, its chance to be cheapest, and the runner-up."""
+    """Tabulate the pick of each speed: cost, regret, chance to be cheapest, and runner-up."""
     points: dict[float, list[AtSpeed]] = {}
     for point in confidence.curve:
         points.setdefault(point.tokens_per_s_per_user, []).append(point)
@@ -215,20 +224,18 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         for speed_row in _speed_rows(speed, points[speed], picks.get(speed, ()), marks, is_drawn)
     ]
     costs = ("median", "P10 to P90") if is_drawn else ("base case",)
-    rivals = ("chance cheapest", "runner-up (chance)") if is_drawn else ("runner-up",)
-    columns = ("tokens/s per user", "pick", *costs, *(rivals if has_rivals else ()))
+    rivals = ("mean regret", "chance cheapest", "runner-up") if is_drawn else ("runner-up",)
+    pick = "pick (least regret)" if is_drawn and has_rivals else "pick"
+    columns = ("speed", pick, *costs, *(rivals if has_rivals else ()))
     width = len(columns)
-    legend = ["Costs: USD per million output tokens."]
-    if is_drawn and has_rivals:
-        legend = [f"The pick has the least mean regret. {legend[0]}"]
-    align = "rlrrrl" if is_drawn else "rlrl"
+    align = "rlrrrrl" if is_drawn else "rlrl"
     emphasis = {
         (row_index, 1): TIE if not speed_text or speed_text.endswith(TIED) else PICK
         for row_index, (speed_text, row_label, *_) in enumerate(speed_rows)
         if row_label != NO_RACK
     }
     cells = [speed_row[:width] for speed_row in speed_rows]
-    return Table(columns, cells, "", legend, align=align, emphasis=emphasis)
+    return Table(columns, cells, "", [SPEED_LEGEND], align=align, emphasis=emphasis)
 
 
 def _speed_rows(
@@ -254,14 +261,14 @@ def _speed_rows(
         cells_of = _drawn_cells if is_drawn else _base_cells
         cells = cells_of(named[pick_name], rival, marks.get(pick_name, ""))
         pick_rows.append(("" if index else speed_text, pick_name, *cells))
-    none = ("-",) * (4 if is_drawn else 2)
+    none = ("-",) * (5 if is_drawn else 2)
     return pick_rows or [(f"{speed:g}", NO_RACK, *none)]
 
 
 def _rival_order(point: AtSpeed) -> float:
-    """Return the chance to be cheapest, or without draws the cost of which less is more."""
-    if point.share_cheapest is not None:
-        return point.share_cheapest
+    """Return the share of the best, or without draws the cost of which less is more."""
+    if point.share_of_best is not None:
+        return point.share_of_best["mean"]
     cost = point.usd_per_million_output_tokens
     return float("-inf") if cost is None else -cost
 
@@ -272,10 +279,8 @@ def _drawn_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str,
     high = point.p90_usd_per_million_output_tokens
     span = f"{cost_text(low)} to {'too slow' if high is None else cost_text(high)}"
     cells = ("too slow", "-") if is_too_slow(point) else (mark + cost_text(median), span)
-    second = "-"
-    if rival is not None:
-        second = f"{rival.scenario} ({rounded_percent(rival.share_cheapest)})"
-    return *cells, rounded_percent(point.share_cheapest), second
+    second = "-" if rival is None else rival.scenario
+    return *cells, regret_text(point), chance_text(point), second
 
 
 def _base_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str, ...]:
@@ -349,7 +354,7 @@ def _rack_table(
     }
     statistic = "median" if confidence.sure else "base case"
     chip_hour = f"{statistic} USD/chip-h"
-    columns = ["rack", chip_hour, "priced by", "published runs", "in volume"]
+    columns = ["rack", chip_hour, "priced by", "chip's published runs", "in volume"]
     rack_rows: list[list[str]] = []
     sureness: Sequence[Sureness | None] = confidence.sure or [None] * len(scenario_results)
     for scenario_result, sure in zip(scenario_results, sureness, strict=True):

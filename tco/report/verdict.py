@@ -20,7 +20,10 @@ WORK = {
     TRAINING_COST: "a trillion training tokens",
 }
 ENDS = ("public", "best")
-SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
+SOFTWARE_WORDS = {
+    "public": "public software alone",
+    "best": "the best software written by hand",
+}
 
 
 # ---------------------------------------------------------------- picks
@@ -115,7 +118,8 @@ def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
             if (picks := otherwise(regime).get(end))
         }
         if picks_by_regime:
-            lines.append(f"With {SOFTWARE_WORDS[end]}: {_by_speed(regimes, picks_by_regime)}.")
+            words = _by_speed(regimes, picks_by_regime)
+            lines.append(f"If all racks ran {SOFTWARE_WORDS[end]}, buy {words}.")
     return lines
 
 
@@ -128,8 +132,8 @@ def later_words(later: Later | None) -> list[str]:
         regime_index: regime.picks for regime_index, regime in enumerate(later.regimes)
     }
     return [
-        f"In {later.date} all are in volume; at that month's prices buy "
-        f"{_by_speed(later.regimes, picks_by_regime)}."
+        f"In {later.date} all are in volume; then buy "
+        f"{_by_speed(later.regimes, picks_by_regime)} (prices and software of that month)."
     ]
 
 

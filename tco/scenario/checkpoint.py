@@ -65,7 +65,7 @@ def _note_other_format(inputs: ResolvedScenario, model: Architecture) -> None:
     reason = (
         f"its checkpoint is {stored.upper()}" if is_published else "its config states no format"
     )
-    inputs.notes.append(
+    inputs.cautions.append(
         f"model {model.id}: weights {weights.upper()}, as the workload is stated; {reason}: "
         f"--set {PRECISION}={stored} prices a checkpoint in {stored.upper()}"
     )

@@ -6,8 +6,11 @@ import re
 
 import pytest
 
+from tco.comparison.records import AtSpeed
 from tco.report.curve import cost_text
-from tco.report.first_screen import _lines_within
+from tco.report.first_screen import _lines_within, _speed_rows
+from tco.report.ranges import rounded_percent
+from tests.catalogue import DATA
 from tests.cli import document, tco
 
 TWO = ("trn3-nl72x2", "gb200-nvl72")
@@ -34,7 +37,9 @@ def test_first_screen_prints_pick_median_and_percentiles_of_each_speed(screen):
     for regime in answer["verdict"]:
         for speed in regime["speeds"]:
             (line,) = [
-                line for line in screen.stdout.splitlines() if re.match(rf" +{speed:g}  \w", line)
+                line
+                for line in screen.stdout.splitlines()
+                if re.match(rf" +{speed:g}  {regime['choose']} ", line)
             ]
             point = points[regime["choose"], speed]
             costs = [
@@ -42,6 +47,34 @@ def test_first_screen_prints_pick_median_and_percentiles_of_each_speed(screen):
             ]
             assert line.split()[1] == regime["choose"]
             assert list(map(cost_text, costs)) == re.findall(r"\d+\.\d+", line)[:3]
+            shares = (1 - point["share_of_best"]["mean"], point["share_cheapest"])
+            assert re.findall(r">?<?\d+ %", line) == list(map(rounded_percent, shares))
+
+
+def test_runner_up_has_the_least_regret_after_the_pick_though_it_is_cheapest_more_often():
+    points = [
+        AtSpeed(name, 30.0, 1.0, share_cheapest=chance, share_of_best={"mean": share})
+        for name, chance, share in (("a", 0.4, 0.9), ("b", 0.5, 0.6), ("c", 0.1, 0.8))
+    ]
+    (row,) = _speed_rows(30.0, points, ("a",), {}, True)
+    assert row[0] == "30"
+    assert row[-3:] == ("10 %", "40 %", "c")
+
+
+def test_first_screen_names_the_chip_whose_runs_are_counted(screen):
+    assert "chip's published runs" in screen.stdout
+
+
+def test_title_says_that_a_model_is_read_from_a_file(tmp_path):
+    config = DATA / "models" / "deepseek-v3" / "config.json"
+    (tmp_path / "config.json").write_text(config.read_text())
+    done = tco("compare", "gb200-nvl72", "--no-range", "--set", f"workload.model={tmp_path}")
+    assert done.stdout.startswith("model read from /")
+
+
+def test_model_in_another_format_than_its_checkpoint_is_noted():
+    done = tco("compare", *TWO, "--no-range", "--set", "workload.model=llama-3.1-70b")
+    assert "weights FP8, as the workload is stated; its checkpoint is BF16" in done.stderr
 
 
 def test_first_screen_without_the_target_speed_prints_medians_of_the_nearest():
@@ -73,9 +106,13 @@ def test_full_table_names_the_kind_of_each_share():
 
 def test_first_screen_counts_notes_on_old_prices_in_one_line(screen):
     (note,) = screen.stderr.strip().splitlines()
-    assert re.fullmatch(
-        r"note: \d+ notes on prices of other dates, up to \d+ % of a bill; --full lists them", note
+    count = re.fullmatch(
+        r"note: --full lists (\d+) more notes on prices and choices; "
+        r"up to \d+ % of a bill has prices of other dates",
+        note,
     )
+    assert count
+    assert int(count[1]) == len(tco("compare", *TWO, "--full").stderr.splitlines())
 
 
 def test_choices_are_printed_with_their_regret():
@@ -131,8 +168,8 @@ def test_screen_with_settings_says_where_other_systems_and_remarks_stand():
     assert "In 2027-05" in tco("compare", "--set", "terms.life=4 year").stdout
 
 
-def test_remarks_without_room_are_counted_with_the_command_that_shows_them():
-    remarks = ["one", "two words", "x" * 100, "three"]
-    assert _lines_within(remarks, 3) == (["one", "two words", "three"], 1)
-    assert _lines_within(remarks, 0) == ([], 4)
-    assert "--full (2 more remarks)" in tco("compare").stdout
+def test_remarks_without_room_are_named_with_the_command_that_shows_them():
+    remarks = {"first": ["one", "two words"], "long": ["x" * 100], "last": ["three"]}
+    assert _lines_within(remarks, 3) == (["one", "two words", "three"], ["long"])
+    assert _lines_within(remarks, 0) == ([], ["first", "long", "last"])
+    assert "--full (also: picks by software)" in tco("compare").stdout

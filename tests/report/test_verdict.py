@@ -46,19 +46,22 @@ def test_software_is_named_where_it_has_another_pick():
         "by_software": {"public": ("a", "b"), "best": ("c",)},
         "by_software_keeps": {"public": 0.9, "best": 0.88},
     }
-    assert regime_sentence(regime("a", **ends)).endswith("; with the best software c (regret 12 %)")
+    assert regime_sentence(regime("a", **ends)).endswith(
+        "; with the best software written by hand c (regret 12 %)"
+    )
     assert software_bound_picks([regime("a", **ends)]) == [
-        "With the best software: c at 20 tokens/s."
+        "If all racks ran the best software written by hand, buy c at 20 tokens/s."
     ]
 
 
 def test_the_later_pick_is_said_only_where_it_differs():
     later = Later("2027-05", 512, [regime("a", speeds=(20.0, 50.0))], True)
     assert later_words(later) == [
-        "In 2027-05 all are in volume; at that month's prices buy a at 20 to 50 tokens/s."
+        "In 2027-05 all are in volume; then buy a at 20 to 50 tokens/s (prices and software of "
+        "that month)."
     ]
     training = later._replace(regimes=[regime("a", speeds=())])
-    assert later_words(training)[0].endswith("at that month's prices buy a.")
+    assert later_words(training)[0].endswith("; then buy a (prices and software of that month).")
     assert later_words(later._replace(differs=False)) == []
     assert later_words(None) == []
 
