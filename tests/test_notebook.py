@@ -65,7 +65,13 @@ def test_a_comparison_with_settings_shows_before_after_and_change():
     comparison = tco.compare(PAIR, set={"terms.rate": "0.2"})
     printed = command("compare", *PAIR, "--no-range", "--set", "terms.rate=0.2", "--format", "json")
     changes = [
-        {"scenario": change.scenario, "before": change.before, "after": change.after}
+        {
+            "scenario": change.scenario,
+            "before": change.before,
+            "after": change.after,
+            "median_before": None,
+            "median_after": None,
+        }
         for change in comparison.changes
     ]
     assert changes == json.loads(printed.stdout)["changes"]

@@ -178,7 +178,7 @@ def _comparison(
 ) -> Answer:
     """Answer with scenarios side by side, at every speed and with their draws."""
     from tco.comparison.base_case import base_cases
-    from tco.comparison.confidence import cheaper_elsewhere, confidence_of
+    from tco.comparison.confidence import cheaper_elsewhere, confidence_of, with_medians
     from tco.evaluation.evaluation import HEADLINE, catalogue_of, evaluate_each
     from tco.evaluation.side_by_side import compare_results
     from tco.report.comparison import comparison_answer
@@ -198,6 +198,10 @@ def _comparison(
     catalogue = catalogue_of(evaluations, request.data)
     is_detailed = options.full and drawn.ranges
     wants_evidence = options.evidence is not None
+    changes: list[CostChange] = []
+    if settings:
+        changes = _changes_by_settings(request, evaluations, scenario_results)
+        changes = with_medians(changes, evaluations, confidence, drawn, request.data)
     options = options._replace(
         names=[evaluation.name for evaluation in evaluations],
         evidence=_noticed(catalogue, scenario_results, confidence) if wants_evidence else None,
@@ -205,7 +209,7 @@ def _comparison(
         racks=racks,
         base_cases=base_cases(evaluations, confidence, drawn.hold) if is_detailed else [],
         rents=_rents_to_beat(evaluations),
-        changes=_changes_by_settings(request, evaluations, scenario_results) if settings else [],
+        changes=changes,
     )
     return comparison_answer(catalogue, scenario_results, base, halls, confidence, options)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.comparison.curve import draw_confidence
 from tco.comparison.records import Confidence, ConfidenceRequest
 from tco.core.files import data_directory, read_csv
-from tco.evaluation.side_by_side import speed_of, speeds_of
+from tco.evaluation.cost_changes import CostChange
+from tco.evaluation.evaluation import figures_without_settings
+from tco.evaluation.side_by_side import rated_by, speed_of, speeds_of
+from tco.sampling.median import drawn_metric
 from tco.scenario.document import HEADLINE_DOCUMENTS
 
 if TYPE_CHECKING:
@@ -43,6 +47,41 @@ def confidence_of(
     )
     request = request._replace(speeds=speeds_of(reference, request.speeds))
     return draw_confidence(evaluations, baseline, request)
+
+
+def with_medians(
+    changes: Sequence[CostChange],
+    evaluations: Sequence[Evaluation],
+    confidence: Confidence,
+    request: ConfidenceRequest,
+    data_folder: Path | None,
+) -> list[CostChange]:
+    """Return changes with the median of the draws, without the settings and with them.
+
+    Args:
+        changes: Changes of base cases, in the order of the evaluations.
+        evaluations: Evaluations of the scenarios with the settings.
+        confidence: Confidence of the comparison with the settings.
+        request: Draws of the comparison; whole racks have no median of their own here.
+        data_folder: Folder of the option `--data`; None without.
+
+    """
+    metric = rated_by([evaluation.result for evaluation in evaluations])
+    if not changes or metric is None or not request.ranges or request.racks is not None:
+        return [*changes]
+
+    def median_of(evaluation: Evaluation) -> float | None:
+        drawn = drawn_metric(evaluation, metric, request.hold, seed=request.seed)
+        return None if drawn is None else drawn.p50
+
+    figure_name = f"median {metric} {request.hold} {request.seed}"
+    unset = figures_without_settings(evaluations, data_folder, figure_name, median_of)
+    return [
+        change._replace(
+            median_before=median, median_after=(sureness.range(metric) or {}).get("p50")
+        )
+        for change, median, sureness in zip(changes, unset, confidence.sure, strict=True)
+    ]
 
 
 def _is_shipped(evaluation: Evaluation) -> bool:

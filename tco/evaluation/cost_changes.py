@@ -1,4 +1,4 @@
-"""Changes by settings: the cost of each base case without the settings and with them."""
+"""Changes by settings: the cost of each scenario without the settings and with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tco.core.columns import Hidden
-from tco.evaluation.evaluation import metrics_without_settings
+from tco.evaluation.evaluation import figures_without_settings
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import rated_by
 from tco.evaluation.what_if import binding_notes
@@ -18,13 +18,24 @@ LEAST_CHANGE = 0.05  # per cent of a cost, below which a setting changes nothing
 
 
 class CostChange(NamedTuple):
-    """Cost of the work of a scenario in its base case, without the settings and with them."""
+    """Cost of the work of a scenario, without the settings and with them."""
 
     scenario: str
-    before: float | None
+    before: float | None  # in the base case
     after: float | None
+    median_before: float | None = None  # of the draws; None without draws
+    median_after: float | None = None
     # where the settings change nothing: the inputs that bind
     notes: Hidden[Sequence[str]] = ()
+
+    @property
+    def has_medians(self) -> bool:
+        """Whether the costs were drawn."""
+        return (self.median_before, self.median_after) != (None, None)
+
+    def of_medians(self) -> CostChange:
+        """Return the change whose costs are the medians."""
+        return CostChange(self.scenario, self.median_before, self.median_after)
 
     @property
     def percent(self) -> float | None:
@@ -62,7 +73,9 @@ def cost_changes(
     metric = rated_by(scenario_results)
     if metric is None:
         return []
-    unset = metrics_without_settings(evaluations, data_folder, metric)
+    unset = figures_without_settings(
+        evaluations, data_folder, metric, lambda evaluation: evaluation.result.metrics[metric]
+    )
     changes = []
     for before, evaluation, scenario_result in zip(
         unset, evaluations, scenario_results, strict=True
@@ -72,7 +85,7 @@ def cost_changes(
         if before and cost and isclose(before, cost):
             paths = [path for path in settings if path in scenario_result.inputs]
             notes = binding_notes(evaluation, paths, metric)
-        changes.append(CostChange(scenario_result.scenario, before, cost, notes))
+        changes.append(CostChange(scenario_result.scenario, before, cost, notes=notes))
     return changes
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -173,20 +173,24 @@ def _refuse_bare_chip(evaluation: Evaluation) -> None:
         raise without_bill(evaluation.catalogue, scenario_result.system)
 
 
-def metrics_without_settings(
-    evaluations: Sequence[Evaluation], data_folder: Path | None, metric: str
+def figures_without_settings(
+    evaluations: Sequence[Evaluation],
+    data_folder: Path | None,
+    figure_name: str,
+    figure_of: Callable[[Evaluation], float | None],
 ) -> list[float | None]:
-    """Return a metric of base cases without the settings of the command line.
+    """Return a figure of scenarios without the settings of the command line.
 
     What rests on shipped scenarios and data alone is taken from the disk cache.
 
     Args:
         evaluations: Evaluations of scenarios with the settings.
         data_folder: Folder of the option `--data`; None without.
-        metric: Name of the metric.
+        figure_name: Name of the figure in the cache.
+        figure_of: Function that returns the figure of an evaluation.
 
     Returns:
-        Metric by scenario, in order; None where it has no value.
+        Figure by scenario, in order; None where it has no value.
 
     """
     import numpy as np  # numbers of the cache; most commands start without it
@@ -196,18 +200,17 @@ def metrics_without_settings(
     def make_arrays() -> list[AnyArray]:
         names = [evaluation.name for evaluation in evaluations]
         unset = evaluate_each(names, data_folder, {}, refuse=False)
-        metric_values = [evaluation.result.metrics[metric] for evaluation in unset]
-        return [np.array(metric_values, dtype=float)]
+        return [np.array([figure_of(evaluation) for evaluation in unset], dtype=float)]
 
     unset_inputs = [
         evaluation._replace(settings={}).function().inputs({}) for evaluation in evaluations
     ]
     if all(inputs.is_shipped for inputs in unset_inputs):
-        cache_key = repr((metric, [inputs.scenario for inputs in unset_inputs]))
-        (metric_array,) = cached_arrays([b"base cases", cache_key.encode()], make_arrays)
+        cache_key = repr((figure_name, [inputs.scenario for inputs in unset_inputs]))
+        (figures,) = cached_arrays([b"without settings", cache_key.encode()], make_arrays)
     else:
-        (metric_array,) = make_arrays()
-    return [None if math.isnan(number) else number for number in metric_array.tolist()]
+        (figures,) = make_arrays()
+    return [None if math.isnan(number) else number for number in figures.tolist()]
 
 
 def _evaluate_function(

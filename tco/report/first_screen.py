@@ -9,7 +9,7 @@ from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.cost_changes import CostChange
-from tco.evaluation.side_by_side import rated_by
+from tco.evaluation.side_by_side import SPEED, rated_by
 from tco.report.assumptions import premises_without_halls, workload_title, workloads
 from tco.report.curve import (
     bound_mark,
@@ -35,6 +35,7 @@ from tco.report.verdict import (
     price_words,
     rent_words,
     software_bound_picks,
+    target_speed,
     unrated_words,
     verdict_words,
 )
@@ -42,6 +43,7 @@ from tco.scenario.metrics import CHIP_HOUR
 from tco.scenario.result import OWN_COST, Result
 
 LINES = 30
+TARGETS = {"workload", SPEED}  # settings that may move the target speed
 TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
 SPEED_LEGEND = "Speed: tokens/s per user. Costs: USD per million output tokens."
@@ -411,24 +413,39 @@ def _choice_table(confidence: Confidence) -> Table:
 
 
 def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Result]) -> Table:
-    """Tabulate the base case of each scenario without the settings and with them."""
+    """Tabulate the cost of each scenario without the settings and with them."""
     is_training = rated_by(scenario_results) == TRAINING_COST
     size, unit = (
         (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M output tokens")
     )
+    statistic = "base case"
+    if any(change.has_medians for change in changes):
+        statistic = f"median{_target_speed_words(scenario_results)}"
+        changes = [change.of_medians() for change in changes]
     change_rows = [
         (
             change.scenario,
-            *(_changed_cost_text(cost, size) for cost in (change.before, change.after)),
+            *(
+                cost_text(None if cost is None else cost / size)
+                for cost in (change.before, change.after)
+            ),
             change.words,
         )
         for change in changes
     ]
-    return Table((f"base case, {unit}", "before", "with --set", "change"), change_rows)
+    return Table((f"{unit}, {statistic}", "before", "with --set", "change"), change_rows)
 
 
-def _changed_cost_text(cost: float | None, size: float) -> str:
-    return "none" if cost is None else significant(cost / size, 4)
+def _target_speed_words(scenario_results: Sequence[Result]) -> str:
+    """Return at which speed costs before and with settings stand; settings may move the target."""
+    speed = target_speed(scenario_results)
+    if speed is None:
+        return ""
+    is_moved = any(
+        scenario_result.origin and not TARGETS.isdisjoint(scenario_result.origin.settings)
+        for scenario_result in scenario_results
+    )
+    return " at the target speed" if is_moved else f" at {speed:g}"
 
 
 # ---------------------------------------------------------------- systems not compared

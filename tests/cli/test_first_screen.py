@@ -14,6 +14,7 @@ from tests.catalogue import DATA
 from tests.cli import document, tco
 
 TWO = ("trn3-nl72x2", "gb200-nvl72")
+HEADER_OF_CHANGES = "USD/M output tokens, median at 50 before with --set change"
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +134,37 @@ def test_setting_shows_base_cases_before_and_after():
     metric = "usd_per_million_output_tokens"
     assert [change["before"] for change in changes] == [row["metrics"][metric] for row in unset]
     assert all(change["after"] > change["before"] for change in changes)
+
+
+def test_setting_shows_the_medians_of_the_screen_before_and_after():
+    setting = ("--set", "terms.rate=0.2")
+    changes = document("compare", *TWO, *setting)["changes"]
+    rows = tco("compare", *TWO, *setting).stdout.splitlines()
+    assert " ".join(rows[3].split()) == HEADER_OF_CHANGES
+    for index, words in enumerate(((), setting)):
+        medians = {
+            point["scenario"]: point["median_usd_per_million_output_tokens"]
+            for point in document("compare", *TWO, *words)["curve"]
+            if point["tokens_per_s_per_user"] == 50
+        }
+        key = ("median_before", "median_after")[index]
+        for change, row in zip(changes, rows[5:7], strict=True):
+            assert change[key] == pytest.approx(medians[change["scenario"]], rel=1e-9)
+            assert row.split()[1 + index] == cost_text(medians[change["scenario"]])
+
+
+def test_medians_before_a_setting_are_of_the_same_draws():
+    for words in (("--seed", "3"), ("--hold",)):
+        unset = document("compare", *TWO, *words)["curve"][2]
+        changes = document("compare", *TWO, *words, "--set", "terms.rate=0.2")["changes"]
+        median = unset["median_usd_per_million_output_tokens"]
+        assert unset["tokens_per_s_per_user"] == 50
+        assert changes[0]["median_before"] == pytest.approx(median, rel=1e-9)
+
+
+def test_costs_of_another_target_are_those_at_the_target_speed():
+    text = tco("compare", *TWO, "--set", "workload.interactivity=30 token/s").stdout
+    assert "median at the target speed" in " ".join(text.split())
 
 
 def test_relative_setting_is_that_share_of_the_value_of_each_scenario():
