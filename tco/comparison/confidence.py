@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tco.comparison.curve import draw_confidence
+from tco.comparison.curve import draw_confidence, sample_side
 from tco.comparison.records import Confidence, ConfidenceRequest
 from tco.core.files import data_directory, read_csv
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.evaluation import figures_without_settings
 from tco.evaluation.side_by_side import rated_by, speed_of, speeds_of
-from tco.sampling.median import drawn_metric
+from tco.sampling.median import DRAWS
+from tco.sampling.uncertainty import draw_statistics
+from tco.scenario.beliefs import Dice
 from tco.scenario.document import HEADLINE_DOCUMENTS
 
 if TYPE_CHECKING:
@@ -71,8 +73,11 @@ def with_medians(
         return [*changes]
 
     def median_of(evaluation: Evaluation) -> float | None:
-        drawn = drawn_metric(evaluation, metric, request.hold, seed=request.seed)
-        return None if drawn is None else drawn.p50
+        # sampled as a comparison samples it, whose choices of plans are cached
+        speeds = speeds_of(evaluation.result, request.speeds)
+        dice = Dice(evaluation.catalogue, request.seed, 0, DRAWS)
+        side = sample_side(evaluation, request._replace(speeds=speeds), dice)
+        return (draw_statistics(metric, side.drawn_metric(None, metric)) or {}).get("p50")
 
     figure_name = f"median {metric} {request.hold} {request.seed}"
     unset = figures_without_settings(evaluations, data_folder, figure_name, median_of)

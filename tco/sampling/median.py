@@ -56,7 +56,6 @@ def drawn_metric(
     metric: str,
     hold: bool = False,
     reference: Evaluation | None = None,
-    seed: int = SEED,
 ) -> DrawnMetric | None:
     """Draw all inputs with ranges, and return the percentiles of a metric.
 
@@ -65,7 +64,6 @@ def drawn_metric(
         metric: Name of the metric.
         hold: Whether each draw keeps the plan of the base case.
         reference: Baseline of a ratio; None without a baseline.
-        seed: Start of the random draws of a metric other than the cost per chip-hour.
 
     Returns:
         Percentiles of the metric; None where the scenario is not drawn, or where fewer than two
@@ -79,15 +77,13 @@ def drawn_metric(
         return None
     if reference is not None and why_incomparable(evaluation.result, reference.result):
         return None
-    metrics = _sampled_metrics(sides, hold, seed)
+    metrics = _sampled_metrics(sides, hold)
     return None if metric not in metrics else _percentiles(metric, metrics[metric])
 
 
-def _sampled_metrics(
-    sides: Sequence[Evaluation], hold: bool, seed: int = SEED
-) -> dict[str, AnyArray]:
+def _sampled_metrics(sides: Sequence[Evaluation], hold: bool) -> dict[str, AnyArray]:
     """Return the metrics of a scenario in each draw, with the ratios to a second scenario."""
-    dice = Dice(sides[0].catalogue, seed, 0, DRAWS)
+    dice = Dice(sides[0].catalogue, SEED, 0, DRAWS)
     with named_step("drawing inputs"):
         draws = [side.drawn_function(hold).sample(dice) for side in sides]
     return sample_of(draws[0], draws[1] if len(draws) > 1 else None).metrics
