@@ -173,14 +173,14 @@ def inputs(
     (evaluation,) = request.evaluate_scenarios([scenario], priced=False)
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
     price = chip_parts_price(evaluation)
-    input_rows = search_inputs(
+    matches = search_inputs(
         [*result_and_money_inputs(catalogue, scenario_result), *([price] if price else [])],
         words or (),
         load_system(catalogue, scenario_result.system).chip,
     )
-    if not input_rows:
+    if not matches.inputs:
         raise DataError(
             f"no input of {scenario_result.scenario} is called {' '.join(words or [])!r}; `tco "
             f"inputs {scenario_result.scenario}` lists all"
         )
-    request.emit(inputs_answer(catalogue, scenario_result, input_rows))
+    request.emit(inputs_answer(catalogue, scenario_result, matches, words or ()))

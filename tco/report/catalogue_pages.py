@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue, Source
-from tco.catalog.labels import part_label
+from tco.catalog.labels import part_label, short_name
 from tco.catalog.rows import ALTERNATIVE, CatalogueRow, read_row
 from tco.core.errors import unknown
 from tco.core.provenance import period
@@ -35,6 +35,17 @@ if TYPE_CHECKING:
 PART_ROW = STATED_VALUE.only(
     "part", "attribute", *ROW_COLUMNS, "directness", "source", "use", "note"
 )
+VALUE = PART_ROW.only("value", "unit", "low", "kind", "as_of")
+UNUSED_VALUE = PART_ROW.only("value", "unit", "source")
+MONEY, RENTS = "price and cost", "rent"  # of which `tco rents` tells
+MAIN_GROUPS = {  # a chip's main values: all in USD, and these
+    "speed, memory and power": (
+        *("peak_bf16", "peak_fp8", "peak_fp4", "hbm_capacity", "hbm_bandwidth"),
+        *("scale_up_bandwidth", "scale_out_bandwidth", "tdp"),
+    ),
+    MONEY: (),
+    "dates": ("released", "general_availability", "first_volume", "bring_up"),
+}
 PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
@@ -59,40 +70,85 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
     ]
 
     def tables() -> list[Table]:
-        notes = [
-            f"{part_row.attribute} {PART_ROW.only('value').members[0].text(part_row)} "
-            f"{PART_ROW.only('unit').members[0].text(part_row)}".rstrip()
-            + f": {part_row.note}"
-            for part_row in part_rows
-            if part_row.note
+        is_chip = any(part_row.attribute == "tdp" for part_row in part_rows)
+        shown_rows = [row for row in part_rows if not is_chip or _main_group(row)]
+        rest = [] if is_chip else _note_lines(catalogue, part_rows)
+        if hidden := len(part_rows) - len(shown_rows):
+            rest = [f"{hidden} more values, notes and sources: tco parts show {part} --format csv."]
+        systems = _systems_with(catalogue, part)
+        if any(part_row.attribute.startswith(RENTS) for part_row in part_rows):
+            rest.append(f"Rents: tco rents {part}.")
+        if systems:
+            rest.append(f"Paths that --set takes: tco inputs {systems[-1]} {part}.")
+        above = [
+            f"Systems with this part: {', '.join(systems) or 'none'}",
+            *_headline_words(catalogue, part_rows),
         ]
-        sources = sorted({part_row.source for part_row in part_rows})
-        used = [part_row for part_row in part_rows if not _why_unused(part_row, part_rows)]
-        unused = [part_row for part_row in part_rows if _why_unused(part_row, part_rows)]
-        systems = ", ".join(_systems_with(catalogue, part)) or "none"
-        above = [f"Systems with this part: {systems}", *_headline_words(catalogue, part_rows)]
-        values_table = PART_ROW.only("attribute", "value", "unit", "low", "as_of").table(
-            used, f"Part {part_label(part)}: values at the latest price date", above
-        )
-        origins = PART_ROW.only("attribute", "value", "kind", "directness", "source").table(
-            part_rows, "Where each value comes from"
-        )
-        tables = [values_table._replace(align="lrlll"), origins._replace(align="lrlll")]
-        if unused:
-            unused_values = UNUSED_ROW.table(
-                [(part_row, _why_unused(part_row, part_rows)) for part_row in unused],
-                "Other values, not used at the latest price date",
-                below=["until: a scenario with an earlier price date takes this value."],
-            )
-            tables.insert(1, unused_values._replace(align="lrllll"))
-        lines = [
-            *(["Notes", *notes] if notes else []),
-            "Sources",
-            *(f"{source}: {_source_text(catalogue, source)}" for source in sources),
-        ]
-        return [*tables, Table((), (), below=lines)]
+        values_table, *unused_tables = _value_tables(part, shown_rows)
+        tables = [values_table._replace(above=above), *unused_tables]
+        return [*tables[:-1], tables[-1]._replace(below=[*tables[-1].below, *rest])]
 
     return PART.answer(catalogue, {"part": part, "rows": part_rows}, tables, (PART_ROW, part_rows))
+
+
+def _main_group(part_row: StatedValue) -> str:
+    """Return the group of a chip's main values that a value belongs to, or an empty text."""
+    if part_row.unit.startswith("USD") and not part_row.attribute.startswith(RENTS):
+        return MONEY
+    groups = (group for group, names in MAIN_GROUPS.items() if part_row.attribute in names)
+    return next(groups, "")
+
+
+def _value_tables(part: str, part_rows: Sequence[StatedValue]) -> list[Table]:
+    """Return the values in use, grouped, and those that other sources state."""
+
+    def cells(part_row: StatedValue, record: Record) -> list[str]:
+        label = short_name(f"parts.{part}.{part_row.attribute}").removeprefix(f"{part} ")
+        return [label, *(member.text(part_row) for member in record.members)]
+
+    used = [part_row for part_row in part_rows if not _why_unused(part_row, part_rows)]
+    value_rows: list[list[str]] = []
+    for group in ("", *MAIN_GROUPS):
+        group_rows = [part_row for part_row in used if _main_group(part_row) == group]
+        heading = [[group, *[""] * len(VALUE.members)]] if group and group_rows else []
+        value_rows += [*heading, *(cells(part_row, VALUE) for part_row in group_rows)]
+    title = f"Part {part_label(part)}: values at the latest price date"
+    heads = [member.label or "" for member in VALUE.members]
+    tables = [Table(("", *heads), value_rows, title, align="lrllll")]
+    unused_rows = [
+        [*cells(part_row, UNUSED_VALUE), reason]
+        for part_row in part_rows
+        if (reason := _why_unused(part_row, part_rows))
+    ]
+    if unused_rows:
+        heads = [member.label or "" for member in UNUSED_VALUE.members]
+        unused_table = Table(
+            ("", *heads, "use"),
+            unused_rows,
+            "Values that are not used at the latest price date",
+            below=[
+                "alternative: what another source states. until: a scenario with an earlier price "
+                "date takes this value."
+            ],
+            align="lrlll",
+        )
+        tables.append(unused_table)
+    return tables
+
+
+def _note_lines(catalogue: Catalogue, part_rows: Sequence[StatedValue]) -> list[str]:
+    value, unit = (PART_ROW.only(name).members[0].text for name in ("value", "unit"))
+    notes = [
+        f"{row.attribute} {value(row)} {unit(row)}".rstrip() + f": {row.note}"
+        for row in part_rows
+        if row.note
+    ]
+    sources = sorted({part_row.source for part_row in part_rows})
+    return [
+        *(["Notes", *notes] if notes else []),
+        "Sources",
+        *(f"{source}: {_source_text(catalogue, source)}" for source in sources),
+    ]
 
 
 def _why_unused(part_row: StatedValue, part_rows: Sequence[StatedValue]) -> str:
@@ -125,12 +181,6 @@ def _headline_words(catalogue: Catalogue, part_rows: Sequence[StatedValue]) -> l
     value, unit = (PART_ROW.only(name).members[0].text for name in ("value", "unit"))
     taken = [f"{name} {value(row)} {unit(row)}".rstrip() for name, row in earlier.items()]
     return [f"`tco compare` is of {date} and takes {', '.join(taken)}."] if taken else []
-
-
-UNUSED_ROW = Record(
-    PART_ROW.only("attribute", "value", "unit", "low", "as_of").read_via("0"),
-    Member("why", label="use", read="1"),
-)
 
 
 def _part_row(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.labels import PLAIN_NUMBERS
-from tco.catalog.rows import input_attributes
+from tco.catalog.labels import PLAIN_NUMBERS, count_with_noun, short_name
+from tco.catalog.rows import Attribute, input_attributes
 from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import (
+    NARROW_SCREEN,
     Table,
     input_text,
     input_unit,
@@ -47,7 +50,7 @@ def _shown_unit(input_record: Input) -> str:
 
 def _range_text(input_record: Input) -> str:
     scaled_row = _input_in_read_unit(input_record)
-    if scaled_row.low is None or scaled_row.high is None:
+    if scaled_row.low is None or scaled_row.high is None or scaled_row.low == scaled_row.high:
         return ""
     return (
         f"{input_text(input_record.path, scaled_row.low)} to "
@@ -55,8 +58,30 @@ def _range_text(input_record: Input) -> str:
     )
 
 
-# inputs up to which date, kind and source are printed beside the values
+# inputs up to which kind, date and source are printed beside the words
 MOST_DETAILED = 12
+# inputs that are changed most
+COMMON = (
+    *("terms.rate", "terms.life", "terms.utilisation", "terms.perspective", "terms.date"),
+    *("site.electricity_price", "site.pue", "site.usd_per_mw"),
+    *("workload.model", "workload.precision", "workload.input_tokens", "workload.output_tokens"),
+    *("workload.interactivity", "workload.draft_tokens", "workload.software", "cluster.chips"),
+)
+COMMON_OF_CHIP = ("price", "hbm_capacity", "hbm_bandwidth", "peak_fp8", "tdp")
+CHIP_MARK = ".hbm_bandwidth"  # of every chip, and of no other part
+# what the groups of inputs are about
+GROUPS = {
+    "carbon": "embodied greenhouse gas",
+    "cluster": "network and size of the cluster",
+    "failures": "failures and repairs",
+    "money": "payments by month, delays, rents",
+    "parts": "parts: prices, power, rates",
+    "performance": "speed of kernels and engines",
+    "shares": "share prices that rebates rest on",
+    "site": "building and electricity",
+    "terms": "buyer and terms of payment",
+    "workload": "model, requests and target",
+}
 OF_SCENARIO = Record(
     Member("path", label="path"),
     Member(
@@ -76,6 +101,7 @@ OF_SCENARIO = Record(
     ),
     Member("source", label="source"),
 )
+NUMBER = OF_SCENARIO.only("path", "value", "unit", "low")
 INPUT = Record(OF_SCENARIO, Member("own", int, lambda input_record: int(input_record.overlay)))
 INPUTS = Document("inputs", Member("scenario", read="0.scenario"), Member("inputs", [INPUT], "1"))
 SCENARIO = Document(
@@ -116,40 +142,69 @@ def result_and_money_inputs(catalogue: Catalogue, scenario_result: Result) -> li
     return list(map(written_input, input_records))
 
 
-def search_inputs(input_records: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
+class Matches(NamedTuple):
+    """Inputs that words find."""
+
+    named: list[Input]  # by their paths or their other names, exact names first
+    mentioned: list[Input]  # by the descriptions alone
+
+    @property
+    def inputs(self) -> list[Input]:
+        """All inputs found."""
+        return [*self.named, *self.mentioned]
+
+
+def search_inputs(input_records: Sequence[Input], words: Sequence[str], chip: str) -> Matches:
     """Return the inputs that match all words, in any order.
 
-    A word may be anywhere in the path, or begin a word of the attribute's description or other
-    names. Case does not matter. Inputs of the chip of the system match the word `chip` too.
+    A word may begin a word of the path, of the other names or of the description. Case does not
+    matter. Inputs of the chip of the system match the word `chip` too.
 
     Args:
         input_records: Inputs to search.
         words: Words to find; without words every input matches.
         chip: Id of the chip of the system.
 
-    Returns:
-        Matching inputs, first the inputs with all words in the path.
+    """
+    searched = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in _lower_words(words)]
+    matches = Matches([], [])
+    for input_record in input_records:
+        attribute = _attribute_of(input_record.path)
+        part = input_record.path.split(".")[1]
+        names = f"{input_record.path} {attribute.also if attribute else ''}".lower()
+        names += " chip" if part == chip else ""
+        mentions = f"{names} {attribute.description if attribute else ''}".lower()
+        if all(pattern.search(names) for pattern in searched):
+            matches.named.append(input_record)
+        elif all(pattern.search(mentions) for pattern in searched):
+            matches.mentioned.append(input_record)
+    exact_name = "_".join(_lower_words(words))
+    matches.named.sort(key=lambda match: match.path.rpartition(".")[2] != exact_name)
+    return matches
+
+
+def _lower_words(words: Sequence[str]) -> list[str]:
+    return " ".join(words).lower().split()
+
+
+def _attribute_of(path: str) -> Attribute | None:
+    group, _, rest = path.partition(".")
+    return input_attributes().get((group, rest.rpartition(".")[2]))
+
+
+def input_description(path: str) -> str:
+    """Return the label of an input, with its definition where a line holds both.
+
+    Args:
+        path: Path of the input.
 
     """
-    searched = " ".join(words).lower().split()
-
-    def search_text(path: str) -> str:
-        group, _, rest = path.partition(".")
-        part, _, attribute_name = rest.rpartition(".")
-        texts = ["chip" if part == chip else ""]
-        if attribute := input_attributes().get((group, attribute_name)):
-            texts += [attribute.description, attribute.also]
-        return " ".join(texts).lower()
-
-    def has_words(path: str) -> bool:
-        path_text = search_text(path)
-        return all(word in path.lower() or f" {word}" in f" {path_text}" for word in searched)
-
-    matches = [input_record for input_record in input_records if has_words(input_record.path)]
-    return sorted(
-        matches,
-        key=lambda input_record: not all(word in input_record.path.lower() for word in searched),
-    )
+    label, attribute = short_name(path), _attribute_of(path)
+    clause = re.split(r"; |: | \(", attribute.description)[0] if attribute else ""
+    if clause.startswith(label):
+        return clause
+    definition = f"{label}: {clause}"
+    return definition if clause and len(definition) <= NARROW_SCREEN else label
 
 
 def written_input(number: Input) -> Input:
@@ -163,21 +218,28 @@ def written_input(number: Input) -> Input:
 
 
 def inputs_answer(
-    catalogue: Catalogue, scenario_result: Result, input_records: Sequence[Input]
+    catalogue: Catalogue, scenario_result: Result, matches: Matches, words: Sequence[str]
 ) -> Answer:
     """Return some inputs of a scenario.
 
     Args:
         catalogue: Catalogue of the answer.
         scenario_result: Evaluated scenario.
-        input_records: Inputs to show.
+        matches: Inputs to show.
+        words: Words that found them; without words tables show an overview.
 
     """
+
+    def tables() -> list[Table]:
+        if not words:
+            return _overview_tables(scenario_result, matches.inputs)
+        return _match_tables(scenario_result, matches, " ".join(words))
+
     return INPUTS.answer(
         catalogue,
-        (scenario_result, input_records),
-        lambda: _inputs_tables(scenario_result, input_records),
-        (INPUT, input_records),
+        (scenario_result, matches.inputs),
+        tables,
+        (INPUT, matches.inputs),
         scenario_result.notes,
         of=scenario_result.context,
     )
@@ -202,34 +264,77 @@ def scenario_answer(catalogue: Catalogue, scenario: str) -> Answer:
     return SCENARIO.answer(
         catalogue,
         (scenario_result, input_records),
-        lambda: _inputs_tables(scenario_result, list(map(written_input, input_records))),
+        lambda: _overview_tables(scenario_result, list(map(written_input, input_records))),
         (OF_SCENARIO, input_records),
         of=scenario_result.context,
     )
 
 
-def _inputs_tables(scenario_result: Result, input_records: Sequence[Input]) -> list[Table]:
-    noun = "input" if len(input_records) == 1 else "inputs"
-    below = [
-        f"{len(input_records)} {noun}. ~: an estimate or an assumption. P5 to P95: 9 of 10 draws "
-        "lie between them.",
-        "Replace one: tco compare --set 'PATH=VALUE UNIT'.",
+def _overview_tables(scenario_result: Result, input_records: Sequence[Input]) -> list[Table]:
+    """Return the choices, the inputs that are changed most, and the number of each group."""
+    scenario = scenario_result.scenario
+    paths = {input_record.path for input_record in input_records}
+    chips = [path.removesuffix(CHIP_MARK) for path in paths if path.endswith(CHIP_MARK)]
+    common_paths = {*COMMON, *(f"{chip}.{name}" for chip in chips for name in COMMON_OF_CHIP)}
+    common = [input_record for input_record in input_records if input_record.path in common_paths]
+    groups = Counter(input_record.path.partition(".")[0] for input_record in input_records)
+    group_rows = [
+        (GROUPS.get(group, group), str(number), f"tco inputs {scenario} {group}")
+        for group, number in sorted(groups.items())
     ]
-    if len(input_records) <= MOST_DETAILED:
-        return [
-            INPUT.table(input_records, scenario_result.title, (), below)._replace(align="lrlllll")
+    group_table = Table(
+        ("inputs of", "number", "list them"),
+        group_rows,
+        f"All {len(input_records)} inputs, by group",
+        below=["By any word: tco inputs " + scenario + " electricity. All at once: --format csv."],
+        align="lrl",
+    )
+    return [
+        *_described_tables(common, f"{scenario_result.title}: inputs that are changed most"),
+        group_table,
+    ]
+
+
+def _match_tables(scenario_result: Result, matches: Matches, words: str) -> list[Table]:
+    matching = matches.named or matches.mentioned
+    below = []
+    if matches.named and matches.mentioned:
+        below = [
+            f"{count_with_noun(len(matches.mentioned), 'more input')} only in the description: "
+            f"tco inputs {scenario_result.scenario} {words} --format csv."
         ]
-    below.append(
-        f"Date, kind and source: tco inputs {scenario_result.scenario} WORD for some, --format csv "
-        "for all."
-    )
-    texts = [input_record for input_record in input_records if isinstance(input_record.value, str)]
-    numbers = [
-        input_record for input_record in input_records if not isinstance(input_record.value, str)
+    title = f"{scenario_result.title}: {count_with_noun(len(matching), 'input')} of {words!r}"
+    return _described_tables(matching, title, below)
+
+
+def _described_tables(
+    input_records: Sequence[Input], title: str, below: Sequence[str] = ()
+) -> list[Table]:
+    """Return the choices and the numbers among some inputs, each with what it is in words."""
+    choices = [choice for choice in input_records if isinstance(choice.value, str)]
+    numbers = [number for number in input_records if not isinstance(number.value, str)]
+    choice_rows = [
+        (choice.path, str(choice.value), input_description(choice.path)) for choice in choices
     ]
-    choices = INPUT.only("path", "value").table(texts, f"{scenario_result.title}: choices")
-    values_table = INPUT.only("path", "value", "unit", "low").table(
-        numbers, f"{scenario_result.title}: numbers", (), below
-    )
-    values_table = values_table._replace(align="lrll")
-    return [choices._replace(align="ll"), values_table] if texts else [values_table]
+    number_rows: list[tuple[str, ...]] = []
+    for number in numbers:
+        origin = f" [{number.kind}{' (own)' * number.overlay} {number.as_of}; {number.source}]"
+        description = input_description(number.path)
+        number_rows.append((description + origin * (len(numbers) <= MOST_DETAILED), "", "", ""))
+        texts = [member.text(number) for member in NUMBER.members]
+        number_rows.append((f"  {texts[0]}", *texts[1:]))
+    legend = [
+        "~: an estimate or an assumption. P5 to P95: 9 of 10 draws lie between them.",
+        "Change an input: tco compare --set 'PATH=VALUE UNIT'.",
+        *below,
+    ]
+    tables = []
+    if number_rows:
+        columns = [member.label or "" for member in NUMBER.members]
+        tables.append(Table(columns, number_rows, title, (), legend, "lrll"))
+    if choice_rows:
+        choice_title = f"{title}, choices"
+        tables.append(
+            Table(("path", "value", "what it decides"), choice_rows, choice_title, align="lll")
+        )
+    return tables
