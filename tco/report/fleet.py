@@ -16,10 +16,10 @@ COLUMNS = {
     "site_power_w": ("MW", 1e6),
     "racks": ("racks", 1),
     "chips": ("chips", 1),
-    "capex_usd": ("capex, million USD", 1e6),
-    "cost_usd_per_year": ("cost per year, million USD", 1e6),
-    "output_tokens_per_s": ("million tokens/s", 1e6),
-    "waiting_usd": ("cost of waiting, million USD", 1e6),
+    "capex_usd": ("capex", 1e6),
+    "cost_usd_per_year": ("cost per year", 1e6),
+    "output_tokens_per_s": ("million output tokens/s", 1e6),
+    "waiting_usd": ("cost of waiting", 1e6),
 }
 
 
@@ -103,10 +103,10 @@ def _fleet_table(fleet: FleetRollout) -> Table:
         power = total["site_power_w"] or 0.0
         below.append(f"The purchases take {power / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW.")
     below += [
-        "Every figure but the power is an estimate (base case). MW: from the grid, in the hottest "
-        "hour.",
-        "Capex: racks and network, not the building. Cost: all that the owner pays in a year.",
-        "Output tokens are counted in the hours that chips are up and used.",
+        "Money is in million USD. Capex: racks and network, once. Cost per year: all that the "
+        "owner pays, in which the capex is paid off over its life.",
+        "MW: from the grid, in the hottest hour. Output tokens: in the hours that chips are up "
+        "and used. All but the power are estimates of the base case.",
     ]
     if total["waiting_usd"]:
         below.append("Waiting: what empty power costs until a system ships in volume.")

@@ -205,7 +205,8 @@ def frontier_answer(
             beaten = [_beaten_table(designs)] if any(design.by for design in designs) else []
             return [_free_table(frontiers, designs), *beaten]
         if not any(frontier.separate for frontier in frontiers):
-            return [frontier_table(frontier, frontier.drawn) for frontier in frontiers]
+            several = len(frontiers) > 1
+            return [frontier_table(frontier, frontier.drawn, several) for frontier in frontiers]
         return [_pair_table(frontiers), *map(frontier_table, _ranked(frontiers)[:1])]
 
     def context(point: Design) -> JsonObject:
@@ -271,18 +272,23 @@ def frontier_title(frontier: Frontier) -> str:
     return f"{decode.title}, its prompts read by {prefill.title}"
 
 
-def frontier_table(frontier: Frontier, drawn: DrawnMetric | None = None) -> Table:
+def frontier_table(
+    frontier: Frontier, drawn: DrawnMetric | None = None, is_one_of_several: bool = True
+) -> Table:
     """Tabulate the points of a frontier, the quickest first.
 
     Args:
         frontier: Points of a system, or of a pair of pools.
         drawn: Percentiles of the cost at the workload's speed; None where they are not shown.
+        is_one_of_several: Whether points say that no other frontier is cheaper.
 
     """
     pools = (frontier.decode.result, frontier.prefill.result)
     standings = dict.fromkeys(sentence(pool_result.standing.text) for pool_result in pools)
     above = [
-        *(workload_words(pools[0]), premise(pools[0]), *standings),
+        "A row is the best plan at one speed. The faster each user is served, the less a chip does "
+        "and the more a token costs.",
+        *(workload_words(pools[0]), premise(pools[0]), *(f"{words}." for words in standings)),
         base_case_words(pools[0], COST, drawn, speed_of(pools[0])),
     ]
     title = frontier_title(frontier)
@@ -292,13 +298,14 @@ def frontier_table(frontier: Frontier, drawn: DrawnMetric | None = None) -> Tabl
     below = [
         f"{len(frontier.points)} Pareto points, {len(designs)} shown: the best of "
         f"{frontier.plans:,} pairs of plans, of which {frontier.feasible:,} fit.",
-        "* target: the cheapest plan at the workload's own speed. + cheapest: no other system of "
-        "this call is cheaper at this speed.",
-        "Speeds are output tokens/s, of all chips, those that prefill among them. Costs are USD "
-        "per million tokens in the base case; all are estimates.",
-        "chips, TP (tensor parallel) and batch are of a decode instance. A prefill instance has "
-        f"{designs[0].point.prefill_chips} chips. limited by: what takes most of a decode step, "
-        "and its share of it.",
+        "* target: the cheapest plan at the workload's own speed."
+        + " + cheapest: no other system of this call is cheaper at this speed." * is_one_of_several,
+        "tok/s: output tokens/s; per chip: of all chips, those that prefill among them. USD/M: "
+        "USD per million output tokens (out), or input and output tokens (in+out), in the base "
+        "case; all are estimates. TTFT: time to the first token, without queueing.",
+        "chips, TP (over how many of them a tensor is split) and batch (sequences at once) are of "
+        f"a decode instance. A prefill instance has {designs[0].point.prefill_chips} chips. "
+        "limited by: what takes most of a decode step, and its share of it.",
     ]
     if frontier.bands:
         plan = "of the base case fixed" if frontier.hold else "re-optimised in each"
@@ -319,10 +326,11 @@ def frontier_table(frontier: Frontier, drawn: DrawnMetric | None = None) -> Tabl
         "share",
         "",
     )
-    return Table(columns, list(map(_point_cells, designs)), title, above, below, "rrrrrrrrlrl")
+    point_rows = [_point_cells(design, is_one_of_several) for design in designs]
+    return Table(columns, point_rows, title, above, below, "rrrrrrrrlrl")
 
 
-def _point_cells(design: Design) -> tuple[str, ...]:
+def _point_cells(design: Design, is_one_of_several: bool) -> tuple[str, ...]:
     point, band = design.point, design.band
     detail_cells = (fixed_digits(point.usd_per_million_tokens), f"{point.ttft_s:.2f}")
     if band is not None:
@@ -340,7 +348,7 @@ def _point_cells(design: Design) -> tuple[str, ...]:
         f"{point.batch:,.0f}",
         point.bound,
         f"{point.bound_share * 100:.0f} %",
-        "*" * point.chosen + "+" * point.cheapest,
+        "*" * point.chosen + "+" * (point.cheapest and is_one_of_several),
     )
 
 

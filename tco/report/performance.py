@@ -21,7 +21,7 @@ from tco.report.assumptions import (
     shown_metric,
     workload_words,
 )
-from tco.report.explanation import structure_document, structure_text
+from tco.report.explanation import structure_document
 from tco.report.ranges import figures
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, sentence
@@ -37,6 +37,7 @@ REACHED = (
     "step_s",
     "mfu",
 )
+TOKEN_TIMES = ("ttft_s", "tpot_s")
 BAR = 24
 WHOLE = 100  # from which a mean of a plan is printed without decimals
 CUTS = {
@@ -51,13 +52,19 @@ HOPS = (
     "waiting: of the ms, until the last chip is ready; `tco collective` has all start together."
 )
 LIMITS = (
-    "limited by: what takes most of the time, and its share of it. at limit: the figure if "
-    "nothing else took time. gap: how many times better that is."
+    "limited by: what takes most of the time. of time: its share. at limit: the figure if "
+    "nothing else took time; - where the limit is a latency."
 )
+PARALLEL = (
+    "Parallel: over how many chips an instance of the model is split. batch: sequences that it "
+    "works on at once."
+)
+SMALLEST = 0.01  # share of a phase from which an operator has a line of its own
 OPERATOR_LEGEND = (
     "limited by: what the operator's time is due to. of limit: share of the rate that this limit "
     "allows; - where the limit is a latency."
 )
+AXES = ("tp", "pp", "dp", "ep", "cp")
 PLAN_WORDS = {
     "tp": "tensor parallel",
     "pp": "pipeline parallel",
@@ -101,12 +108,12 @@ def _pool_tables(scenario_result: Result) -> list[Table]:
         ["prefill", f"{share * 100:.0f} %", f"{plan['prefill']['chips']:g}"],
         ["decode", f"{(1 - share) * 100:.0f} %", f"{plan['decode']['chips']:g}"],
     ]
-    columns = ["instances", "share of a fleet's chips", "chips per instance"]
+    columns = ["instances that", "share of a fleet's chips", "chips each"]
     if engines is None or not rate:
         return [Table(columns, pool_rows)]
     pool_rows[0] += [f"{engines.prefill_engines}", f"{engines.prefill_chips}"]
     pool_rows[1] += [f"{engines.decode_engines}", f"{engines.decode_chips}"]
-    columns += [f"in one scale-up domain of {engines.chips}", "chips per instance there"]
+    columns += [f"in one scale-up domain of {engines.chips}", "chips each there"]
     own_rate = engines.output_tokens_per_s_per_chip
     below = [
         f"One scale-up domain by itself reaches {fixed_digits(own_rate)} output tokens/s per chip, "
@@ -125,6 +132,19 @@ def _cut_tables(scenario_result: Result) -> list[Table]:
     ]
     columns = ["what crosses the racks of a scale-up domain", "output tokens/s per decoding chip"]
     return [Table(columns, cut_rows)]
+
+
+def _figure_label(metric: str) -> str:
+    """Return the label of a figure with its unit, times of a token in ms."""
+    label, unit, _ = shown_metric(metric)
+    unit = "ms" if metric in TOKEN_TIMES else unit
+    return label if not unit or unit.startswith("token/") else f"{label}, {unit}"
+
+
+def _bound_figure_text(figure: JsonObject, figure_key: str) -> str:
+    value = figure[figure_key]
+    size = 1e-3 if figure["metric"] in TOKEN_TIMES else shown_metric(figure["metric"])[2]
+    return fixed_digits(None if value is None else value / size)
 
 
 class OperatorShare(NamedTuple):
@@ -181,9 +201,9 @@ OPERATOR = Record(
 )
 BARS = Member("bar", label="", show=lambda operator: "#" * round(operator.share * BAR))
 FIGURE = Record(
-    Member("metric", label="figure", show=lambda figure: shown_metric(figure["metric"])[0]),
-    Member("value", float, label="value", show=lambda figure: fixed_digits(figure["value"])),
-    Member("unit", label="unit", read=lambda figure: METRICS[figure["metric"]].unit),
+    Member("metric", label="base case", show=lambda figure: _figure_label(figure["metric"])),
+    Member("value", float, label="value", show=lambda figure: _bound_figure_text(figure, "value")),
+    Member("unit", read=lambda figure: METRICS[figure["metric"]].unit),
     "phase",
     Member(
         "bound",
@@ -192,21 +212,16 @@ FIGURE = Record(
     Member(
         "bound_share",
         float,
-        label="its share",
+        label="of time",
         show=lambda figure: f"{figure['bound_share'] * 100:.0f} %",
     ),
     Member(
         "at_bound",
         float | None,
         label="at limit",
-        show=lambda figure: fixed_digits(figure["at_bound"]) or "-",
+        show=lambda figure: _bound_figure_text(figure, "at_bound") or "-",
     ),
-    Member(
-        "gap",
-        float | None,
-        label="gap",
-        show=lambda figure: "-" if figure["gap"] is None else f"{fixed_digits(figure['gap'])} x",
-    ),
+    Member("gap", float | None),
 )
 AXIS = Record(
     Member("phase", label="phase"),
@@ -312,20 +327,24 @@ def plan_text(plan: JsonObject) -> str:
 
 def _performance_tables(scenario_result: Result) -> list[Table]:
     """Tabulate the figures, the axes of the plan, and the operators of each phase."""
-    report = scenario_result.report
+    plan = {
+        plan_field: plan_value
+        for plan_field, plan_value in scenario_result.report.plan.items()
+        if plan_field not in AXES or plan_value != 1
+    }
     above = [workload_words(scenario_result)]
-    if report.plan:
-        above.append(f"Plan: {plan_text(report.plan)}.")
+    if plan:
+        above += [f"Plan: {plan_text(plan)}.", PARALLEL]
     evidence = sentence(scenario_result.standing.text)
     above += [f"All figures are predictions of the base case. {evidence}."]
     above += available_words(scenario_result)
     tables = [
         FIGURE.table(
             performance_bound_rows(scenario_result),
-            scenario_result.title,
+            f"{scenario_result.title}: speed of its best plan",
             above,
             _sentences_below(scenario_result),
-        )._replace(align="lrllrrr"),
+        )._replace(align="lrlrr"),
         *_pool_tables(scenario_result),
         *_cut_tables(scenario_result),
     ]
@@ -335,26 +354,54 @@ def _performance_tables(scenario_result: Result) -> list[Table]:
                 scenario_result.axes, "Exchanges between the chips of an instance", (), [HOPS]
             )
         )
+    return [*tables, *_operator_tables(scenario_result)]
+
+
+def _operator_tables(scenario_result: Result) -> list[Table]:
+    """Tabulate the operators of each phase, those of little time in one line."""
     operator_record = Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
     operators = operators_of(scenario_result)
-    for phase_name, phase in report.phases.items():
-        time = fixed_digits(float(phase.time) * 1e3)
+    tables: list[Table] = []
+    for phase_name, phase in scenario_result.report.phases.items():
         of_phase = [operator for operator in operators if operator.phase == phase_name]
+        small = [operator for operator in of_phase if operator.share < SMALLEST]
+        long = [operator for operator in of_phase if operator.share >= SMALLEST or len(small) == 1]
+        rest = []
+        if len(long) < len(of_phase):
+            share = sum(operator.share for operator in small)
+            label = f"{len(small)} shorter ones"
+            rest = [(label, "", f"{share * 100:.1f} %", "-", "-", "")]
+        time = fixed_digits(float(phase.time) * 1e3)
         title = f"{sentence(phase_name)}: {time} ms by operator"
-        legend = [] if tables[-1].below == [OPERATOR_LEGEND] else [OPERATOR_LEGEND]
-        tables.append(operator_record.table(of_phase, title, (), legend))
+        title += _step_words(phase_name, scenario_result)
+        legend = [] if tables else [OPERATOR_LEGEND]
+        tables.append(operator_record.table(long, title, (), legend, rest))
     return tables
 
 
+def _step_words(phase_name: str, scenario_result: Result) -> str:
+    """Return the tokens of a decode step, where speculative decoding gives several."""
+    time_per_token = scenario_result.metrics["tpot_s"]
+    if phase_name != "decode" or time_per_token is None:
+        return ""
+    step = float(scenario_result.report.phases["decode"].time)
+    tokens = step / time_per_token
+    if tokens <= 1 + SMALLEST:
+        return ""
+    return (
+        f". By speculative decoding a step gives each user {fixed_digits(tokens)} tokens, "
+        f"which is {fixed_digits(time_per_token * 1e3)} ms per token"
+    )
+
+
 def _sentences_below(scenario_result: Result) -> list[str]:
-    """Return sentences below the figures: search, runner-up, pools, cuts, memory and structure."""
+    """Return sentences below the figures: steps, search, runner-up and memory."""
     report, search = scenario_result.report, scenario_result.report.search
     # no two makings of an answer take the same
-    seconds = "" if making.get() else f", found in {search['seconds']:.2f} s"
+    seconds = "" if making.get() else f" in {search['seconds']:.2f} s"
     below = [
         LIMITS,
-        f"The plan is the best of {search['plans']:,}, of which {search['feasible']:,} fit"
-        f"{seconds}.",
+        f"{search['plans']:,} plans were tried{seconds}; {search['feasible']:,} of them fit.",
     ]
     if report.runner_up:
         differences = {
@@ -372,4 +419,4 @@ def _sentences_below(scenario_result: Result) -> list[str]:
         below.append(f"Memory of the fullest chip, GB: {used}; {total:.1f} in all.")
     if scenario_result.metrics["mfu"] is not None:
         below.append(MFU)
-    return [*below, *structure_text(scenario_result.structure)]
+    return below

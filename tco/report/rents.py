@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from tco.catalog import Catalogue
 from tco.comparison.rents import Rent
+from tco.cost.ledger import RENTS as RENT_STATISTICS
 from tco.cost.ownership import BUILT_UP
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
 from tco.scenario.document import HEADLINE_SYSTEM
 
 ROW = Record(Rent)
+OF_CHIP = ROW.only(*(member.key for member in ROW.members if member.key != "chip"))
+UPPER_BOUND = RENT_STATISTICS["rent_bound"]
 RENTS = Document("rents", Member("rows", [ROW]))
 
 
@@ -32,13 +35,20 @@ def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
         "Margin: share of the rent left after this cost, if every hour is rented.",
     ]
 
+    if any(rent.statistic == UPPER_BOUND for rent in latest):
+        below.append(
+            "Upper bound: nobody states a rent of this chip. What others say of it allows no more "
+            "than this; it is no market price."
+        )
+
     def tables() -> list[Table]:
-        chips = {rent.chip for rent in rents}
+        chips = list(dict.fromkeys(rent.chip for rent in rents))
         if len(chips) == 1:
-            earliest = [rent for rent in rents if rent not in latest]
-            history = [ROW.table(earliest, "Earlier rents")] if earliest else []
-            below.extend(_own_another(catalogue, chips.pop()))
-            return [ROW.table(latest, "Rents, the latest of each kind", (), below), *history]
+            earlier = [rent for rent in rents if rent not in latest]
+            history = [OF_CHIP.table(earlier, f"Earlier rents of {chips[0]}")] if earlier else []
+            below.extend(_own_another(catalogue, chips[0]))
+            title = f"Rents of {chips[0]}, the latest of each kind"
+            return [OF_CHIP.table(latest, title, (), below), *history]
         more = f"{len(rents) - len(latest)} earlier rents: tco rents CHIP, or --format csv."
         return [ROW.table(latest, "Rents, the latest of each kind", (), [*below, more])]
 

@@ -36,7 +36,19 @@ GROUPS = {
     "source": lambda input_record: input_record.source,
 }
 
-HEADS = {"part": "subject", "kind": "kind of value", "source": "source"}  # of the table
+HEADS = {"part": "inputs of", "kind": "inputs that are"}  # of the table of shares
+# subjects that the first part of a path does not say
+SUBJECTS = {
+    "terms": "the buyer's terms",
+    "workload": "the workload",
+    "site": "the site",
+    "fleet": "software of fleets",
+    "owner": "the owner's software",
+    "trainium": "Trainium's software",
+    "nvidia": "Nvidia's software",
+    "amd": "AMD's software",
+    "estimate": "estimated",
+}
 
 
 class ShownInput(NamedTuple):
@@ -222,7 +234,7 @@ def sensitivity_table(study: Sensitivity) -> Table:
     centre = np.nan if study.centre is None else study.centre
     ends = [end for swing in moving for end in (swing.at_low, swing.at_high) if end is not None]
     farthest = max((abs(end - centre) for end in ends), default=0.0)
-    columns = ["input", "P5", "P95", "at P5", "at P95", "P5 ░  P95 █"]
+    columns = ["input", "low", "high", "at low", "at high", "low ░ high █"]
     columns += ["alone", "in all"] if study.drivers else []
     table_rows = []
     for swing in moving[:SHOWN]:
@@ -246,12 +258,13 @@ def sensitivity_table(study: Sensitivity) -> Table:
     metric = METRICS[study.metric]
     title = f"{study.sides[0].result.title}: what drives {metric.label}"
     unit = f" {metric.unit}" if metric.unit else ""
+    label = headed(metric.label, metric.unit)
     base_text = "The base case misses the workload's target"
     if study.centre is not None:
         base_text = f"Base case: {fixed_digits(study.centre)}{unit}"
     above = [
-        f"{base_text}. Each row moves one input alone, to its P5 and to its P95. at P5, at P95: "
-        f"{metric.label}{unit and ','}{unit}, there.",
+        f"{base_text}. A row moves one input alone from its low to its high (P5 and P95 of its "
+        f"range). at low, at high: the {label}, that follows.",
         f"The plan is {plan_treatment(study)} at each end, its batch solved for the target.",
     ]
     return Table(columns, table_rows, title, above, _remarks(study, moving), align="lrrrrlrr")
@@ -265,7 +278,10 @@ def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
     if not all(swing.meets_low and swing.meets_high for swing in moving):
         lines.append(f"{MISSED} no plan meets the workload's target there.")
     if any(swing.input_record.path.endswith(DEPLOYED) for swing in moving[:SHOWN]):
-        lines.append("production speed: what a deployment reaches over the model's best plan.")
+        lines.append(
+            "production speed: what a deployment reaches over the model's best plan. It is the "
+            "product of those of all fleets, the chip's family, the chip and this rack."
+        )
     if study.drivers:
         lines.append(
             "alone, in all: share of the variance from the input by itself, and with its "
@@ -281,14 +297,14 @@ def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
 
 
 def _share_table(study: Sensitivity) -> list[Table]:
-    """Tabulate the shares of the squared swings by part, by kind and by source."""
+    """Tabulate the shares of the squared swings by part and by kind."""
     groups = [
         [
             (group_name, share)
             for group_name, share in study.groups(group_of).items()
             if share >= LEAST
         ][:GROUPED]
-        for group_of in GROUPS.values()
+        for group_of in (GROUPS[grouping_name] for grouping_name in HEADS)
     ]
     if not any(groups):
         return []
@@ -296,13 +312,16 @@ def _share_table(study: Sensitivity) -> list[Table]:
         [
             cell
             for group_name, share in pairs
-            for cell in (group_name, _percent(share) if group_name else "")
+            for cell in (
+                SUBJECTS.get(group_name, group_name),
+                _percent(share) if group_name else "",
+            )
         ]
         for pairs in zip_longest(*groups, fillvalue=("", 0.0))
     ]
-    columns = [cell for grouping_name in GROUPS for cell in (f"by {HEADS[grouping_name]}", "share")]
-    title = "Where the variation comes from: share of the squared swings"
-    return [Table(columns, share_rows, title, align="lrlrlr")]
+    columns = [cell for heading in HEADS.values() for cell in (heading, "share")]
+    title = "Where the variation comes from: share of the squared changes above"
+    return [Table(columns, share_rows, title, align="lrlr")]
 
 
 def _worth_table(study: Sensitivity) -> list[Table]:

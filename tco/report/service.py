@@ -17,6 +17,7 @@ def _measured(metric_name: str, metrics: dict[str, float]) -> float | None:
     return metrics.get(metric_name)
 
 
+COST = "Cost of all that is bought"
 BEYOND_HBM = (
     "only HBM keeps caches in this model; a prompt that finds no room there is computed again"
 )
@@ -27,12 +28,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "chips_bought": ("chips in them (whole scale-up domains)", "{:,.0f}", 1),
         "chips": ("chips in use, spares for failures included", "{:,.0f}", 1),
     },
-    "Cost of all that is bought": {
-        "capex_usd": ("USD at once (IT equipment, rebates apart)", "{:,.0f}", 1),
-        "usd_per_month": ("USD per month", "{:,.0f}", 1),
+    COST: {
+        "usd_per_month": ("USD per month, with purchase, hall, energy", "{:,.0f}", 1),
+        "capex_usd": ("  purchase that it pays off, USD in all", "{:,.0f}", 1),
         "usd_per_million_output_tokens": ("USD per million output tokens", "{:,.2f}", 1),
         "usd_per_million_output_tokens_in_use": ("  of the chips in use alone", "{:,.2f}", 1),
-        "usd_per_agent_hour": ("USD per session and hour", "{:,.4f}", 1),
+        "usd_per_agent_hour": ("USD per hour of a session", "{:,.4f}", 1),
     },
     "Load": {
         "attainment": ("requests within every promise, %", "{:.1f}", 0.01),
@@ -135,7 +136,7 @@ def _service_table(services: Sequence[Service]) -> Table:
                 for service in services
             )
             service_rows.append((f"  {label}", *cells))
-        if heading == "Cost of all that is bought" and len(services) > 1:
+        if heading == COST and len(services) > 1:
             regrets = (f"{(1 / service.share_of_best - 1) * 100:.0f}" for service in services)
             service_rows.append(("  above the cheapest system, %", *regrets))
     promises = "; ".join(
@@ -146,13 +147,16 @@ def _service_table(services: Sequence[Service]) -> Table:
     load = f"{first.traffic.values['requests_per_s']:g} requests/s"
     if first.users is not None:
         load = _users_words(first.users)
-    title = f"Fewest racks that serve {first.traffic.id} at {load}"
+    models = dict.fromkeys(service.result.texts["workload.model"] for service in services)
+    title = f"Fewest racks that serve {', '.join(models)} to {first.traffic.id} traffic, {load}"
     above = [f"Promise: {promises}.", *map(_purchase_text, services)]
     above += [_users_text(service) for service in services if service.users is not None]
     below = [_service_range_text(service) for service in services if service.range]
     if not below:
         below = ["Costs are of the base case; --samples 512 adds their median and P10 to P90."]
     below += [
+        "The cost per month contains the purchase (IT equipment before rebates), paid off over "
+        "its life.",
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
         f"Power is {first.power_basis}.",
     ]
@@ -225,7 +229,7 @@ def _purchase_text(service: Service) -> str:
     racks_word = "rack" if racks == "1" else "racks"
     return (
         f"{service.result.scenario}: buy {racks} {racks_word}; {chips} of {chips_bought} chips "
-        f"are in use. It costs {service.metrics['usd_per_month']:,.0f} USD per month."
+        f"are in use. All costs together are {service.metrics['usd_per_month']:,.0f} USD per month."
     )
 
 

@@ -197,3 +197,13 @@ def test_bad_names(name, fragment):
     done = tco("frontier", name)
     assert (done.exit_code, done.stdout) == (3, "")
     assert fragment in done.stderr
+
+
+def test_points_are_marked_cheapest_among_several_systems_alone():
+    lone, several = (
+        tco("frontier", *systems).stdout
+        for systems in (("gb200-nvl72",), ("gb200-nvl72", "trn3-nl32x2"))
+    )
+    assert "cheapest: no other system" not in lone
+    assert not [line for line in lone.splitlines() if line.endswith("+")]
+    assert [line for line in several.splitlines() if line.endswith("+")]

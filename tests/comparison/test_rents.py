@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from statistics import median
 
 import pytest
@@ -88,7 +89,7 @@ def test_single_renter_pays_the_rent_nearest_to_a_contract():
 def test_a_table_prints_the_margin_that_its_rent_and_cost_leave():
     rents = document("rents", "h100-sxm")["rows"]
     lines = tco("rents", "h100-sxm", "--format", "md").stdout.splitlines()
-    cells = [line.strip("| ").split(" | ")[-1] for line in lines if line.startswith("| h100-sxm")]
+    cells = [line.strip("| ").split(" | ")[-1] for line in lines if re.search(r" \| 20\d\d-", line)]
     assert sorted(cells) == sorted(
         "-" if rent["margin"] is None else f"{rent['margin'] * 100:.0f}" for rent in rents
     )
@@ -246,3 +247,9 @@ def test_a_buyer_who_cannot_own_a_rack_sees_below_which_rent_it_beats_what_he_ow
 def test_a_rent_that_is_an_upper_bound_is_marked():
     text = tco("compare", "trn3-nl32x2", *RENTER, "--no-range").stdout
     assert "<1.29" in text
+
+
+def test_an_upper_bound_is_said_to_be_no_market_price():
+    sentence = "it is no market price"
+    assert sentence in tco("rents", "trn3").stdout
+    assert sentence not in tco("rents", "h100-sxm").stdout

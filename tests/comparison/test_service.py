@@ -198,6 +198,13 @@ def test_the_rate_of_users_follows_by_little_s_law():
     )
 
 
+def test_the_purchase_is_shown_as_part_of_the_cost_per_month():
+    lines = tco("service", "gb200-nvl72").stdout.splitlines()
+    (month,) = [index for index, line in enumerate(lines) if line.startswith("  USD per month")]
+    assert lines[month + 1].startswith("    purchase that it pays off, USD in all")
+    assert "contains the purchase" in " ".join(lines)
+
+
 def test_users_and_a_rate_of_requests_exclude_each_other():
     done = tco("service", "gb200-nvl72", "--users", "9", "--set", "traffic.requests_per_s=3")
     assert done.exit_code == 2
@@ -210,7 +217,7 @@ def test_users_and_a_rate_of_requests_exclude_each_other():
 
 def test_the_screen_of_users_says_rate_and_assumption():
     lines = tco("service", "gb200-nvl72", "--users", "5000").stdout.splitlines()
-    assert lines[0] == "Fewest racks that serve chat at 5,000 users at once"
+    assert lines[0] == ("Fewest racks that serve deepseek-v3 to chat traffic, 5,000 users at once")
     (rate_line,) = (line for line in lines if "Little's law" in line)
     assert "5,000 users at once send " in rate_line
     assert "30 s of thinking" in rate_line

@@ -9,7 +9,7 @@ from tco.performance.serving import passes
 from tco.performance.serving.disaggregation import rate_of_split, whole_engines
 from tco.performance.serving.plan_choice import PlanChoice, choose_best
 from tco.performance.serving.plans import PrefillPlan
-from tests.cli import document
+from tests.cli import document, tco
 from tests.performance.servers import DecodePlan
 
 
@@ -135,3 +135,17 @@ def test_perf_prints_the_rate_of_whole_engines_on_one_domain():
     )
     assert 0.3 < perf_answer["prefill_share"] < 0.7
     assert document("perf", "trn3-nl32x2", "--set", "workload.concurrency=64")["alone"] is None
+
+
+def test_a_step_of_speculative_decoding_says_its_tokens_beside_the_time_per_token():
+    text = tco("perf", "gb200-nvl72").stdout
+    (title,) = [line for line in text.splitlines() if line.startswith("Decode: ")]
+    answer = document("perf", "gb200-nvl72")
+    step = sum(row["time_us"] for row in answer["operators"] if row["phase"] == "decode") / 1e3
+    time_per_token = answer["metrics"]["tpot_s"] * 1e3
+    assert title == (
+        f"Decode: {step:.1f} ms by operator. By speculative decoding a step gives each user "
+        f"{step / time_per_token:.2f} tokens, which is {time_per_token:.1f} ms per token"
+    )
+    plain = tco("perf", "gb200-nvl72", "--set", "workload.draft_tokens=0").stdout
+    assert "By speculative decoding" not in plain
