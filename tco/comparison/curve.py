@@ -27,7 +27,7 @@ from tco.comparison.records import (
     Sureness,
 )
 from tco.comparison.regimes import NONE_LATE, Costs, regimes_of
-from tco.comparison.regret import Stake, choices_in, least_regret, rated, stakes
+from tco.comparison.regret import Stake, least_regret, parse_mixes, share_of_mix, stakes
 from tco.comparison.turning_points import Priced, price_turns
 from tco.core.memory import LazySequence
 from tco.core.progress import stepped
@@ -407,9 +407,9 @@ def _rated_choices(choices_text: str, contest: Contest) -> list[JsonObject]:
         {
             "choice": choice.text,
             "tokens_per_s_per_user": speed,
-            "share_of_best": rated(choice, contest.names, costs.drawn)._asdict(),
+            "share_of_best": share_of_mix(choice, contest.names, costs.drawn)._asdict(),
         }
-        for choice in choices_in(choices_text, contest.names)
+        for choice in parse_mixes(choices_text, contest.names)
         for speed, costs in contest.costs.items()
     ]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.comparison.records import KINDS, Regime
-from tco.comparison.regret import least_regret, stakes, surely
+from tco.comparison.regret import bootstrap_lower_bound, least_regret, stakes
 from tco.core.types import FloatArray, TextMapping
 
 CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so
@@ -105,7 +105,7 @@ def _kind_of_lead(
         return "software"
     if len(tied) > 1:
         return "tie"
-    chance = surely(wins)
+    chance = bootstrap_lower_bound(wins)
     if chance >= CLEAR:
         return "clear"
     return "likely" if chance >= LIKELY else "close"
@@ -115,7 +115,7 @@ def _software_decides(costs: Costs, software: Mapping[str, Sequence[int]]) -> bo
     if len(software) < 2 or set.intersection(*map(set, software.values())):
         return False
     return all(
-        surely(_beats(costs.ends[end], rack_indices[0])) >= LIKELY
+        bootstrap_lower_bound(_beats(costs.ends[end], rack_indices[0])) >= LIKELY
         for end, rack_indices in software.items()
     )
 

@@ -1,12 +1,11 @@
-"""Regret: cost of a choice over the least cost in each draw.
+"""Regret: share of spend lost by a choice against the cheapest choice of each draw.
 
-    share_of_best = least cost of all choices / own cost
+    regret = 1 - share of best,  share of best = least cost of all choices / cost of the choice
 
-The share is nought where the choice misses the speed. Draws in which no choice reaches the speed
-are left out. The mean share is what a dollar spent on that choice buys of what the best dollar
-would have bought. The mean regret is one less the mean share. Of dollars spread over several racks
-the share is the sum of their parts. A statement about a speed is made where 95 of 100 resamplings
-of the draws agree.
+The share of best is nought in a draw in which the choice misses the speed. Draws in which every
+choice misses the speed are left out. The share of a mix of racks is the sum of their shares,
+weighted by dollars. A statement about a speed is made where 95 of 100 resamplings of the draws
+agree.
 
 The pick is the choice with the least mean regret. Choices within sampling error of the pick are a
 tie: the 95 % interval of the difference of their mean regrets, over the same draws, holds nought.
@@ -26,12 +25,14 @@ from tco.core.errors import UsageError, refuse_unknown
 from tco.core.types import AnyArray, FloatArray
 from tco.sampling.uncertainty import quantiles
 
-RESAMPLINGS, SURE = 200, 0.95
+RESAMPLINGS = 200
+CONFIDENCE = 0.95
 INTERVAL = 1.96  # standard errors on either side of a 95 % interval
+TIE_TOLERANCE = 1e-12
 
 
 class Share(NamedTuple):
-    """Least cost over a choice's own cost: mean, P10 and P50."""
+    """Share of best of a choice over the draws: mean, 10th percentile and median."""
 
     mean: float
     p10: float
@@ -42,46 +43,59 @@ class Stake(NamedTuple):
     """Chance of being cheapest and share of best of a choice."""
 
     share_cheapest: float  # of the draws, ties split
-    share_nobody: float  # in which no choice reaches the speed
+    share_nobody: float  # of the draws, in which no choice reaches the speed
     share_of_best: Share
 
 
-def shares_of_best(costs: FloatArray) -> FloatArray:
-    """Return least cost over each row's cost, in every reached draw.
+class SpendingMix(NamedTuple):
+    """A split of spending over scenarios."""
 
-    `costs` has a row per choice and a column per draw, nan where the choice misses the speed.
-    A miss has a share of nought. Draws that no choice reaches are left out.
+    text: str  # as the user writes it; `A` is all dollars on A
+    shares: Mapping[str, float]  # of dollars, by scenario; they sum to 1
+
+
+def shares_of_best(costs: FloatArray) -> FloatArray:
+    """Return the share of best of each choice in each draw that a choice reaches.
+
+    Args:
+        costs: Cost of each choice (rows) in each draw (columns), nan where it misses the speed.
+
+    Returns:
+        Shares from 0 to 1; draws in which every choice misses are left out.
+
     """
     costs_or_inf = np.where(np.isnan(costs), np.inf, costs)
-    least = costs_or_inf.min(axis=0, initial=np.inf)
-    reached = np.isfinite(least)
-    best_shares: FloatArray = least[reached] / costs_or_inf[:, reached]
-    return best_shares
+    least_costs = costs_or_inf.min(axis=0, initial=np.inf)
+    is_reached = np.isfinite(least_costs)
+    shares: FloatArray = least_costs[is_reached] / costs_or_inf[:, is_reached]
+    return shares
 
 
-def _share_of(best_shares: FloatArray) -> Share:
-    if not len(best_shares):
+def _summarise(shares: FloatArray) -> Share:
+    if not len(shares):
         return Share(0.0, 0.0, 0.0)
-    low, middle = quantiles(best_shares, np.array([0.1, 0.5]))
-    return Share(float(best_shares.mean()), float(low), float(middle))
+    p10, median = quantiles(shares, np.array([0.1, 0.5]))
+    return Share(float(shares.mean()), float(p10), float(median))
 
 
 def stakes(costs: FloatArray) -> list[Stake]:
-    """Return the stake of each row of `costs`.
+    """Return the chance and the share of best of each choice.
 
-    `costs` has a row per choice and a column per draw.
+    Args:
+        costs: Cost of each choice (rows) in each draw (columns), nan where it misses the speed.
+
     """
-    best_shares = shares_of_best(costs)
-    reached = best_shares.shape[1] / costs.shape[1]
-    best = best_shares >= 1 - 1e-12
-    cheapest = (
-        (best / best.sum(axis=0)).mean(axis=1) * reached
-        if best_shares.shape[1]
-        else np.zeros(len(costs))
-    )
+    shares = shares_of_best(costs)
+    reached_draws = shares.shape[1]
+    chance_reached = reached_draws / costs.shape[1]
+    chances_cheapest = np.zeros(len(costs))
+    if reached_draws:
+        is_cheapest = shares >= 1 - TIE_TOLERANCE
+        tie_parts = is_cheapest / is_cheapest.sum(axis=0)
+        chances_cheapest = tie_parts.mean(axis=1) * chance_reached
     return [
-        Stake(float(share), 1 - reached, _share_of(choice_shares))
-        for share, choice_shares in zip(cheapest, best_shares, strict=True)
+        Stake(float(chance), 1 - chance_reached, _summarise(choice_shares))
+        for chance, choice_shares in zip(chances_cheapest, shares, strict=True)
     ]
 
 
@@ -89,114 +103,123 @@ def least_regret(costs: FloatArray) -> list[int]:
     """Return the rows within sampling error of the least mean regret.
 
     Args:
-        costs: Cost of each choice (rows) in each draw (columns), nan where it misses.
+        costs: Cost of each choice (rows) in each draw (columns), nan where it misses the speed.
 
     Returns:
-        Row numbers, the one of least mean regret first; none where no draw is reached.
+        Row numbers, that of least mean regret first; none where no draw is reached.
 
     """
-    reached: FloatArray = np.asarray(np.isfinite(costs).any(axis=0))
-    if not reached.any():
+    is_reached: FloatArray = np.asarray(np.isfinite(costs).any(axis=0))
+    if not is_reached.any():
         return []
     shares = np.zeros(costs.shape)
-    shares[:, reached] = shares_of_best(costs)
-    means = shares.sum(axis=1) / reached.sum()
+    shares[:, is_reached] = shares_of_best(costs)
+    means = shares.sum(axis=1) / is_reached.sum()
     order = np.argsort(-means, kind="stable")
-    behind = shares[order[0]] - shares
-    errors = paired_errors(behind, reached)
-    return [
-        int(choice_index)
-        for choice_index in order
-        if means[order[0]] - means[choice_index] <= INTERVAL * errors[choice_index]
-    ]
+    best = order[0]
+    errors = paired_errors(shares[best] - shares, is_reached)
+    is_tied = means[best] - means <= INTERVAL * errors
+    return [int(choice_index) for choice_index in order if is_tied[choice_index]]
 
 
-def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
-    """Return the standard error of each row's mean over reached draws."""
-    draws = differences.shape[1]
-    means = differences.sum(axis=1, keepdims=True) / reached.sum()
-    residuals = np.where(reached, differences - means, 0.0)
-    if draws % 2 == 0:
+def paired_errors(differences: FloatArray, is_reached: FloatArray) -> FloatArray:
+    """Return the standard error of each row's mean over reached draws.
+
+    Args:
+        differences: Differences of shares, choices by draws; nought in a draw that is not reached.
+        is_reached: Whether any choice reaches the speed, by draw.
+
+    """
+    means = differences.sum(axis=1, keepdims=True) / is_reached.sum()
+    residuals = np.where(is_reached, differences - means, 0.0)
+    if differences.shape[1] % 2 == 0:
         residuals = residuals[:, 0::2] + residuals[:, 1::2]
     observations = residuals.shape[1]
     if observations < 2:
         return np.zeros(len(differences))
     variances = (residuals**2).sum(axis=1) * observations / (observations - 1)
-    return np.asarray(np.sqrt(variances) / reached.sum())
+    return np.asarray(np.sqrt(variances) / is_reached.sum())
 
 
 @cache
-def _resamplings(draws: int) -> FloatArray:
+def _resampling_weights(draws: int) -> FloatArray:
+    """Return the share of each draw (columns) in each resampling (rows)."""
+
     def make() -> list[AnyArray]:
         chances = np.full(draws, 1 / draws)
         return [np.random.default_rng(0).multinomial(draws, chances, RESAMPLINGS)]
 
     parts = [f"resamplings {RESAMPLINGS} {draws}".encode()]
-    draw_weights: FloatArray = cached_arrays(parts, make)[0] / draws
-    return draw_weights
+    weights: FloatArray = cached_arrays(parts, make)[0] / draws
+    return weights
 
 
-def surely(which: FloatArray) -> float:
-    """Return the share of draws that is true in 95 of 100 resamplings, the least of the rows."""
-    resampled_shares = _resamplings(which.shape[-1]) @ np.atleast_2d(which).T
-    return float(quantiles(resampled_shares.min(axis=1), np.array(1 - SURE)))
+def bootstrap_lower_bound(outcomes: FloatArray) -> float:
+    """Return the share of true outcomes that 95 of 100 resamplings reach.
 
+    Args:
+        outcomes: Outcome in each draw, or a row of them for each of several statements; the
+            statement with the smallest share counts in each resampling.
 
-class SpendingMix(NamedTuple):
-    """A rack, or dollars spread over several."""
-
-    text: str
-    shares: Mapping[str, float]
-
-
-def choices_in(choices_text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
-    """Parse choices such as `A,B:0.5+C:0.5`; a bad one raises `UsageError` or `DataError`."""
-    spending_mixes = []
-    for part in choices_text.split(","):
-        pairs = [
-            share_text.strip().rpartition(":")
-            if ":" in share_text
-            else (share_text.strip(), "", "1")
-            for share_text in part.split("+")
-        ]
-        refuse_unknown(
-            "scenario to choose",
-            [scenario_name for scenario_name, _, _ in pairs],
-            scenario_names,
-            "--choose",
-        )
-        try:
-            shares = {scenario_name: float(share) for scenario_name, _, share in pairs}
-        except ValueError:
-            raise UsageError(
-                f"--choose {part}: expected shares of dollars, such as "
-                f"{scenario_names[0]}:0.5+{scenario_names[-1]}:0.5"
-            ) from None
-        if (
-            any(share < 0 for share in shares.values())
-            or len(shares) < len(pairs)
-            or abs(sum(shares.values()) - 1) > 1e-6
-        ):
-            raise UsageError(
-                f"--choose {part}: shares of dollars are none below nought and sum to 1; these sum "
-                f"to {sum(shares.values()):g}"
-            )
-        spending_mixes.append(SpendingMix(part, shares))
-    return spending_mixes
-
-
-def rated(choice: SpendingMix, scenario_names: Sequence[str], costs: FloatArray) -> Share:
-    """Return the share of best of a spending mix.
-
-    Every dollar counts by its part of the mix.
     """
-    best_shares = shares_of_best(costs)
-    return _share_of(
-        sum(
-            (
-                share * best_shares[scenario_names.index(scenario_name)]
-                for scenario_name, share in choice.shares.items()
-            ),
-            np.zeros(best_shares.shape[1]),
+    resampled_shares = _resampling_weights(outcomes.shape[-1]) @ np.atleast_2d(outcomes).T
+    return float(quantiles(resampled_shares.min(axis=1), np.array(1 - CONFIDENCE)))
+
+
+def parse_mixes(mixes_text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
+    """Parse mixes such as `A,B:0.5+C:0.5`.
+
+    Args:
+        mixes_text: Mixes separated by commas; a `+` joins the scenarios of a mix.
+        scenario_names: Names that a mix may use.
+
+    Raises:
+        UsageError: The shares of a mix are no numbers, are negative or do not sum to 1.
+        DataError: A scenario is unknown.
+
+    """
+    return [_parse_mix(mix_text, scenario_names) for mix_text in mixes_text.split(",")]
+
+
+def _parse_mix(mix_text: str, scenario_names: Sequence[str]) -> SpendingMix:
+    terms = [_split_term(term.strip()) for term in mix_text.split("+")]
+    names = [scenario_name for scenario_name, _ in terms]
+    refuse_unknown("scenario to choose", names, scenario_names, "--choose")
+    try:
+        shares = {scenario_name: float(share_text) for scenario_name, share_text in terms}
+    except ValueError:
+        raise UsageError(
+            f"--choose {mix_text}: expected shares of dollars, such as "
+            f"{scenario_names[0]}:0.5+{scenario_names[-1]}:0.5"
+        ) from None
+    total_share = sum(shares.values())
+    is_negative = any(share < 0 for share in shares.values())
+    if is_negative or len(shares) < len(names) or abs(total_share - 1) > 1e-6:
+        raise UsageError(
+            f"--choose {mix_text}: shares of dollars are none below nought and sum to 1; these sum "
+            f"to {total_share:g}"
         )
-    )
+    return SpendingMix(mix_text, shares)
+
+
+def _split_term(term: str) -> tuple[str, str]:
+    if ":" not in term:
+        return term, "1"
+    scenario_name, _, share_text = term.rpartition(":")
+    return scenario_name, share_text
+
+
+def share_of_mix(mix: SpendingMix, scenario_names: Sequence[str], costs: FloatArray) -> Share:
+    """Return the share of best of a mix.
+
+    Args:
+        mix: Shares of dollars by scenario.
+        scenario_names: Scenarios of the rows of `costs`.
+        costs: Cost of each scenario (rows) in each draw (columns), nan where it misses the speed.
+
+    """
+    shares = shares_of_best(costs)
+    mix_shares = np.zeros(shares.shape[1])
+    for scenario_name, dollar_share in mix.shares.items():
+        mix_shares += dollar_share * shares[scenario_names.index(scenario_name)]
+    return _summarise(mix_shares)

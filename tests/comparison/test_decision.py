@@ -10,10 +10,10 @@ from hypothesis.extra.numpy import arrays
 
 from tco.comparison.regret import (
     SpendingMix,
-    choices_in,
     least_regret,
     paired_errors,
-    rated,
+    parse_mixes,
+    share_of_mix,
     shares_of_best,
     stakes,
 )
@@ -39,12 +39,12 @@ def test_stakes_of_four_draws_equal_those_by_hand():
 
 def test_choices_are_racks_or_dollars_that_come_to_one():
     names = ["a", "b", "c"]
-    assert choices_in("a,b:0.25+c:0.75, c ", names) == [
+    assert parse_mixes("a,b:0.25+c:0.75, c ", names) == [
         SpendingMix("a", {"a": 1.0}),
         SpendingMix("b:0.25+c:0.75", {"b": 0.25, "c": 0.75}),
         SpendingMix(" c ", {"c": 1.0}),
     ]
-    thirds = choices_in("a:0.3333333+b:0.3333333+c:0.3333334", names)
+    thirds = parse_mixes("a:0.3333333+b:0.3333333+c:0.3333334", names)
     assert sum(thirds[0].shares.values()) == pytest.approx(1)
 
 
@@ -61,7 +61,7 @@ def test_choices_are_racks_or_dollars_that_come_to_one():
 )
 def test_dollars_that_do_not_come_to_one_are_refused(text, message):
     with pytest.raises((UsageError, DataError), match=message):
-        choices_in(text, ["a", "b", "c"])
+        parse_mixes(text, ["a", "b", "c"])
 
 
 @given(COSTS)
@@ -85,7 +85,7 @@ def test_a_currency_changes_nothing(costs, rate):
 @given(COSTS, st.floats(0, 1))
 def test_share_kept_by_a_mix_is_the_mean_over_its_dollars(costs, share):
     mean_shares = [stake.share_of_best.mean for stake in stakes(costs)]
-    mixed = rated(SpendingMix("", {"a": share, "b": 1 - share}), ["a", "b", "c"], costs)
+    mixed = share_of_mix(SpendingMix("", {"a": share, "b": 1 - share}), ["a", "b", "c"], costs)
     assert mixed.mean == pytest.approx(share * mean_shares[0] + (1 - share) * mean_shares[1])
 
 
