@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+Part = TypeVar("Part")
 
 
 class Attention(NamedTuple):
@@ -72,38 +74,29 @@ class Attention(NamedTuple):
         """Weights of the query, its low rank and its gate, and of the norms of queries and keys."""
         width = self.heads * self.qk_dim
         if self.q_rank:
-            gate = hidden * self.heads * self.v_dim if self.gated else 0
-            return (
-                hidden * self.q_rank
-                + self.q_rank
-                + self.q_rank * width
-                + self.qk_norm
-                + (self.q_rank if self.in_bias else 0)
-                + gate
-            )
-        gates = 2 if self.gated else 1
-        return gates * (hidden * width + (width if self.in_bias else 0)) + self.qk_norm
+            low_rank = (hidden + 1 + self.in_bias + width) * self.q_rank
+            gate = self.gated * hidden * self.heads * self.v_dim
+            return low_rank + gate + self.qk_norm
+        return (1 + self.gated) * (hidden + self.in_bias) * width + self.qk_norm
 
     def key_value(self, hidden: int) -> int:
         """Return the weights of keys and values: h 2 H_kv d, or those to and from the latent."""
         if self.shares_cache:
             return 0
-        separate_values = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
-        down = hidden * separate_values + (separate_values if self.in_bias else 0)
+        width = self.cached - self.value_of_key * self.kv_heads * self.v_dim
+        down = (hidden + self.in_bias) * width
         if self.latent:
-            nope = self.qk_dim - self.rope_dim
-            return down + self.latent + self.latent * self.heads * (nope + self.v_dim)
-        return down + (self.qk_dim if self.shared_key_value else 0)
+            up = self.heads * (self.qk_dim - self.rope_dim + self.v_dim)
+            return down + self.latent * (1 + up)
+        return down + self.shared_key_value * self.qk_dim
 
     def output(self, hidden: int) -> int:
         """Weights of the output projection and of the sinks."""
         width = self.heads * self.v_dim
-        weights = (
-            width * self.out_rank + self.out_groups * self.out_rank * hidden
-            if self.out_rank
-            else width * hidden
-        )
-        return weights + (hidden if self.out_bias else 0) + (self.heads if self.sinks else 0)
+        weights = width * hidden
+        if self.out_rank:
+            weights = self.out_rank * (width + self.out_groups * hidden)
+        return weights + self.out_bias * hidden + self.sinks * self.heads
 
     def compressor(self, hidden: int, width: int = 0) -> int:
         """Return the weights that pool tokens into an entry: value, gate, position bias and norm.
@@ -113,7 +106,7 @@ class Attention(NamedTuple):
         if not self.compression:
             return 0
         width = width or self.qk_dim
-        pooled = width * (2 if self.top_tokens else 1)
+        pooled = width * (1 + bool(self.top_tokens))
         return 2 * hidden * pooled + self.compression * pooled + width
 
     def indexer(self, hidden: int) -> int:
@@ -123,16 +116,12 @@ class Attention(NamedTuple):
         """
         if not self.index_heads:  # none, or another layer's choice is taken
             return 0
-        key_weights = (
-            self.compressor(hidden, self.index_dim)
-            if self.compression
-            else (hidden + 2) * self.index_dim
-        )
-        return (
-            (self.q_rank or hidden) * self.index_heads * self.index_dim
-            + key_weights
-            + (hidden * self.index_heads if self.index_weighted else 0)
-        )
+        key_weights = (hidden + 2) * self.index_dim
+        if self.compression:
+            key_weights = self.compressor(hidden, self.index_dim)
+        query_width = self.index_heads * self.index_dim
+        head_weights = self.index_weighted * hidden * self.index_heads
+        return (self.q_rank or hidden) * query_width + key_weights + head_weights
 
 
 NO_ATTENTION = Attention(0, 0, 0, 0)
@@ -153,23 +142,23 @@ class FeedForward(NamedTuple):
 
     def expert_parameters(self, hidden: int) -> int:
         """Weights of one routed expert."""
-        side = self.latent or hidden
-        return self.matrices * side * self.width + (
-            (self.matrices - 1) * self.width + side if self.bias else 0
-        )
+        return self._matrix_parameters(self.latent or hidden)
+
+    def _matrix_parameters(self, side: int) -> int:
+        inner_matrices = self.matrices - 1  # their biases are as wide as the part
+        biases = self.bias * (inner_matrices * self.width + side)
+        return self.matrices * side * self.width + biases
 
     def common_parameters(self, hidden: int) -> int:
         """Return the weights of all tokens beside experts: router, shared experts, latent."""
-        router = self.experts * (hidden + (1 if self.router_bias else 0))
-        shared = self.matrices * hidden * self.shared_width + (hidden if self.shared_gate else 0)
+        router = self.experts * (hidden + self.router_bias)
+        shared = self.matrices * hidden * self.shared_width + self.shared_gate * hidden
         return router + shared + 2 * hidden * self.latent
 
     def parameters(self, hidden: int) -> int:
         """Weights, all experts counted."""
         if not self.experts:
-            return self.matrices * hidden * self.width + (
-                (self.matrices - 1) * self.width + hidden if self.bias else 0
-            )
+            return self._matrix_parameters(hidden)
         return self.common_parameters(hidden) + self.experts * self.expert_parameters(hidden)
 
     def active_parameters(self, hidden: int) -> int:
@@ -228,10 +217,11 @@ class StateMixer(NamedTuple):
 
     def parameters(self, hidden: int) -> int:
         """Weights of projections, convolution, scalars and norm."""
-        taps = self.kernel + (1 if self.conv_bias else 0)
-        decays = self.decay_rank * (hidden + self.groups * self.state) + (
-            self.groups * self.state if self.decay_rank else 0
-        )
+        taps = self.kernel + self.conv_bias
+        key_width = self.groups * self.state
+        decays = 0
+        if self.decay_rank:  # each number of a key decays by itself, with a bias
+            decays = self.decay_rank * (hidden + key_width) + key_width
         return (
             hidden * self.projected
             + self.convolved * taps
@@ -272,11 +262,21 @@ class LayerBlock(NamedTuple):
 
 def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
     """Return the kinds of layers in order of first appearance, equal ones counted together."""
-    count: dict[LayerBlock, int] = {}
-    for layer in layers:
-        kind = layer._replace(layers=0)
-        count[kind] = count.get(kind, 0) + layer.layers
-    return tuple(kind._replace(layers=number) for kind, number in count.items() if number)
+    counts = _layer_counts((layer._replace(layers=0), layer.layers) for layer in layers)
+    return tuple(kind._replace(layers=count) for kind, count in counts.items() if count)
+
+
+def _layer_counts(parts: Iterable[tuple[Part, int]]) -> dict[Part, int]:
+    """Return the layers of each part, in order of first appearance.
+
+    Args:
+        parts: Parts of layers, each with the number of its layers.
+
+    """
+    counts: dict[Part, int] = {}
+    for part, layers in parts:
+        counts[part] = counts.get(part, 0) + layers
+    return counts
 
 
 BY_KEYS = "read by its keys"  # begins what is said of a model whose family is not known
@@ -344,45 +344,35 @@ class Architecture(NamedTuple):
 
         Their feed-forward parts may differ.
         """
-        attention_counts: dict[Attention, int] = {}
-        for block in self.blocks:
-            if block.attention.heads:
-                attention_counts[block.attention] = (
-                    attention_counts.get(block.attention, 0) + block.layers
-                )
-        return attention_counts
+        return _layer_counts(
+            (block.attention, block.layers) for block in self.blocks if block.attention.heads
+        )
 
     @property
     def mixers(self) -> dict[StateMixer, int]:
         """Layers by kind of state-space or linear-attention mixer."""
-        mixer_counts: dict[StateMixer, int] = {}
-        for block in self.blocks:
-            if block.mixer:
-                mixer_counts[block.mixer] = mixer_counts.get(block.mixer, 0) + block.layers
-        return mixer_counts
+        return _layer_counts((block.mixer, block.layers) for block in self.blocks if block.mixer)
 
     @property
     def feed_forwards(self) -> dict[FeedForward, int]:
         """Layers by kind of feed-forward part."""
-        feed_forward_counts: dict[FeedForward, int] = {}
-        for block in self.blocks:
-            if block.feed_forward.width:
-                feed_forward_counts[block.feed_forward] = (
-                    feed_forward_counts.get(block.feed_forward, 0) + block.layers
-                )
-        return feed_forward_counts
+        return _layer_counts(
+            (block.feed_forward, block.layers) for block in self.blocks if block.feed_forward.width
+        )
 
     @property
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def expert_parameters(self) -> int:
         """Weights of the routed experts, which expert parallelism spreads."""
-        parts = [(b.layers, b.feed_forward) for b in self.blocks]
-        return sum(layers * f.experts * f.expert_parameters(self.hidden) for layers, f in parts)
+        return sum(
+            layers * part.experts * part.expert_parameters(self.hidden)
+            for part, layers in self.feed_forwards.items()
+        )
 
     @property
     def embedding_parameters(self) -> int:
         """Weights of input and output embeddings, of learned positions and of single layers."""
-        ends = self.vocabulary * (1 if self.tied else 2)
+        ends = self.vocabulary * (2 - self.tied)
         return self.hidden * (ends + self.positions) + self.lookups
 
     @property
@@ -392,13 +382,13 @@ class Architecture(NamedTuple):
         return (
             self.embedding_parameters
             + self.other_weights
-            + sum(b.layers * b.parameters(self.hidden) for b in self.blocks)
+            + sum(block.layers * block.parameters(self.hidden) for block in self.blocks)
         )
 
     @property
     def active_parameters(self) -> int:
         """Weights one token passes, the input embedding's lookup left out."""
-        layers = sum(b.layers * b.active_parameters(self.hidden) for b in self.blocks)
+        layers = sum(block.layers * block.active_parameters(self.hidden) for block in self.blocks)
         return self.hidden * self.vocabulary + self.other_weights + layers
 
     @property
@@ -417,22 +407,19 @@ class Architecture(NamedTuple):
 
         They are entries and indexer keys.
         """
-        kinds = [
-            (layers, a, max(a.compression, 1))
-            for a, layers in self.attentions.items()
-            if not a.shares_cache and (a.compression or not a.window)
-        ]
         return sum(
-            layers * (a.cached + a.index_dim) // compression for layers, a, compression in kinds
+            layers * (attention.cached + attention.index_dim) // max(attention.compression, 1)
+            for attention, layers in self.attentions.items()
+            if not attention.shares_cache and (attention.compression or not attention.window)
         )
 
     @property
     def fixed_numbers_per_sequence(self) -> int:
         """Return the most fixed numbers of a sequence: states of mixers and entries of windows."""
         windows = sum(
-            layers * a.window * a.cached
-            for a, layers in self.attentions.items()
-            if not a.shares_cache
+            layers * attention.window * attention.cached
+            for attention, layers in self.attentions.items()
+            if not attention.shares_cache
         )
         return windows + sum(
             layers * mixer.fixed_numbers_per_sequence for mixer, layers in self.mixers.items()
@@ -452,11 +439,11 @@ def numbers_of(sides: Iterable[Side]) -> Any:
     return sum(inner * outer for inner, outer in sides)
 
 
-def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
+def up_and_down(feed_forward: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
     """Return the sides of a feed-forward part's products, up and down.
 
     Args:
-        f: The feed-forward part; a gate doubles the outer side of the first product.
+        feed_forward: The feed-forward part; a gate doubles the outer side of the first product.
         hidden: Hidden size of the model.
         width: Width of the feed-forward part, a number or an array.
 
@@ -464,7 +451,7 @@ def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
         Inner and outer side of the product into the width, then of the product out of the width.
 
     """
-    return (hidden, (f.matrices - 1) * width), (width, hidden)
+    return (hidden, (feed_forward.matrices - 1) * width), (width, hidden)
 
 
 def input_sides(hidden: int, width: int) -> tuple[Side, ...]:
@@ -480,14 +467,14 @@ def input_sides(hidden: int, width: int) -> tuple[Side, ...]:
     return ((hidden, width), (hidden, width), (width, hidden)) if width else ()
 
 
-def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
+def projections(attention: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
     """Return the sides of one chip's attention projections, by name.
 
     Projections per head are split over the group. Latent and compressed projections are whole on
     every rank.
 
     Args:
-        a: The attention of a layer.
+        attention: The attention of a layer.
         hidden: Hidden size of the model.
         tensor_parallel: Ranks of the tensor-parallel group, a number or an array.
 
@@ -495,38 +482,42 @@ def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Si
         Inner and outer side of each product, by name.
 
     """
-    heads = a.heads / tensor_parallel
-    out = {"attention out": (heads * a.v_dim, hidden)}
-    if a.out_rank:  # heads leave in groups, each through a low rank
-        out = {
-            "out down": (heads * a.v_dim, a.out_rank),
-            "attention out": (a.out_groups * a.out_rank / tensor_parallel, hidden),
-        }
-    if a.shared_key_value:
-        pooled = (
-            {"compressor": (hidden, 2 * a.qk_dim * (2 if a.top_tokens else 1))}
-            if a.compression
-            else {}
-        )
-        return {
-            "attention down": (hidden, a.q_rank + a.cached),
-            **pooled,
-            "query up": (a.q_rank or hidden, heads * a.qk_dim),
-            **out,
-        }
-    if not a.latent:
-        queries = heads * a.qk_dim * (2 if a.gated else 1)  # a gate is as wide as its query
-        return {"query key value": (hidden, queries + keys_and_values(a, tensor_parallel)), **out}
-    return {
-        "attention down": (hidden, a.q_rank + a.cached),
-        "query up": (a.q_rank or hidden, heads * a.qk_dim),
-        "key value up": (a.latent, heads * (a.qk_dim - a.rope_dim + a.v_dim)),
-        **({"gate": (hidden, heads * a.v_dim)} if a.gated else {}),
-        **out,
+    heads = attention.heads / tensor_parallel
+    output = _output_sides(attention, hidden, tensor_parallel)
+    down = (hidden, attention.q_rank + attention.cached)
+    query_up = (attention.q_rank or hidden, heads * attention.qk_dim)
+    if attention.shared_key_value:
+        sides = {"attention down": down}
+        if attention.compression:
+            pools = 2 if attention.top_tokens else 1
+            sides["compressor"] = (hidden, 2 * attention.qk_dim * pools)
+        return {**sides, "query up": query_up, **output}
+    if not attention.latent:
+        # a gate is as wide as its query
+        queries = heads * attention.qk_dim * (2 if attention.gated else 1)
+        width = queries + keys_and_values(attention, tensor_parallel)
+        return {"query key value": (hidden, width), **output}
+    up_width = attention.qk_dim - attention.rope_dim + attention.v_dim
+    sides = {
+        "attention down": down,
+        "query up": query_up,
+        "key value up": (attention.latent, heads * up_width),
     }
+    if attention.gated:
+        sides["gate"] = (hidden, heads * attention.v_dim)
+    return {**sides, **output}
 
 
-def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
+def _output_sides(attention: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
+    values = attention.heads / tensor_parallel * attention.v_dim
+    if not attention.out_rank:
+        return {"attention out": (values, hidden)}
+    # heads leave in groups, each through a low rank
+    ranks = attention.out_groups * attention.out_rank / tensor_parallel
+    return {"out down": (values, attention.out_rank), "attention out": (ranks, hidden)}
+
+
+def keys_and_values(attention: Attention, tensor_parallel: Any) -> Any:
     """Return the width of a token's keys and values on one chip.
 
     Where the group has more ranks than key-value heads, several ranks hold the same head. The value
@@ -534,13 +525,14 @@ def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
     those of an earlier layer.
 
     Args:
-        a: The attention of a layer.
+        attention: The attention of a layer.
         tensor_parallel: Ranks of the tensor-parallel group, a number or an array.
 
     Returns:
         Numbers per token and layer.
 
     """
-    if a.shares_cache:
+    if attention.shares_cache:
         return 0.0
-    return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + (0 if a.value_of_key else a.v_dim))
+    width = attention.qk_dim if attention.value_of_key else attention.qk_dim + attention.v_dim
+    return np.ceil(attention.kv_heads / tensor_parallel) * width
