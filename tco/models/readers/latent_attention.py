@@ -21,7 +21,7 @@ def latent_attention(c: Config, value_width: int | None = None) -> Attention:
         value_width: Width of a value head where the config states none.
 
     """
-    # of latent attention they only repeat the number of heads and a single kind of layer
+    # in latent attention these keys repeat the number of heads and a single kind of layer
     c.unused("num_key_value_heads", "layer_types")
     rope = c.integer("qk_rope_head_dim")
     nope = c.integer("qk_nope_head_dim")
@@ -103,30 +103,29 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     hidden = c.integer("hidden_size")
     attentions = _attentions_by_compression(c)
     ratios = c.kinds("compress_ratios", layers, tuple(attentions))
-    streams = c.integer("hc_mult", most=1000)
-    mixing = (2 + streams) * streams * (streams * hidden + 1) + 3  # of one part
-    other_weights = two_norms(c) + 2 * mixing
     experts = routed(c, c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size"))
+    streams = c.integer("hc_mult", most=1000)
+    stream_weights = streams * (streams * hidden + 1)
+    # a layer mixes its streams around its attention and around its feed-forward part
+    mixing = (2 + streams) * stream_weights + 3
+    other_weights = two_norms(c) + 2 * mixing
+
+    def layer(ratio: int, router_bias: bool) -> LayerBlock:
+        feed_forward = experts._replace(router_bias=router_bias)
+        return LayerBlock(1, attentions[ratio], feed_forward, other_weights=other_weights)
+
     # the first layers choose experts by a table and need no bias to balance them
-    hashed = c.count("num_hash_layers", layers)
-    blocks = [
-        LayerBlock(
-            1,
-            attentions[ratio],
-            experts._replace(router_bias=index >= hashed),
-            other_weights=other_weights,
-        )
-        for index, ratio in enumerate(ratios)
-    ]
+    table_layers = c.count("num_hash_layers", layers)
+    blocks = [layer(ratio, index >= table_layers) for index, ratio in enumerate(ratios)]
     layout = c.layout(merge_equal_layers(blocks))
     stated_ratios = c.value("compress_ratios")
     # a ratio beyond those of the layers is of the draft head
     draft_ratio = stated_ratios[layers] if len(stated_ratios) > layers else ratios[-1]
-    draft = LayerBlock(
-        1, attentions[draft_ratio], experts._replace(router_bias=True), other_weights=other_weights
+    last_mixing = stream_weights + 1  # joins the streams after the last layer
+    return layout._replace(
+        other_weights=layout.other_weights + last_mixing,
+        prediction_block=layer(draft_ratio, router_bias=True),
     )
-    last_mixing = streams * (streams * hidden + 1) + 1  # joins the streams after the last layer
-    return layout._replace(other_weights=layout.other_weights + last_mixing, prediction_block=draft)
 
 
 def _attentions_by_compression(c: Config) -> dict[int, Attention]:
