@@ -29,7 +29,7 @@ from tco.validation.command_lines import command_line_text
 from tco.validation.fitted_rows import FittedRow, fitted_row
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import read_pattern_table
-from tco.validation.training import as_configured, asked_again
+from tco.validation.training import configured_runs, job_settings
 
 NAME = "long-runs"  # of the fit, on the command line
 FILE = "training/long_runs.csv"
@@ -75,10 +75,10 @@ def long_runs(table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -
     runs = measurements.chosen(np.isin(measurements["source_id"], list(publishers)) & large)
     sources = runs["source_id"]
     runs_by_job: dict[tuple[Any, ...], LongRun] = {}
-    for run in as_configured(runs):
+    for run in configured_runs(runs):
         row, source = run.training_row, sources[run.row]
-        job_settings = asked_again(row, run.batch, input_values)
-        settings = {path: command_line_text(setting) for path, setting in job_settings.items()}
+        row_settings = job_settings(row, run.batch, input_values)
+        settings = {path: command_line_text(setting) for path, setting in row_settings.items()}
         best_step = evaluate(row.part, settings | TUNED, catalogue=catalogue).metrics["step_s"]
         if best_step is None:
             continue

@@ -1,8 +1,8 @@
-"""Measured training runs as questions to the engine: model, chips, software and stated plan.
+"""Predictions of measured training runs: model, chips, software and stated plan of each row.
 
-Rows of one structure are asked together, as arrays. What a row leaves unstated is searched as the
-program searches it; the answer is that of the quickest plan that fits, and the command line beside
-it gives the same number.
+Rows of one structure are evaluated together, as arrays. Plan axes that a row leaves unstated are
+searched as the program searches them. The prediction is that of the fastest plan that fits. The
+command line of a row gives the same number.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ AXES = (
     "recompute",
     "sequence_parallel",
 )
-CHIPS = "chips"  # owner of what the time of rows on their chips has beyond what is known
+CHIP_OWNER = "chips"  # owner of unexplained time that all rows of a chip share
+STEP_TIME, HARDWARE_FLOPS = "step_time_s", "hw_tflops_per_accelerator"  # names of targets
 MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 UNTRAINED = "unsupported accelerator"  # of a family without parameters of training
 
@@ -115,7 +116,7 @@ def _training_skip_reasons(measurements: MeasuredRows, target: AnyArray) -> AnyA
     )
 
 
-def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]:
+def training_queries(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]:
     """Return a training query per row and batch that leaves a plan.
 
     `skip` receives the reason of each row that is unsupported or leaves no plan.
@@ -123,7 +124,7 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
     reader, queries = Reader(measurements), list[TrainingQuery]()
     for row_index in np.flatnonzero(skip == "").tolist():
         try:
-            training_row, fixed, batches = _question_of(
+            training_row, fixed, batches = _read_training_row(
                 reader, measurements.models[row_index], row_index
             )
         except DataError as error:
@@ -146,7 +147,7 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
     return queries
 
 
-def _question_of(
+def _read_training_row(
     reader: Reader, model_name: str, row_index: int
 ) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
     """Return a row's training setup, fixed plan axes and open batch sizes."""
@@ -174,19 +175,17 @@ def _question_of(
         row_index, reader.cores(row_index, input_values.structure(f"parts.{part}.cores")), devices
     )
     training_row = TrainingRow(
-        *(
-            row_index,
-            model_name,
-            part,
-            family,
-            software,
-            passes,
-            traits_of(catalogue, part),
-            devices,
-            sequence,
-            domain,
-            row_texts,
-        ),
+        row_index,
+        model_name,
+        part,
+        family,
+        software,
+        passes,
+        traits_of(catalogue, part),
+        devices,
+        sequence,
+        domain,
+        row_texts,
         gradient_size=float(
             setting_or_software_default(
                 catalogue, "workload.gradient_size", row_texts, family, facts
@@ -219,24 +218,21 @@ def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
     )
 
 
-class Answers(NamedTuple):
-    """The fastest feasible plan of every row: its time per sequence, and the plan itself.
+class FastestPlans(NamedTuple):
+    """The fastest plan that fits of every row, by row and set of parameters."""
 
-    The plan is known where one set of parameters was evaluated.
-    """
-
-    seconds: AnyArray  # (..., rows)
-    batch: AnyArray
-    slowest: AnyArray  # time for a sequence of the slowest plan that fits
-    plan: list[TrainingPlan | None]
-    need: AnyArray  # bytes of the leanest plan, where none fits
+    seconds: AnyArray  # time of a sequence, inf where no plan fits (sets by rows)
+    batch: AnyArray  # sequences of a step
+    slowest: AnyArray  # time of a sequence of the slowest plan that fits
+    plan: list[TrainingPlan | None]  # None under several sets of parameters
+    need: AnyArray  # least bytes of any plan on the fullest chip, by row
 
 
-def _fastest_plan_per_row(queries: list[TrainingQuery], measurements: MeasuredRows) -> Answers:
-    """Return the quickest plan that fits of every row."""
+def _fastest_plan_per_row(queries: list[TrainingQuery], measurements: MeasuredRows) -> FastestPlans:
+    """Return the fastest plan that fits of every row."""
     count = len(measurements)
     shape = (*measurements.sets, count)
-    quickest_plans = Answers(
+    fastest = FastestPlans(
         np.full(shape, np.inf),
         np.zeros(shape),
         np.zeros(shape),
@@ -244,24 +240,24 @@ def _fastest_plan_per_row(queries: list[TrainingQuery], measurements: MeasuredRo
         np.full(count, np.inf),
     )
     groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, PlanBlock]]] = {}
-    for question in queries:
-        for block in question.blocks:
-            groups.setdefault((*question.training_row.structure, block.schedule), []).append(
-                (question, block)
+    for query in queries:
+        for block in query.blocks:
+            groups.setdefault((*query.training_row.structure, block.schedule), []).append(
+                (query, block)
             )
     inputs = plain_inputs(measurements.catalogue, {})
     for members in groups.values():
-        ask(members, measurements, inputs, quickest_plans)
-    return quickest_plans
+        _keep_best_of_group(members, measurements, inputs, fastest)
+    return fastest
 
 
-def ask(
+def _keep_best_of_group(
     members: list[tuple[TrainingQuery, PlanBlock]],
     measurements: MeasuredRows,
     inputs: ResolvedScenario,
-    quickest_plans: Answers,
+    fastest: FastestPlans,
 ) -> None:
-    """Ask rows of one structure and schedule, and keep the best plan of each."""
+    """Evaluate rows of one structure and schedule, and keep the best plan of each."""
     catalogue = measurements.catalogue
     training_row, blocks = members[0][0].training_row, [block for _, block in members]
     lengths = [block.grid_size for block in blocks]
@@ -269,9 +265,9 @@ def ask(
     def column_of(member_values: list[Any]) -> AnyArray:
         return np.repeat(np.array(member_values, dtype=float), lengths)
 
-    training_runs = [question.training_row for question, _ in members]
+    training_runs = [query.training_row for query, _ in members]
     row_indices = np.repeat([run.row for run in training_runs], lengths)
-    batch = column_of([question.batch for question, _ in members])
+    batch = column_of([query.batch for query, _ in members])
     switch = switch_of(inputs)
     tiers = [
         tiers_of(inputs, measurements.values, switch, "leaf", run.domain, run.chips)
@@ -291,7 +287,7 @@ def ask(
     library, traits = family_library(catalogue, training_row.family), training_row.traits
     links = links_of_chips(row_values, CHIP, FAMILY, route, library, signalled=traits.fed)
     time_paths = unexplained_time_paths(
-        catalogue, TRAINING, FAMILY, CHIPS, "", training_row.model, CHIP
+        catalogue, TRAINING, FAMILY, CHIP_OWNER, "", training_row.model, CHIP
     )
     beyond = unexplained(row_values, time_paths)
     machine = trainer(
@@ -311,13 +307,13 @@ def ask(
         column_of([run.chips for run in training_runs]),
     )
     _keep_best_plans(
-        time_blocks(job, machine, blocks), batch, row_indices, quickest_plans, measurements.sets
+        time_blocks(job, machine, blocks), batch, row_indices, fastest, measurements.sets
     )
 
 
 def _values_of_rows(chosen_rows: MeasuredRows, row_settings: JsonObject) -> RowValues:
     """Return the inputs of measured rows, with the names under which their chips stand."""
-    part_names = {CHIPS: chosen_rows.parts} | {
+    part_names = {CHIP_OWNER: chosen_rows.parts} | {
         f"{level}-{CHIP}": np.char.add(f"{level}-", chosen_rows.parts.astype(str))
         for level in (CONFIGURATION, RUN)
     }
@@ -325,38 +321,38 @@ def _values_of_rows(chosen_rows: MeasuredRows, row_settings: JsonObject) -> RowV
 
 
 def _keep_best_plans(
-    timing_result: TimedPlans,
+    timed_plans: TimedPlans,
     batch: AnyArray,
     row_indices: AnyArray,
-    quickest_plans: Answers,
+    fastest: FastestPlans,
     parameter_sets: tuple[int, ...],
 ) -> None:
-    """Keep the quickest plan that fits of each row where it beats those known."""
-    sequence_times = np.where(timing_result.fits, timing_result.times, np.inf) / batch
+    """Keep the fastest plan that fits of each row where it beats the plans of earlier groups."""
+    sequence_times = np.where(timed_plans.fits, timed_plans.times, np.inf) / batch
     best, choice = sequence_times.min(axis=0), sequence_times.argmin(axis=0)
     worst = np.where(np.isfinite(sequence_times), sequence_times, 0.0).max(axis=0)
-    need = timing_result.memory.min(axis=tuple(range(timing_result.memory.ndim - 1)))
+    need = timed_plans.memory.min(axis=tuple(range(timed_plans.memory.ndim - 1)))
     for row_index in np.unique(row_indices):
         row_plans = np.flatnonzero(row_indices == row_index)
         best_position = best[..., row_plans].argmin(axis=-1)
         seconds = best[..., row_plans].min(axis=-1)
-        quickest_plans.need[row_index] = min(quickest_plans.need[row_index], need[row_plans].min())
-        quickest_plans.slowest[..., row_index] = np.maximum(
-            quickest_plans.slowest[..., row_index], worst[..., row_plans].max(axis=-1)
+        fastest.need[row_index] = min(fastest.need[row_index], need[row_plans].min())
+        fastest.slowest[..., row_index] = np.maximum(
+            fastest.slowest[..., row_index], worst[..., row_plans].max(axis=-1)
         )
-        better = seconds < quickest_plans.seconds[..., row_index]
+        better = seconds < fastest.seconds[..., row_index]
         if not np.any(better):
             continue
-        quickest_plans.batch[..., row_index] = np.where(
-            better, batch[row_plans[best_position]], quickest_plans.batch[..., row_index]
-        )
-        quickest_plans.seconds[..., row_index] = np.where(
-            better, seconds, quickest_plans.seconds[..., row_index]
-        )
+        best_plans = row_plans[best_position]
+        for row_values, better_values in (
+            (fastest.batch, batch[best_plans]),
+            (fastest.seconds, seconds),
+        ):
+            row_values[..., row_index] = np.where(better, better_values, row_values[..., row_index])
         if not parameter_sets:
-            where = int(row_plans[best_position])
-            quickest_plans.plan[row_index] = timing_result.plan_with_choice(
-                where, int(choice[where])
+            plan_index = int(best_plans)
+            fastest.plan[row_index] = timed_plans.plan_with_choice(
+                plan_index, int(choice[plan_index])
             )
 
 
@@ -366,59 +362,47 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
 
     def read() -> tuple[list[TrainingQuery], AnyArray]:
         skip = _training_skip_reasons(measurements, target)
-        return questions(measurements, skip), skip
+        return training_queries(measurements, skip), skip
 
     queries, skip = measurements.once("training", read)
     skip, count = skip.copy(), len(measurements)
-    quickest_plans = _fastest_plan_per_row(queries, measurements)
-    training_rows = {question.training_row.row: question.training_row for question in queries}
-    fits = np.isfinite(quickest_plans.seconds).reshape(-1, count).all(axis=0)
-    for row_index in np.flatnonzero((skip == "") & ~fits):
-        skip[row_index] = (
-            "unsupported: no plan fits, the leanest needs "
-            f"{quickest_plans.need[row_index] / 1e9:.0f} GB "
-            "per chip"
-        )
-    predicted = np.full((*measurements.sets, count), np.nan)
+    fastest = _fastest_plan_per_row(queries, measurements)
+    _skip_rows_that_fit_no_plan(skip, fastest)
+    training_rows = {query.training_row.row: query.training_row for query in queries}
+    predicted, slowest = (np.full((*measurements.sets, count), np.nan) for _ in range(2))
     command, answer_keys, unstated = (np.full(count, "", dtype=object) for _ in range(3))
-    scale, slowest = np.ones(count), np.full(predicted.shape, np.nan)
+    scale = np.ones(count)
     for row_index in np.flatnonzero(skip == ""):
-        training_row = training_rows[int(row_index)]
-        batch = quickest_plans.batch[..., row_index]
-        timed_step = target_names[row_index] == "step_time_s"
-        if not timed_step:
-            scale[row_index] = (
-                _published_work_per_token(
-                    training_row,
-                    measurements,
-                    target_names[row_index],
-                    quickest_plans.plan[row_index],
-                )
-                / training_row.chips
-            )
+        training_row, target_name = training_rows[int(row_index)], target_names[row_index]
+        batch, plan = fastest.batch[..., row_index], fastest.plan[row_index]
+        is_step = target_name == STEP_TIME
+        if not is_step:
+            work = _published_work_per_token(training_row, measurements, target_name, plan)
+            scale[row_index] = work / training_row.chips
         for answer, seconds in (
-            (predicted, quickest_plans.seconds),
-            (slowest, quickest_plans.slowest if training_row.unstated else quickest_plans.seconds),
+            (predicted, fastest.seconds),
+            (slowest, fastest.slowest if training_row.unstated else fastest.seconds),
         ):
             step = seconds[..., row_index] * batch
-            answer[..., row_index] = (
-                step
-                if timed_step
-                else job_token_rates(batch, training_row.sequence, step, training_row.evaluated)
-                * scale[row_index]
-            )
+            rates = job_token_rates(batch, training_row.sequence, step, training_row.evaluated)
+            answer[..., row_index] = step if is_step else rates * scale[row_index]
         if not measurements.sets:
-            answer_keys[row_index] = (
-                "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
-            )
-            command[row_index] = _command_of(
-                training_row, int(batch), quickest_plans.plan[row_index], measurements
-            )
+            answer_keys[row_index] = "metrics/step_s" if is_step else "metrics/train_tokens_per_s"
+            command[row_index] = _command_of_row(training_row, int(batch), plan, measurements)
             unstated[row_index] = training_row.unstated
     low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
     return Prediction(
         target, predicted, target_names, skip, command, answer_keys, scale, low, high, unstated
     )
+
+
+def _skip_rows_that_fit_no_plan(skip: AnyArray, fastest: FastestPlans) -> None:
+    fits = np.isfinite(fastest.seconds).reshape(-1, len(skip)).all(axis=0)
+    for row_index in np.flatnonzero((skip == "") & ~fits):
+        skip[row_index] = (
+            "unsupported: no plan fits, the leanest needs "
+            f"{fastest.need[row_index] / 1e9:.0f} GB per chip"
+        )
 
 
 def _published_work_per_token(
@@ -433,45 +417,41 @@ def _published_work_per_token(
     """
     if target_name == "tokens_s_per_accelerator":
         return 1.0
-    flops = float(
-        flops_per_token(
-            load_model(measurements.catalogue, training_row.model),
-            training_row.sequence * (2.0 if training_row.full_attention else 1.0),
-        )
-    )
-    again = (
-        4 / 3
-        if target_name == "hw_tflops_per_accelerator"
-        and plan is not None
-        and plan.recompute == "full"
-        else 1.0
-    )
-    return flops * again / 1e12
+    attention_share = 2.0 if training_row.full_attention else 1.0
+    model = load_model(measurements.catalogue, training_row.model)
+    flops = float(flops_per_token(model, training_row.sequence * attention_share))
+    if target_name == HARDWARE_FLOPS and plan is not None and plan.recompute == "full":
+        flops = flops * (4 / 3)  # a forward pass more
+    return flops / 1e12
 
 
-def asked_again(training_row: TrainingRow, batch: int, input_values: Values) -> JsonObject:
-    """Return the inputs that ask for a row's job again, whatever its plan."""
+def job_settings(training_row: TrainingRow, batch: int, input_values: Values) -> JsonObject:
+    """Return the settings that state a row's job, but for its plan.
+
+    Args:
+        training_row: Row of a measured run.
+        batch: Sequences of a step.
+        input_values: Inputs, with the scale-up domain of the row's chip.
+
+    """
     settings: JsonObject = {
         "workload": WORKLOAD,
         "workload.model": training_row.model,
         "cluster.chips": training_row.chips,
-    }
-    settings |= {
         "workload.global_batch": batch,
         "workload.sequence_length": training_row.sequence,
         **training_row.texts,
+        "workload.gradient_size": (training_row.gradient_size, "byte"),
     }
-    settings["workload.gradient_size"] = (training_row.gradient_size, "byte")
     if training_row.evaluated:
         settings["workload.evaluation_share"] = training_row.evaluated
-    if training_row.domain != int(
-        input_values.structure(f"parts.{training_row.part}.scale_up_domain")
-    ):
-        settings[f"parts.{training_row.part}.scale_up_domain"] = training_row.domain
+    domain_path = f"parts.{training_row.part}.scale_up_domain"
+    if training_row.domain != int(input_values.structure(domain_path)):
+        settings[domain_path] = training_row.domain
     return settings
 
 
-def _command_of(
+def _command_of_row(
     training_row: TrainingRow, batch: int, plan: TrainingPlan | None, measurements: MeasuredRows
 ) -> str:
     """Return the command line that gives a row's answer again."""
@@ -487,11 +467,11 @@ def _command_of(
     return command_line(
         ["perf", training_row.part],
         {"plan": plan_axes_text(words)},
-        asked_again(training_row, batch, measurements.values),
+        job_settings(training_row, batch, measurements.values),
     )
 
 
-class Configured(NamedTuple):
+class ConfiguredRun(NamedTuple):
     """A measured run as it was configured: its job, and the time of a step as predicted."""
 
     row: int
@@ -500,23 +480,21 @@ class Configured(NamedTuple):
     step: float  # seconds
 
 
-def as_configured(measurements: MeasuredRows) -> list[Configured]:
-    """Return the runs of a file on the quickest plan that each row's words leave."""
+def configured_runs(measurements: MeasuredRows) -> list[ConfiguredRun]:
+    """Return the runs of a file that fit, on the fastest plan that each row leaves.
+
+    Args:
+        measurements: Measured training runs under one set of parameters.
+
+    """
     skip = _training_skip_reasons(measurements, training_targets(measurements)[0])
-    open_plans = questions(measurements, skip)
-    quickest = _fastest_plan_per_row(open_plans, measurements)
-    jobs = {question.training_row.row: question.training_row for question in open_plans}
-    fitting = [
-        row_index
-        for row_index in jobs
-        if skip[row_index] == "" and np.isfinite(quickest.seconds[row_index])
-    ]
-    return [
-        Configured(
-            row_index,
-            jobs[row_index],
-            int(quickest.batch[row_index]),
-            float(quickest.seconds[row_index] * quickest.batch[row_index]),
-        )
-        for row_index in fitting
-    ]
+    queries = training_queries(measurements, skip)
+    fastest = _fastest_plan_per_row(queries, measurements)
+    training_rows = {query.training_row.row: query.training_row for query in queries}
+    runs = []
+    for row_index, training_row in training_rows.items():
+        seconds, batch = fastest.seconds[row_index], fastest.batch[row_index]
+        if skip[row_index] == "" and np.isfinite(seconds):
+            step = float(seconds * batch)
+            runs.append(ConfiguredRun(row_index, training_row, int(batch), step))
+    return runs
