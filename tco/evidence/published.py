@@ -1,16 +1,18 @@
-"""Published figures of others, computed by the same chain that answers everything else.
+"""Published figures of others, each beside the figure that the chain computes.
 
-A file of `scenarios/published/` is a scenario on the terms its source states, with a row for each
-figure. Its `kind` says what it tests: `arithmetic` sets the prices that the source states,
-`own-source` reproduces a figure that rows here are made of, `power` is one of watts, `ratio` one of
-two prices here, which no level of prices moves, and `independent` holds what the catalogue knows by
-itself against a price of others. All but the last must come out; an independent figure may miss,
-and then says why. A row may change `system` and `set`tings, so that one file is one set of terms.
-`FigureSchema` of `tco/catalog/schema.py` holds the keys of a row.
+A file of `scenarios/published/` is a scenario on the terms that its source states, with a row for
+each figure. A row may change the system and the settings of the file. `FigureSchema` of
+`tco/catalog/schema.py` holds the keys of a row. Its `kind` says what the figure tests:
 
-Whether a figure is independent is no word of its file: it is where none of the prices that move it
-is of its publisher, or was solved from figures of his. One whose publisher's prices carry more of
-it than a miss within its tolerance would show is of `same-publisher`.
+- `arithmetic`: the prices are those that the source states.
+- `own-source`: rows of the catalogue are made of the figure.
+- `power`: the figure is in watts.
+- `ratio`: the figure is a ratio of two prices, which no level of prices moves.
+- `independent`: the prices of the catalogue are compared with a price of others.
+
+An independent figure may miss, and its row then gives a reason. All others must agree. A figure
+that its row calls independent becomes `same-publisher` where prices of its own publisher, or prices
+solved from figures of this publisher, carry at least `MOVING_SHARE` of it.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 
 INDEPENDENT, RELATED = "independent", "same-publisher"
 KINDS = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio", RELATED)
-# share of a figure from which prices move it: at half as much again by a tenth, the most that a
-# figure may be off which must come out
+# share of a figure that prices must carry to move it: half as much again of this share is a tenth
+# of the figure, the largest tolerance of a figure that must agree
 MOVING_SHARE = 0.2
 PRICE_ENDINGS = ("price", "cost", "usd_per_mw", "rent")  # of the names of inputs that are prices
 BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT price is of
@@ -164,18 +166,16 @@ def _computed_value_and_unit(
     if metric in scenario_result.inputs:
         return float(scenario_result.inputs[metric].value), scenario_result.inputs[metric].unit
     if metric in BILL_METRICS and scenario_result.bill is not None:
-        unit, measure, divisor = BILL_METRICS[metric]
-        return sum(map(measure, _chosen_parts(scenario_result.bill, published_row))) / divisor(
-            scenario_result
-        ), unit
-    if metric not in COST_METRICS:
+        unit, bill_amount, divisor = BILL_METRICS[metric]
+        amounts = map(bill_amount, _chosen_parts(scenario_result.bill, published_row))
+    elif metric in COST_METRICS:
+        unit, cost_amount, divisor = COST_METRICS[metric]
+        amounts = map(cost_amount, _chosen_lines(scenario_result, published_row))
+    else:
         raise unknown(
             "metric", metric, [*METRICS, *COST_METRICS, *BILL_METRICS], published_row.where
         )
-    unit, amount, divisor = COST_METRICS[metric]
-    return sum(map(amount, _chosen_lines(scenario_result, published_row))) / divisor(
-        scenario_result
-    ), unit
+    return sum(amounts) / divisor(scenario_result), unit
 
 
 def _chosen_parts(bill: Bill, published_row: PublishedRow) -> list[BillLine]:
@@ -213,8 +213,8 @@ def priced_amounts(
 ) -> list[tuple[float, tuple[str, ...]]]:
     """Return the summands of a figure, each with the paths of the inputs that price it.
 
-    Only the share of a summand in the sum has a meaning: the amounts are USD, USD per chip-hour, or
-    1 for a figure that is itself an input.
+    Only shares of the sum have a meaning: the amounts are USD, USD per chip-hour, or 1 for a figure
+    that is itself an input.
     """
     metric = published_row.cells["metric"]
     if metric in scenario_result.inputs:
@@ -237,7 +237,7 @@ def priced_amounts(
 def _publishers_of_prices(scenario_result: Result, published_row: PublishedRow) -> tuple[str, ...]:
     """Return the publishers whose prices carry a share of at least `MOVING_SHARE` of a figure.
 
-    A price is of who states it, and of those from whose figures it was solved.
+    A price belongs to the publisher that states it, and to those from whose figures it was solved.
     """
     catalogue = published_row.catalogue
     amounts = priced_amounts(scenario_result, published_row)
@@ -307,16 +307,7 @@ def evaluate_published_figure(published_row: PublishedRow) -> ReproducedFigure:
 
     """
     cells, scenario_result = published_row.cells, published_row.result()
-    computed_value, native_unit = _computed_value_and_unit(scenario_result, published_row)
-    metric, unit = cells["metric"], cells.get("unit", native_unit)
-    if "over" in cells:
-        divisor_row = published_row._replace(cells=cells | {"system": cells["over"]})
-        divisor, _ = _computed_value_and_unit(divisor_row.result(), divisor_row)
-        computed_value = computed_value / divisor if computed_value and divisor else None
-        metric, unit, native_unit = f"{metric} over that of {cells['over']}", "", ""
-    if chosen_names := [*cells.get("lines", ()), *cells.get("parts", ())]:
-        metric = f"{metric} of {', '.join(chosen_names)}"
-    computed = None if computed_value is None else computed_value / convert(1.0, unit, native_unit)
+    metric, unit, computed = _computed_figure(scenario_result, published_row)
     statement = read_statement(cells, published_row.where)
     publisher = published_row.catalogue.publisher(cells["source"])
     rests_on = _publishers_of_prices(scenario_result, published_row)
@@ -336,3 +327,22 @@ def evaluate_published_figure(published_row: PublishedRow) -> ReproducedFigure:
         publisher,
         rests_on,
     )
+
+
+def _computed_figure(
+    scenario_result: Result, published_row: PublishedRow
+) -> tuple[str, str, float | None]:
+    """Return the metric of a row in words, the unit of the publication, and the computed value."""
+    cells = published_row.cells
+    computed_value, native_unit = _computed_value_and_unit(scenario_result, published_row)
+    metric, unit = cells["metric"], cells.get("unit", native_unit)
+    if "over" in cells:
+        divisor_row = published_row._replace(cells=cells | {"system": cells["over"]})
+        divisor, _ = _computed_value_and_unit(divisor_row.result(), divisor_row)
+        computed_value = computed_value / divisor if computed_value and divisor else None
+        metric, unit, native_unit = f"{metric} over that of {cells['over']}", "", ""
+    if chosen_names := [*cells.get("lines", ()), *cells.get("parts", ())]:
+        metric = f"{metric} of {', '.join(chosen_names)}"
+    if computed_value is not None:
+        computed_value /= convert(1.0, unit, native_unit)
+    return metric, unit, computed_value
