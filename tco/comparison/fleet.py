@@ -1,9 +1,9 @@
 """A site filled with one system, and a fleet bought in waves for one power, with totals.
 
-What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is
-paid for at the typical one. A wave of a fleet is a scenario, the power of the grid it takes, and
-the date whose prices it pays; each fills a site of its own. A system that is not in volume
-at its date comes when it is, and counts from then on.
+The grid power must carry the worst hour, so peak PUE decides how many racks fit. Energy is paid
+for at the typical PUE. A wave of a fleet is a scenario, the grid power that it takes, and the date
+whose prices it pays. Each wave fills a site of its own. A system that is not in volume at its date
+arrives when it is, and counts from then on.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from tco.scenario.rack_holding import SIDECAR
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
+    from tco.system.bill import Bill
 
+HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 SUMMED = ("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s")
 
 
 class Wave(NamedTuple):
-    """One purchase as it was asked for."""
+    """One purchase as the user states it."""
 
     scenario: str
     power: str
@@ -40,23 +42,23 @@ class Wave(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A wave and what it comes to, with all waves up to it."""
+    """A wave in the order of arrival: its totals, and the sums of all waves up to it."""
 
     scenario: str
     date: str
-    arrives: str  # when its system is in volume, or the date where it is by then
+    arrives: str  # month in which its system is in volume, not before the date
     wave_totals: dict[str, float | None]
     so_far: dict[str, float | None]
     hall_cooling: str | None  # of the hall that its racks fill
 
 
 class FleetRollout(NamedTuple):
-    """All waves in the order in which they come."""
+    """All waves of a fleet in the order of arrival."""
 
     stages: list[Stage]
-    power: float | None  # that all of them share
+    power: float | None  # W that all waves share; None sets no limit
     evaluations: list[Evaluation]
-    late: list[str]  # which waves wait, and for how long
+    late: list[str]  # notes on waves whose system arrives after their date
 
 
 def wave_of(wave_text: str) -> Wave:
@@ -100,42 +102,45 @@ def fleet_of(
             the racks.
 
     """
-    limit = None if budget is None else parsed(budget, "--power")
-    taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
-    if limit is not None and taken > limit * (1 + 1e-9):
-        raise DataError(f"the waves take {taken / 1e6:,.0f} MW, --power has {limit / 1e6:,.0f} MW")
-    wave_evaluations = []
-    for wave in waves:
-        dated = {"terms.date": wave.date} if wave.date else {}
-        implied = {SITE_POWER: wave.power}
-        wave_evaluations += evaluate_each(
-            [wave.scenario], data_folder, {**settings, **dated}, implied=implied
+    limit = None if budget is None else parse_power(budget, "--power")
+    total_power = sum(parse_power(wave.power, wave.scenario) for wave in waves)
+    if limit is not None and total_power > limit * (1 + 1e-9):
+        raise DataError(
+            f"the waves take {total_power / 1e6:,.0f} MW, --power has {limit / 1e6:,.0f} MW"
         )
-    ordered_evaluations = sorted(wave_evaluations, key=_year_of_arrival)
+    evaluations = sorted(
+        [_evaluate_wave(wave, data_folder, settings) for wave in waves], key=_year_of_arrival
+    )
     stages: list[Stage] = []
     late = []
-    for evaluation in ordered_evaluations:
-        wave_totals = _of_wave(evaluation)
-        date = evaluation.result.texts["terms.date"]
-        there = evaluation.result.available
+    for evaluation in evaluations:
         late += late_notes(evaluation.name, evaluation.result)
-        arrives = there.volume if there is not None and there.months else date
-        before = stages[-1].so_far if stages else {}
-        # none as soon as one of their terms is unknown
-        sums = {
-            total_name: (before.get(total_name, 0.0), total_value)
-            for total_name, total_value in wave_totals.items()
-        }
-        so_far: dict[str, float | None] = {
-            total_name: None if None in pair else sum(pair)  # type: ignore[arg-type]
-            for total_name, pair in sums.items()
-        }
-        stages.append(
-            Stage(
-                evaluation.name, date, arrives, wave_totals, so_far, evaluation.result.hall_cooling
-            )
+        stages.append(_stage_after(stages, evaluation))
+    return FleetRollout(stages, limit, evaluations, late)
+
+
+def _evaluate_wave(wave: Wave, data_folder: Path | None, settings: Mapping[str, str]) -> Evaluation:
+    dated = {**settings, "terms.date": wave.date} if wave.date else settings
+    (evaluation,) = evaluate_each(
+        [wave.scenario], data_folder, dated, implied={SITE_POWER: wave.power}
+    )
+    return evaluation
+
+
+def _stage_after(stages: Sequence[Stage], evaluation: Evaluation) -> Stage:
+    """Return the stage of a wave that arrives after `stages`."""
+    wave_totals = _wave_totals(evaluation)
+    earlier_sums = stages[-1].so_far if stages else dict.fromkeys(wave_totals, 0.0)
+    so_far = {
+        total_name: None if earlier is None or total is None else earlier + total
+        for (total_name, total), earlier in zip(
+            wave_totals.items(), earlier_sums.values(), strict=True
         )
-    return FleetRollout(stages, limit, ordered_evaluations, late)
+    }
+    scenario_result = evaluation.result
+    date, availability = scenario_result.texts["terms.date"], scenario_result.available
+    arrives = availability.volume if availability is not None and availability.months else date
+    return Stage(evaluation.name, date, arrives, wave_totals, so_far, scenario_result.hall_cooling)
 
 
 def _year_of_arrival(evaluation: Evaluation) -> float:
@@ -186,27 +191,36 @@ def late_notes(scenario_name: str, scenario_result: Result) -> list[str]:
     ]
 
 
-def parsed(power: str, where: str) -> float:
-    """Return a power in watts; one that is none raises `DataError`."""
+def parse_power(power_text: str, where: str) -> float:
+    """Return a power in watts.
+
+    Args:
+        power_text: Power with its unit, such as `500 MW`.
+        where: Option or wave of the text, for errors.
+
+    Raises:
+        DataError: The text has no unit, is no power, or is not above zero.
+
+    """
     with located(where):
-        if (quantity := question_number_and_unit(power)) is not None and not quantity[1]:
-            raise DataError(f"{power!r} has no unit; expected a power such as '{power} MW'")
-        power_watts = question_quantity(power, "W")
+        quantity = question_number_and_unit(power_text)
+        if quantity is not None and not quantity[1]:
+            raise DataError(
+                f"{power_text!r} has no unit; expected a power such as '{power_text} MW'"
+            )
+        power_watts = question_quantity(power_text, "W")
     if power_watts <= 0:
-        raise DataError(f"{where}: a power of {power} fills nothing")
+        raise DataError(f"{where}: a power of {power_text} fills nothing")
     return power_watts
 
 
-def _of_wave(evaluation: Evaluation) -> dict[str, float | None]:
+def _wave_totals(evaluation: Evaluation) -> dict[str, float | None]:
     """Return a wave's hall totals with its yearly and waiting cost, USD.
 
     A cost is None where its metric is unknown.
     """
-    hall = filled_hall(evaluation)
-    cost, waiting = (
-        evaluation.result.metrics[metric_name]
-        for metric_name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
-    )
+    hall, metrics = filled_hall(evaluation), evaluation.result.metrics
+    cost, waiting = metrics["tco_usd_per_chip_hour"], metrics["waiting_usd_per_chip"]
     return {total_name: hall[total_name] for total_name in SUMMED} | {
         "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
@@ -222,7 +236,7 @@ def filled_hall(evaluation: Evaluation) -> JsonObject:
     hall = hall_of(evaluation.result)
     if hall is None or not hall["chips"]:
         metrics = evaluation.result.metrics
-        least = (
+        least_mw = (
             float(metrics["peak_facility_power_w_per_chip"] or 0)
             * float(metrics["chips"] or 0)
             / 1e6
@@ -230,12 +244,9 @@ def filled_hall(evaluation: Evaluation) -> JsonObject:
         site_power_mw = evaluation.result.inputs[SITE_POWER].value / 1e6
         raise DataError(
             f"{evaluation.name}: {site_power_mw:g} MW carry no scale-up domain of "
-            f"{evaluation.result.system}, the least that do are {least:.3g} MW"
+            f"{evaluation.result.system}, the least that do are {least_mw:.3g} MW"
         )
     return hall
-
-
-HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 
 
 def hall_of(scenario_result: Result) -> dict[str, float | None] | None:
@@ -262,17 +273,13 @@ def hall_of(scenario_result: Result) -> dict[str, float | None] | None:
     ):
         return None
     inputs, metrics = scenario_result.inputs, scenario_result.metrics
-    power, chips = inputs[SITE_POWER].value, float(metrics["chips"] or 0)
-    world = float(metrics["it_power_w_per_chip"] or 0) * chips
-    crowded = inputs.get(f"parts.{SIDECAR}.hall_share")
-    share = 1.0 if crowded is None else crowded.value
+    power, chips_per_world = inputs[SITE_POWER].value, float(metrics["chips"] or 0)
+    world_power = float(metrics["it_power_w_per_chip"] or 0) * chips_per_world
+    sidecar_share = inputs.get(f"parts.{SIDECAR}.hall_share")
+    rack_share = 1.0 if sidecar_share is None else sidecar_share.value
     sold = sellable_share(*(inputs[path].value for path in FENCE))
-    worlds = float(worlds_in_power(sellable_power(power, sold) * share, world))
-    racks = float(metrics["racks"] or 0)
-    together = (
-        worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(scenario_result.bill.power), racks)
-        or 1 / racks
-    )
+    worlds = float(worlds_in_power(sellable_power(power, sold) * rack_share, world_power))
+    chips = worlds * chips_per_world
     rate = metrics["output_tokens_per_s_per_chip"]
     building = next(
         (line.usd for line in scenario_result.lines if line.path == "site/building"), None
@@ -280,16 +287,28 @@ def hall_of(scenario_result: Result) -> dict[str, float | None] | None:
     return {
         "site_power_w": power,
         "worlds": worlds,
-        "racks": float(-(-worlds // together)) if together >= 1 else worlds * racks,
-        "chips": worlds * chips,
-        "it_power_w": worlds * world,
+        "racks": _racks_of(scenario_result, scenario_result.bill, worlds),
+        "chips": chips,
+        "it_power_w": worlds * world_power,
         "capex_usd": worlds * float(metrics["capex_usd"] or 0),
         "building_usd": None if building is None else worlds * float(building),
         "output_tokens_per_s": None
         if rate is None
-        else worlds * chips * rate * _used_share(scenario_result),
-        "margin_usd_per_mw_year": margin(scenario_result, worlds * chips, power),
+        else chips * rate * _used_share(scenario_result),
+        "margin_usd_per_mw_year": _yearly_margin_per_megawatt(scenario_result, chips, power),
     }
+
+
+def _racks_of(scenario_result: Result, bill: Bill, worlds: float) -> float:
+    """Return the racks of scale-up domains; small domains share a rack."""
+    racks_per_world = float(scenario_result.metrics["racks"] or 0)
+    rack_limit = scenario_result.inputs["site.rack_kw_max"].value
+    worlds_per_rack = (
+        worlds_in_a_rack(rack_limit, float(bill.power), racks_per_world) or 1 / racks_per_world
+    )
+    if worlds_per_rack >= 1:
+        return float(-(-worlds // worlds_per_rack))
+    return worlds * racks_per_world
 
 
 def _used_share(scenario_result: Result) -> float:
@@ -298,21 +317,25 @@ def _used_share(scenario_result: Result) -> float:
     )
 
 
-def margin(scenario_result: Result, chips: float, power: float) -> float | None:
+def _yearly_margin_per_megawatt(
+    scenario_result: Result, chips: float, power: float
+) -> float | None:
     """Return the yearly margin over chip cost, USD per megawatt of site.
 
     The margin is None where nothing is rented or sold.
     """
-    inputs, rate = scenario_result.inputs, scenario_result.metrics["output_tokens_per_s_per_chip"]
-    rent, price = (
+    inputs, metrics = scenario_result.inputs, scenario_result.metrics
+    rate = metrics["output_tokens_per_s_per_chip"]
+    rent, token_price = (
         inputs[path].value if path in inputs else 0.0
         for path in ("money.rent", "money.token_price")
     )
-    if not rent and not (price and rate):
+    if not rent and not (token_price and rate):
         return None
     used = _used_share(scenario_result)
-    month = float(rent_income(rent, 1.0, used)) + (
-        float(token_income(price, rate, 1.0, used)) if rate else 0.0
-    )
-    cost = float(scenario_result.metrics["tco_usd_per_chip_hour"] or 0)
-    return float(yearly_margin(month / HOURS_PER_MONTH, cost, chips, power)) * WATTS_PER_MEGAWATT
+    income = float(rent_income(rent, 1.0, used))
+    if rate:
+        income += float(token_income(token_price, rate, 1.0, used))
+    cost = float(metrics["tco_usd_per_chip_hour"] or 0)
+    margin = float(yearly_margin(income / HOURS_PER_MONTH, cost, chips, power))
+    return margin * WATTS_PER_MEGAWATT

@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.statements import published_rows, read_statement
-from tco.comparison.fleet import filled_hall, parsed
+from tco.comparison.fleet import filled_hall, parse_power
 from tco.core.columns import Column
 from tco.core.errors import DataError
 from tco.cost.cash_flows import Flow
@@ -120,7 +120,7 @@ def gigawatts(
             perspective buys nothing.
 
     """
-    parsed(power, "--power")
+    parse_power(power, "--power")
     evaluations = evaluate_each(systems, data_folder, settings, implied={SITE_POWER: power})
     return [_filled_site_capex(evaluation) for evaluation in evaluations]
 
