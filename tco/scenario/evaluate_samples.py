@@ -27,6 +27,7 @@ from tco.core.inputs import Readings, Values, given_of
 from tco.core.memory import LazySequence
 from tco.core.provenance import making
 from tco.core.types import AnyArray, JsonMapping, JsonObject, Settings
+from tco.performance.deployment import FLEET, OPERATED_BY
 from tco.performance.serving.plans import ServingPlan
 from tco.scenario import metrics as joined
 from tco.scenario.beliefs import has_range
@@ -231,17 +232,20 @@ class Case:
     def settings_key(self, centre: Result | None) -> str:
         """Return scenario, variant and settings, beside what is shipped.
 
-        A price that is set is left out, as is an input that the scenario does not read: both are
-        inputs whose value may be another, like those that are drawn. One that decides structure
-        has its value.
+        A price, a part's or a software's figure that is set is left out, as is an input that the
+        scenario does not read: they are inputs whose value may be another, like those that are
+        drawn. One that decides structure has its value. Figures of parts and software decide the
+        plans of an operator who runs no fleet.
         """
         programs, numbers = self.programs, self.numbers_set
         read = {} if centre is None else centre.inputs
         readings = {} if centre is None else structure_in(centre).readings
+        is_fleet = programs.own_inputs.text(OPERATED_BY) == FLEET
 
         def is_leaf(path: str) -> bool:
             is_price = path not in read or read[path].unit.startswith("USD")
-            return path in numbers and path not in readings and is_price
+            is_figure = is_fleet and path.startswith(("parts.", "performance."))
+            return path in numbers and path not in readings and (is_price or is_figure)
 
         settings = [
             (path, str(setting_text))

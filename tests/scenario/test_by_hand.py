@@ -430,7 +430,7 @@ def test_drawn_values_enter_the_key_of_a_grouping_that_is_resized_by_other_input
         "structure_in": lambda _: base,
         "decisions": lambda *_: decided,
         "cheapest_clos_parts_by_draw": lambda *_: None,
-        "_described_group": lambda _: "",
+        "_group_key": lambda _: "",
         "cached_arrays": cached,
     }
     for name, replacement in replacements.items():
@@ -439,6 +439,7 @@ def test_drawn_values_enter_the_key_of_a_grouping_that_is_resized_by_other_input
     case = SimpleNamespace(
         programs=SimpleNamespace(is_shipped=True),
         count=3,
+        input_arrays=lambda: {drawn_path: array},
         drawn={drawn_path: (array, "USD")},
         settings_key=lambda _: "",
     )

@@ -63,19 +63,28 @@ def test_another_price_chooses_no_plan_anew(tmp_path, monkeypatch):
         metrics_under({"parts.trn3.hbm_capacity": "108 GB"}, tmp_path, monkeypatch)
 
 
-def test_price_that_is_drawn_and_then_set_traces_no_arithmetic_anew(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("path", "drawn", "text"),
+    [
+        ("site.electricity_price", (0.08, "USD/kWh"), "0.08 USD/kWh"),
+        ("parts.trn3.hbm_capacity", (144e9, "byte"), "144 GB"),
+    ],
+)
+def test_input_that_is_drawn_and_then_set_traces_no_arithmetic_anew(
+    path, drawn, text, tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     CATALOGUE.once("programs", dict).clear()
-    price = "site.electricity_price"
-    drawn = {price: (np.full(5, 0.08), "USD/kWh")}
-    before = tco.evaluate_draws(SYSTEM, DRAWN | drawn, catalogue=CATALOGUE)
+    number, unit = drawn
+    settings = DRAWN | {path: (np.full(5, number), unit)}
+    before = tco.evaluate_draws(SYSTEM, settings, catalogue=CATALOGUE)
     CATALOGUE.once("programs", dict).clear()
 
     def refuse(*_):
         raise AssertionError("arithmetic is traced again")
 
     monkeypatch.setattr("tco.scenario.evaluate_samples.metric_arithmetics", refuse)
-    after = tco.evaluate_draws(SYSTEM, DRAWN | {price: "0.08 USD/kWh"}, catalogue=CATALOGUE)
+    after = tco.evaluate_draws(SYSTEM, DRAWN | {path: text}, catalogue=CATALOGUE)
     for name, array in before.metrics.items():
         if array is not None:
             np.testing.assert_array_equal(array, after.metrics[name])
