@@ -24,15 +24,15 @@ from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import Work, expert_group
 from tco.performance.training.plans import ORDERS, TrainingPlan, fixed_axes
 from tco.performance.training.schedule import (
-    AGAIN,
+    RELAUNCHED_SHARES,
     MicroBatch,
     Pipe,
     ScheduleVariant,
     data_stride,
+    layers_per_stage,
     micro_batch_shape,
     micro_batch_times,
     pipeline_stride,
-    slots,
 )
 from tco.performance.training.search import TrainingSearchResult, search_training_plans
 from tco.performance.training.step import (
@@ -80,7 +80,9 @@ class Details(NamedTuple):
         `micro_batch_time` is the time of all layers for a micro-batch.
         """
         model = self.job.model
-        time = schedule.stage_time(micro_batch_time, slots(self.plan, model), model.layers)
+        time = schedule.stage_time(
+            micro_batch_time, layers_per_stage(self.plan, model), model.layers
+        )
         return schedule.pipeline_time(self.pipe.micro_batches, time, 0.0, 0.0)
 
     @property
@@ -95,7 +97,9 @@ class Details(NamedTuple):
         recomputation those beyond are computed again in `plan.share` of the layers.
         """
         partial = self.plan.recompute == PARTIAL
-        level = list(AGAIN).index(kept_level(self.job) if partial else self.plan.recompute)
+        level = list(RELAUNCHED_SHARES).index(
+            kept_level(self.job) if partial else self.plan.recompute
+        )
         if 0 < operator.recompute_level <= level:
             return 2
         return 1 + self.plan.share if partial and operator.recompute_level else 1
@@ -219,7 +223,7 @@ def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) 
         batch: Sequences of a step.
 
     """
-    layers = int(slots(plan, model))
+    layers = int(layers_per_stage(plan, model))
     return {
         "tp": int(plan.tensor),
         "cp": int(plan.context),
@@ -351,7 +355,7 @@ def _step_lines(details: Details) -> list[OperatorProfile]:
     """Return the lines of a step on the stage with the output head; they sum to its time."""
     pipe, step, model = details.pipe, details.step, details.job.model
     count = float(pipe.micro_batches)
-    scale = count * float(slots(details.plan, model)) / model.layers
+    scale = count * float(layers_per_stage(details.plan, model)) / model.layers
     lines = []
     for operator in details.work.operators:
         runs = details.forward_runs(operator)
@@ -476,7 +480,7 @@ def _training_communication_axes(details: Details, lines: list[OperatorProfile])
     Hops are those inside a domain, None beyond it.
     """
     job, plan, work = details.job, details.plan, details.work
-    links, layers = details.machine.links, float(slots(plan, job.model))
+    links, layers = details.machine.links, float(layers_per_stage(plan, job.model))
     count = float(details.pipe.micro_batches)
     parameters = sum(
         float(sharded_bytes(shard.parameters, job.wide_size, 1, 1))

@@ -1,4 +1,4 @@
-"""Micro-batches of a step: their recomputation and activations, and their pipeline."""
+"""Times of a training step: its micro-batches, their pipeline, the optimizer, and rates."""
 
 from __future__ import annotations
 
@@ -23,76 +23,22 @@ from tco.core.units import (
 from tco.fabric.collectives import fastest_algorithm_time, reach
 from tco.fabric.links import Links, RankGroup, strided
 from tco.models.architecture import Architecture
-from tco.models.layers import keys_and_values
 from tco.performance.chip.formats import element_size
 from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
 from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.layers import hidden_state_part_count
-from tco.performance.layer.operators import DENSE
+from tco.performance.training.activations import kept_activations
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import TIERS, MicroBatchShape, Work, work_of
 from tco.performance.training.plans import TrainingPlan
 
 LOGIT = 32  # bits of one
-# share of a forward pass's launches done again
-AGAIN = {
+# share of a forward pass's launches that the host does again, by recomputation level
+RELAUNCHED_SHARES = {
     "none": 0.0,
     "selective": 0.25,
     "full": 1.0,
 }
-
-
-@formula("byte", source="korthikanti2022")
-def layer_activations(
-    tokens: Pure,
-    wide: Pure,
-    masked: Pure,
-    wide_split: Pure,
-    narrow: Pure,
-    tensor_parallel: Pure,
-    element_size: Byte,
-    mask_size: Byte = 1,
-    wide_inputs: Pure = 0,
-    narrow_inputs: Pure = 0,
-    input_size: Byte = 2,
-) -> Quantity:
-    """Activations that layers keep of a micro-batch.
-
-    M = T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
-
-    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
-    h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
-    """
-    wide_bytes = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
-    return tokens * (
-        wide_bytes + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel
-    )
-
-
-@formula("byte", source="korthikanti2022")
-def score_activations(
-    tokens: Pure,
-    sequence: Pure,
-    heads: Pure,
-    tensor_parallel: Pure,
-    copies: Pure,
-    masks: Pure,
-    element_size: Byte,
-    mask_size: Byte = 1,
-) -> Quantity:
-    """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask).
-
-    With dropout that is 5 a s^2 b / t bytes.
-    """
-    return tokens * sequence * heads / tensor_parallel * (copies * element_size + masks * mask_size)
-
-
-@formula("byte", source="korthikanti2022")
-def held_activations(
-    model_activations: Byte, slots: Pure, layers: Pure, in_flight: Pure
-) -> Quantity:
-    """Activations the first stage holds: A slots / L x micro-batches in flight."""
-    return model_activations * slots / layers * in_flight
 
 
 @formula("s")
@@ -193,20 +139,13 @@ def micro_batch(
             base_time, work.crossing(level) if work.across else None, host, sharpness
         )
         if work.across:
-            hidden = _micro_batch_with_exchange(
-                base_time, added_beside(base_time, added.exchange, sharpness), host, sharpness
-            )
+            overlapped = added_beside(base_time, added.exchange, sharpness)
+            hidden = _micro_batch_with_exchange(base_time, overlapped, host, sharpness)
+        activations = kept_activations(job, machine, shape, work.tokens, level_name)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
-        links, waits = (
-            {tier: link_times[which] for tier, link_times in by_tier.items()} for which in (0, 1)
-        )
-        levels[level_name] = RecomputationLevel(
-            added,
-            hidden,
-            kept_activations(job, machine, shape, work.tokens, level_name),
-            links,
-            waits,
-        )
+        links = {tier: in_use for tier, (in_use, _) in by_tier.items()}
+        waits = {tier: wait for tier, (_, wait) in by_tier.items()}
+        levels[level_name] = RecomputationLevel(added, hidden, activations, links, waits)
     logits = message_bytes(work.tokens, job.model.vocabulary / shape.tensor, element_size(LOGIT))
     return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
 
@@ -214,100 +153,46 @@ def micro_batch(
 def _micro_batch_with_exchange(
     base_time: Any, exchange: Any, host: Any, sharpness: Quantity
 ) -> ScheduleVariant:
-    """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
-    time = (
-        base_time if exchange is None else total("micro_batch_and_exchange", [base_time, exchange])
-    )
-    launches = added_beside(time, host, sharpness)
-    return ScheduleVariant(
-        0.0 if exchange is None else exchange,
-        launches,
-        total("micro_batch_and_launches", [time, launches]),
-    )
+    """Return the times of a micro-batch with what its exchange and the host's launches add.
 
+    Args:
+        base_time: Time of its compute and its exchanges inside domains.
+        exchange: Time that its exchanges across domains add; None without such exchanges.
+        host: Time in which the host launches it.
+        sharpness: Sharpness with which the longer of two overlapping times hides the other.
 
-def kept_activations(
-    job: TrainingJob, machine: Machine, shape: MicroBatchShape, tokens: Quantity, recompute: str
-) -> Quantity:
-    """Return the activations of a micro-batch that all layers keep.
-
-    Recomputed activations are held for one layer at a time.
     """
-    hidden, split = job.model.hidden, shape.split
-    masks = 1 if job.software.dropout else 0
-    terms, layer = [], []
-    for block in job.model.blocks:
-        a, f = block.attention, block.feed_forward
-        parts = hidden_state_part_count([block._replace(layers=1)])
-        width = f.active * f.width + f.shared_width if f.experts else f.width
-        saved = a.q_rank + a.cached if a.latent else 0
-        projected = 0 if a.latent else a.heads * a.qk_dim + keys_and_values(a, 1)
-        outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
-        wide, inner = parts * hidden + saved, width
-        # norms and activation functions: their results are products' inputs
-        if recompute == "selective" and job.software.fused:
-            inputs, inner = 0, 0
-        else:
-            inputs = parts * hidden
-        inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
-        product_inputs = {
-            "wide_inputs": inputs,
-            "narrow_inputs": inner,
-            "input_size": machine.operands[DENSE].input_size,
-        }
-        base_activations = layer_activations(
-            tokens,
-            wide,
-            parts * hidden * masks,
-            split,
-            projected + outer,
-            shape.tensor,
-            job.wide_size,
-            **product_inputs,
-        )
-        scores = [
-            score_activations(
-                tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size
-            )
-        ]
-        full = total(
-            "layer_activations",
-            [base_activations, *([] if job.software.fused or not a.heads else scores)],
-        )
-        if recompute == "full":
-            layer.append(full)
-            full = layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
-        elif recompute == "selective" and not job.software.fused:
-            layer.extend(scores)
-            full = base_activations
-        terms.append(held_activations(full, block.layers, 1, 1))
-    return total("kept_activations", [*terms, *layer[:1]])
+    time = base_time
+    if exchange is not None:
+        time = total("micro_batch_and_exchange", [base_time, exchange])
+    launches = added_beside(time, host, sharpness)
+    busy = total("micro_batch_and_launches", [time, launches])
+    return ScheduleVariant(0.0 if exchange is None else exchange, launches, busy)
 
 
 def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> JsonObject:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     if job.software.compiled:
-        return dict.fromkeys(AGAIN, 0.0)
-    sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
-    parts = hidden_state_part_count(job.model.blocks)
-    block = job.value("host_block_time")
-    routed = job.value("host_expert_block_time")
-    separate_experts = (
-        sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert
-        if job.software.separate_experts
-        else 0
-    )
+        return dict.fromkeys(RELAUNCHED_SHARES, 0.0)
+    blocks = job.model.blocks
+    expert_layers = sum(block.layers for block in blocks if block.feed_forward.experts)
+    separate_experts = 0
+    if job.software.separate_experts:
+        experts = sum(block.layers * block.feed_forward.experts for block in blocks)
+        separate_experts = experts / shape.expert
+    block_time = job.value("host_block_time")
+    expert_block_time = job.value("host_expert_block_time")
     times = (
-        parts - sparse,
-        block,
-        sparse,
-        block if job.software.fused_experts else routed,
+        hidden_state_part_count(blocks) - expert_layers,
+        block_time,
+        expert_layers,
+        block_time if job.software.fused_experts else expert_block_time,
         separate_experts,
         job.value("host_expert_time"),
     )
     return {
-        level_name: host_time(*times, again, machine.kernels.practice("host_factor"))
-        for level_name, again in AGAIN.items()
+        level_name: host_time(*times, share, machine.kernels.practice("host_factor"))
+        for level_name, share in RELAUNCHED_SHARES.items()
     }
 
 
@@ -481,20 +366,16 @@ class Pipe(NamedTuple):
 def micro_batch_times(plan: TrainingPlan, micro: MicroBatch) -> ScheduleVariant:
     """Return the times of a micro-batch in the schedule of a plan."""
     level = micro.levels[plan.recompute]
-    # micro-batch is at hand to compute while one exchanges tokens between domains
-    another = plan.schedule in (
-        "interleaved",
-        "dual-pipe",
-    )
-    return level.hidden if another else level.added
+    # these schedules compute one micro-batch while another exchanges tokens between domains
+    return level.hidden if plan.schedule in ("interleaved", "dual-pipe") else level.added
 
 
-def slots(plan: TrainingPlan, model: Architecture) -> Any:
-    """Layers a stage holds, over all its model parts, each of which holds as many, rounded up."""
+def layers_per_stage(plan: TrainingPlan, model: Architecture) -> Any:
+    """Return the layers of the fullest stage: its model parts hold equal numbers, rounded up."""
     return -(-model.layers // (plan.pipeline * plan.interleave)) * plan.interleave
 
 
-def sent(links: Links, size: Any, group: RankGroup) -> Quantity:
+def neighbour_transfer_time(links: Links, size: Any, group: RankGroup) -> Quantity:
     """Return the time of a transfer to a group's next rank, possibly in another domain."""
     far = np.minimum(group.domains, 2)
     return fastest_algorithm_time(
@@ -502,54 +383,44 @@ def sent(links: Links, size: Any, group: RankGroup) -> Quantity:
     )
 
 
-def _transferred(
+def _transfer_wait(
     job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch
 ) -> Quantity:
-    """Return the time for which a stage waits for what stages send each other of a micro-batch."""
+    """Return the time for which a stage waits for transfers of a micro-batch between stages."""
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
     # older software waits for its transfers
     share = job.value("pipeline_exposed") if job.software.overlaps else 1.0
-    return exposed_time(sent(machine.links, size, stages), boundaries, share)
+    return exposed_time(neighbour_transfer_time(machine.links, size, stages), boundaries, share)
 
 
 def pipeline(
     job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch, common: Common
 ) -> Pipe:
     """Return the time of all micro-batches through the pipeline."""
-    model, layers = job.model, slots(plan, job.model)
+    model_layers, layers = job.model.layers, layers_per_stage(plan, job.model)
+
+    def on_stage(model_time: Quantity) -> Quantity:
+        return stage_time(model_time, layers, model_layers)
+
     count = micro_batches(job.sequences, plan.data, plan.micro_batch)
     busy = micro_batch_times(plan, micro).time
-    stage = stage_time(busy, layers, model.layers)
-    spared = np.minimum(layers * plan.pipeline - model.layers, 1)
-    longest = longest_stage(stage, micro.head, stage_time(busy, 1, model.layers), spared)
+    stage = on_stage(busy)
+    spared = np.minimum(layers * plan.pipeline - model_layers, 1)
+    longest = longest_stage(stage, micro.head, stage_time(busy, 1, model_layers), spared)
     if plan.schedule == "zero-bubble":
-        bubble = zero_bubble(
-            plan.pipeline, longest, stage_time(micro.weights, layers, model.layers)
-        )
+        bubble = zero_bubble(plan.pipeline, longest, on_stage(micro.weights))
     elif plan.schedule == "dual-pipe":
-        backward, weights = (
-            stage_time(time, layers, model.layers) for time in (micro.backward, micro.weights)
-        )
-        bubble = dual_pipe_bubble(plan.pipeline, longest, backward, weights)
+        backward = on_stage(micro.backward)
+        bubble = dual_pipe_bubble(plan.pipeline, longest, backward, on_stage(micro.weights))
     else:
         bubble = pipeline_bubble(plan.pipeline, plan.interleave, longest)
-    transfer = common.of("transfer", lambda: _transferred(job, machine, plan, micro))
+    transfer = common.of("transfer", lambda: _transfer_wait(job, machine, plan, micro))
+    level = micro.levels[plan.recompute]
     links, waits = (
-        {
-            tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1)
-            for tier, time in times.items()
-        }
-        for times in (micro.levels[plan.recompute].links, micro.levels[plan.recompute].waits)
+        {tier: hidden_traffic(on_stage(time), count, 1) for tier, time in times.items()}
+        for times in (level.links, level.waits)
     )
-    return Pipe(
-        pipeline_time(count, longest, transfer, bubble),
-        count,
-        stage,
-        longest,
-        transfer,
-        bubble,
-        links,
-        waits,
-    )
+    time = pipeline_time(count, longest, transfer, bubble)
+    return Pipe(time, count, stage, longest, transfer, bubble, links, waits)

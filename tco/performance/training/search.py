@@ -24,7 +24,7 @@ from tco.performance.training.plans import (
     space,
 )
 from tco.performance.training.schedule import (
-    AGAIN,
+    RELAUNCHED_SHARES,
     Common,
     MicroBatch,
     data_stride,
@@ -268,7 +268,7 @@ def _recompute_sharding_plans(
 
 def _needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
     both = (kept_level(job), WHOLE) if PARTIAL in levels else ()
-    return [level for level in AGAIN if level in (*levels, *both)]
+    return [level for level in RELAUNCHED_SHARES if level in (*levels, *both)]
 
 
 def _distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:

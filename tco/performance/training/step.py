@@ -24,6 +24,7 @@ from tco.performance.chip.roofline import (
 from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training import schedule
+from tco.performance.training.activations import held_activations
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import TIERS, Exchange, Work, all_gather, work_of
 from tco.performance.training.plans import TrainingPlan
@@ -33,12 +34,11 @@ from tco.performance.training.schedule import (
     Pipe,
     RecomputationLevel,
     data_stride,
-    held_activations,
     hidden_traffic,
+    layers_per_stage,
     micro_batch,
     micro_batch_shape,
     pipeline,
-    slots,
 )
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
@@ -162,7 +162,7 @@ class Shard(NamedTuple):
 
 def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     """Return the parameters of the fullest chip, and the groups that hold the same ones."""
-    model, part = job.model, slots(plan, job.model) / job.model.layers
+    model, part = job.model, layers_per_stage(plan, job.model) / job.model.layers
     embedding = model.embedding_parameters
     one_end = model.hidden * model.vocabulary + model.lookups
     embeddings = select(plan.pipeline == 1, embedding, one_end)
@@ -296,7 +296,7 @@ def step(
             for g in groups
         ]
     if zero == 3:  # layer by layer: weights before both passes, gradients after
-        stage_slots = slots(plan, job.model)
+        stage_slots = layers_per_stage(plan, job.model)
         layer = [g._replace(parameters=g.parameters / stage_slots) for g in groups]
         gathers = partial(
             common.of, ("gathers of layers", hybrid), lambda: _gathers_of(job, links, layer)
@@ -392,7 +392,10 @@ def _fullest_chip_memory(
     )
     flight = common.of("in flight", lambda: _in_flight_of(plan, pipe))
     activations = held_activations(
-        micro.levels[plan.recompute].activations, slots(plan, job.model), job.model.layers, flight
+        micro.levels[plan.recompute].activations,
+        layers_per_stage(plan, job.model),
+        job.model.layers,
+        flight,
     )
     return {
         **model_memory,
@@ -447,7 +450,8 @@ def _memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) 
         used["optimizer"] = resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
         gathered_weights = [
-            sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups
+            sharded_bytes(g.parameters, job.wide_size, layers_per_stage(plan, job.model), 2)
+            for g in groups
         ]
         used["gathered weights"] = total("gathered_weights", gathered_weights)
     return used
@@ -462,7 +466,7 @@ def _layers_again(
 ) -> Quantity:
     """Return the share of a stage's layers, in whole layers, to recompute so that a plan fits."""
     share = recomputed_share(kept_step.memory_in_use, recomputed.memory_in_use, machine.memory)
-    return whole_layers(share, slots(plan, job.model))
+    return whole_layers(share, layers_per_stage(plan, job.model))
 
 
 def kept_level(job: TrainingJob) -> str:

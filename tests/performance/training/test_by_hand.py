@@ -204,7 +204,7 @@ def test_a_transfer_to_the_next_rank_is_of_two_in_one_domain_or_in_two(
     groups = []
     monkeypatch.setattr(schedule, "reach", lambda _, group: groups.append(group))
     monkeypatch.setattr(schedule, "fastest_algorithm_time", lambda *_: 0.0)
-    schedule.sent(None, 1e6, RankGroup(8, domains, 8 / domains, 1))
+    schedule.neighbour_transfer_time(None, 1e6, RankGroup(8, domains, 8 / domains, 1))
     ((ranks, group_domains, per_domain, worlds),) = groups
     assert (ranks, group_domains, per_domain, worlds) == (2, min(domains, 2), in_domain, 1)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tco.performance.layer.operators import Operator, OperatorWork
 from tco.performance.training.micro_batch import Work
-from tco.performance.training.schedule import slots
+from tco.performance.training.schedule import layers_per_stage
 from tests.performance.servers import Machine
 from tests.performance.training.jobs import (
     TrainingJob,
@@ -257,7 +257,7 @@ def test_no_pipeline_beats_its_critical_path(name):
         step_result, pipe, micro, _ = evaluate_plan(training_job, machine, plan)
         weights = float(
             schedule.stage_time(
-                micro.weights, slots(plan, training_job.model), training_job.model.layers
+                micro.weights, layers_per_stage(plan, training_job.model), training_job.model.layers
             )
         )
         path = plan.pipeline * (float(pipe.stage) - weights) + weights
