@@ -27,25 +27,25 @@ from tco.cost.cash_flows import (
     Payment,
     Terms,
     capital_recovery_factor,
+    declining_book,
     discounted,
+    left_over,
     payment,
     period_in_years,
     rate_of_period,
     resale,
+    straight_line_book,
     yearly_capital,
 )
 from tco.cost.ledger import CIRCULAR, COMMITMENTS, COMMITTED
 from tco.cost.revenue import (
     break_even_utilisation,
     charged_share,
-    declining_book,
-    left_over,
     matured_share,
     price_path,
     ramped_share,
     rent_income,
     share_after_stop,
-    straight_line_book,
     token_income,
 )
 from tco.cost.site import idle_draw

@@ -1,15 +1,15 @@
-"""Money over time: capital recovery, cost lines as flows, and their sums by year and month."""
+"""Money over time: capital recovery, value of assets, and cost lines as flows and payments."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-from tco.core.elementwise import elementwise_maximum, expm1, log1p
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum, expm1, log1p
 from tco.core.formula import formula
 from tco.core.inputs import Values, following
 from tco.core.trace import scope, untraced_value
-from tco.core.types import JsonObject, Quantity
+from tco.core.types import Quantity
 from tco.core.units import (
     USD,
     Chip,
@@ -84,6 +84,24 @@ def resale(price: USD, residual: Pure) -> Quantity:
 
 
 @formula("USD")
+def straight_line_book(price: USD, residual: Pure, age: Year, life: Year) -> Quantity:
+    """Book value that falls evenly to the residual: B = C (1 - (1 - RV) min(t/n, 1))."""
+    return price * (1 - (1 - residual) * elementwise_minimum(age / life, 1))
+
+
+@formula("USD")
+def declining_book(price: USD, share: Pure, age: Year, period: Year = 1) -> Quantity:
+    """Book value that falls by the same share of itself every year: B = C (1 - d)^t."""
+    return price * (1 - share) ** (age / period)
+
+
+@formula("USD", source="nrel-atb")
+def left_over(price: USD, recovery: PerYear, rest: PerYear) -> Quantity:
+    """Value of a part-used asset at the same yearly charge: W = C x CRF(life) / CRF(life left)."""
+    return price * recovery / rest
+
+
+@formula("USD")
 def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear = 12) -> Quantity:
     """Payment of a yearly cost for some months: p = Y m / 12."""
     return yearly * interval / months_per_year
@@ -120,18 +138,15 @@ def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 
     return chips * hour * hours_per_year
 
 
-OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
+OPERATION = "terms.life"  # years in which a world is run, and recurring costs are paid
 # classes of assets with a life of their own
 LIVES = {
     "network": "terms.life_network",
     "building": "terms.life_building",
 }
 SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
-# at the end of a life, and by the year, which the one follows from where it is stated
-RESIDUAL, LOSS = (
-    "terms.residual",
-    "terms.value_loss",
-)
+RESIDUAL = "terms.residual"  # share of the price left at the end of the life
+LOSS = "terms.value_loss"  # share of the value lost per year; where stated, it sets the residual
 RATE = "terms.rate"
 # classes that may be financed at a rate of their own
 RATES = {
@@ -151,11 +166,11 @@ class Flow(NamedTuple):
     life: Quantity  # years it serves, or recurs
     recurrence: int  # months from one payment to the next; 0: once
     residual: Quantity  # share of a purchase that comes back at the end of its life
-    kind: str
+    kind: str  # how well its inputs are known: the worst kind among them
     sources: tuple[str, ...]
-    inputs: tuple[str, ...]  # paths of the inputs its amount is priced by
-    overlay: bool = False
-    usd_per_chip_hour: Any = None  # what it adds to the chip-hour
+    inputs: tuple[str, ...]  # paths of the inputs that price it
+    overlay: bool = False  # whether an input is the user's own
+    usd_per_chip_hour: Any = None  # its part of the cost per chip-hour
 
     @property
     def recurs(self) -> bool:
@@ -182,19 +197,18 @@ class Payment(NamedTuple):
 class Terms:
     """Life, residual and yearly charge per dollar of each asset class.
 
-    Each charge is computed once.
+    Classes of equal rate and life share a charge, which is computed once.
     """
 
     def __init__(self, input_values: Values, own_rates: Container[str] = ()) -> None:
         self.values = input_values
-        self.own_rates = own_rates  # classes whose rate is stated apart
-        # of a month, with its length in years, by the path of the yearly rate
-        self.rates: dict[str, tuple[Any, Any]] = {}
-        self.recoveries: dict[tuple[str, str], Any] = {}  # by the paths of rate and life
-        # charges on what leaves a residual, by the same
-        self.resold: dict[tuple[str, str], Any] = {}
-        self.charges: JsonObject = {}  # by class
-        self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
+        self.own_rates = own_rates  # classes with a rate of their own
+        # monthly interest and length of a month in years, by path of the yearly rate
+        self.monthly_rates: dict[str, tuple[Any, Any]] = {}
+        # yearly charge per dollar without and with a residual, by paths of rate and life
+        self.recoveries: dict[tuple[str, str], Any] = {}
+        self.residual_charges: dict[tuple[str, str], Any] = {}
+        self.lives_and_residuals: dict[str, tuple[Any, Any]] = {}  # by class
 
     def life(self, asset: str) -> Any:
         """Return the years that a class of assets serves.
@@ -213,19 +227,16 @@ class Terms:
 
     def monthly(self, rate: str) -> tuple[Quantity, Quantity]:
         """Return the monthly interest of a yearly rate, and the length of a month in years."""
-        if rate not in self.rates:
+        if rate not in self.monthly_rates:
             with scope("recovery", *([] if rate == RATE else [_last_path_name(rate)])):
-                self.rates[rate] = (
+                self.monthly_rates[rate] = (
                     rate_of_period(self.values[rate], MONTHLY),
                     period_in_years(MONTHLY),
                 )
-        return self.rates[rate]
+        return self.monthly_rates[rate]
 
     def recovery(self, asset: str) -> Any:
-        """Return the yearly charge per dollar of price without a residual.
-
-        All asset classes of equal rate and life share the result.
-        """
+        """Return the yearly charge per dollar of price without a residual."""
         rate, life = paths = self.paths(asset)
         if paths not in self.recoveries:
             interest, month = self.monthly(rate)
@@ -235,22 +246,17 @@ class Terms:
 
     def charge(self, asset: str) -> Any:
         """Return the yearly charge per dollar of price of an asset class."""
-        if asset not in self.charges:
-            self.charges[asset] = self.less_resale(asset) if asset in SOLD else self.recovery(asset)
-        return self.charges[asset]
+        return self.residual_charge(asset) if asset in SOLD else self.recovery(asset)
 
-    def less_resale(self, asset: str) -> Any:
-        """Return the yearly charge per dollar of price less the residual.
-
-        All asset classes of equal rate and life share the result.
-        """
+    def residual_charge(self, asset: str) -> Any:
+        """Return the yearly charge per dollar of price less the residual."""
         rate, life = paths = self.paths(asset)
-        if paths not in self.resold:
+        if paths not in self.residual_charges:
             recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
             with scope("charge", _last_path_name(life)):
                 share = recoverable_share(self.residual(asset), interest, self.values[life], month)
-                self.resold[paths] = capital_charge(recovery, share)
-        return self.resold[paths]
+                self.residual_charges[paths] = capital_charge(recovery, share)
+        return self.residual_charges[paths]
 
     def purchase(
         self,
@@ -263,9 +269,9 @@ class Terms:
         overlay: bool = False,
     ) -> Flow:
         """Return the flow of something bought before operation begins."""
-        if asset not in self.known:
-            self.known[asset] = self.life(asset), self.residual(asset)
-        life, residual = self.known[asset]
+        if asset not in self.lives_and_residuals:
+            self.lives_and_residuals[asset] = self.life(asset), self.residual(asset)
+        life, residual = self.lives_and_residuals[asset]
         return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
 
     def recurring(self, path: str, asset: str, yearly: Quantity, inputs: tuple[str, ...]) -> Flow:
@@ -286,7 +292,7 @@ class Terms:
         )
 
 
-# the residual, by the loss of value a year and the life
+# the residual follows from the yearly loss of value and the life
 FROM_THE_AGE = {RESIDUAL: following(residual_by_age, LOSS, OPERATION)}
 
 
@@ -294,7 +300,6 @@ def _last_path_name(path: str) -> str:
     return path.rpartition(".")[2]
 
 
-# ---------------------------------------------------------------- folds
 def yearly_charge(flow: Flow, terms: Terms) -> Quantity:
     """Return the yearly cost of a flow, USD per year.
 
@@ -320,7 +325,7 @@ def payments(flow: Flow) -> list[Payment]:
         flow: Line of the cost; its amount is for a purchase or for a year.
 
     Returns:
-        Payments of a recurring cost; else the purchase, and for `SOLD` assets the resale.
+        Payments of a recurring cost; of a purchase its price, and for `SOLD` assets the resale.
 
     """
     months = round(12 * float(untraced_value(flow.life)))
@@ -330,9 +335,8 @@ def payments(flow: Flow) -> list[Payment]:
             Payment(month, recurring_payment, flow.path)
             for month in range(flow.first_month, months + 1, flow.recurrence)
         ]
-    back = (
-        []
-        if flow.asset not in SOLD
-        else [Payment(flow.first_month + months, resale(flow.amount, flow.residual), flow.path)]
-    )
-    return [Payment(flow.first_month, flow.amount, flow.path), *back]
+    purchase = Payment(flow.first_month, flow.amount, flow.path)
+    if flow.asset not in SOLD:
+        return [purchase]
+    resale_value = resale(flow.amount, flow.residual)
+    return [purchase, Payment(flow.first_month + months, resale_value, flow.path)]

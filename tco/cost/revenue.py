@@ -1,7 +1,4 @@
-"""Revenue: rented hours or sold tokens, month by month, at falling prices.
-
-Formulas for the value of bought assets over time stand here too.
-"""
+"""Revenue: rented hours or sold tokens, month by month, at falling prices."""
 
 from __future__ import annotations
 
@@ -9,18 +6,15 @@ from tco.core.elementwise import elementwise_maximum, elementwise_minimum
 from tco.core.formula import formula
 from tco.core.types import Quantity
 from tco.core.units import (
-    USD,
     Chip,
     Hour,
     Month,
-    PerYear,
     Pure,
     Second,
     TokenPerMillion,
     TokenPerSecondPerChip,
     USDPerChipHour,
     USDPerMillionTokens,
-    Year,
 )
 
 
@@ -59,7 +53,7 @@ def charged_share(used: Pure, take_or_pay: Pure) -> Quantity:
 
 @formula("USD")
 def rent_income(price: USDPerChipHour, chips: Chip, share: Pure, hours: Hour = 730) -> Quantity:
-    """Income of a month of hours that are let: R = price x chips x 730 h x share."""
+    """Income of a month of rented hours: R = price x chips x 730 h x share."""
     return price * chips * hours * share
 
 
@@ -83,21 +77,3 @@ def token_income(
 def break_even_utilisation(owned: USDPerChipHour, rent: USDPerChipHour) -> Quantity:
     """Utilisation above which owning is cheaper than renting: u = owned hour / rented hour."""
     return owned / rent
-
-
-@formula("USD")
-def straight_line_book(price: USD, residual: Pure, age: Year, life: Year) -> Quantity:
-    """Book value that falls evenly to the residual: B = C (1 - (1 - RV) min(t/n, 1))."""
-    return price * (1 - (1 - residual) * elementwise_minimum(age / life, 1))
-
-
-@formula("USD")
-def declining_book(price: USD, share: Pure, age: Year, period: Year = 1) -> Quantity:
-    """Book value that falls by the same share of itself every year: B = C (1 - d)^t."""
-    return price * (1 - share) ** (age / period)
-
-
-@formula("USD", source="nrel-atb")
-def left_over(price: USD, recovery: PerYear, rest: PerYear) -> Quantity:
-    """Value of a part-used asset at the same yearly charge: W = C x CRF(life) / CRF(life left)."""
-    return price * recovery / rest
