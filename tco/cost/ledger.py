@@ -498,20 +498,13 @@ def add_repairs(
     """
     if not broken:
         return
+    priced_lines = [line for line in bill.lines if line.extended is not None]
     repair_costs, paths = [], [REPAIRS]
     for failing_part in broken:
         leaf_path = failing_part.leaf.path
         part_lines = [
-            line
-            for line in bill.lines
-            if line.extended is not None
-            and (line.path == leaf_path or line.path.startswith(f"{leaf_path}/"))
-        ]
-        part_lines = part_lines or [
-            line
-            for line in bill.lines
-            if line.extended is not None and leaf_path.startswith(f"{line.path}/")
-        ]
+            line for line in priced_lines if f"{line.path}/".startswith(f"{leaf_path}/")
+        ] or [line for line in priced_lines if leaf_path.startswith(f"{line.path}/")]
         with scope("upkeep/repairs", leaf_path):
             part_price = price_of_each(
                 total("price", [line.extended for line in part_lines]), failing_part.leaf.quantity
@@ -675,14 +668,9 @@ def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
 
 def _shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
     total_amount = sum(sums.values())
-    return (
-        {
-            evidence_kind: evidence_cost / total_amount
-            for evidence_kind, evidence_cost in sums.items()
-        }
-        if total_amount
-        else {}
-    )
+    if not total_amount:
+        return {}
+    return {evidence_kind: amount / total_amount for evidence_kind, amount in sums.items()}
 
 
 def _shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:
@@ -704,13 +692,13 @@ RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price 
 COMMITTED = "committed"
 COMMITMENTS = {  # of a renter, and what his rent may be called: the first that is known of his chip
     COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
-    **{
-        "one-year": ("rent_one_year",),
-        "three-years": ("rent",),
-        "reserved": ("rent_reserved",),
-        "on-demand": ("rent_on_demand",),
-    },
-    **{"spot": ("rent_spot",), "list": ("rent_list",), "bound": ("rent_bound",)},
+    "one-year": ("rent_one_year",),
+    "three-years": ("rent",),
+    "reserved": ("rent_reserved",),
+    "on-demand": ("rent_on_demand",),
+    "spot": ("rent_spot",),
+    "list": ("rent_list",),
+    "bound": ("rent_bound",),
 }
 # source of a rent that follows from this program's own cost: nothing is to be held against it
 CIRCULAR = "tco-circular"
@@ -748,7 +736,7 @@ def cost_of_rent(
         network_power = extended_power(
             network.power, world_share(chips, input_values["cluster.chips"])
         )
-        it_power = total("it_power", [bill.power, network_power])
+        it_power = _it_power(input_values, bill, network_power, None)
         power = _per_chip(power_per_chip, "it_power", it_power, chips)
         draw = _average_power_share(input_values, bill, chip, it_power)
         return Cost(
