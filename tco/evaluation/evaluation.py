@@ -47,38 +47,39 @@ def catalogue_for(
         DataError: A row or an anchor of the user is wrong.
 
     """
-    neighbour_folder = (
-        [Path("data")]
-        if scenario is None or not isfile(scenario)
-        else [Path("data"), Path(scenario).resolve().parent / "data"]
-    )
-    catalogues = {
-        path.resolve(): path
-        for path in neighbour_folder
-        if path.is_dir() and path.resolve() != data_directory()
-    }
-    folders = [*catalogues.values(), *([data_folder] if data_folder is not None else [])]
+    folders = _own_folders(scenario, data_folder)
     catalogue = Catalogue(folders) if folders else load_catalogue()
     if checked and len(catalogue.folders) > 1:
         from tco.catalog.overlay import check_own_rows
 
         check_own_rows(catalogue)
-    named = (
-        read_toml(Path(scenario)).get(ANCHOR)
-        if scenario is not None and isfile(scenario) and scenario.endswith(".toml")
-        else None
-    )
-    file = anchoring.get() or (
-        Path(str(scenario)).parent / str(named) if named is not None else None
-    )
-    if file is not None:
-        refuse_own(f"{file}: measured runs of your own")
+    anchors_file = anchoring.get() or _anchors_file(scenario)
+    if anchors_file is not None:
+        refuse_own(f"{anchors_file}: measured runs of your own")
         from tco.validation.anchors import read_anchors
 
-        # what it is asked rests on the runs: it is shared with no other
-        catalogue = Catalogue(folders)
-        catalogue.anchors = read_anchors(catalogue, file)
+        catalogue = Catalogue(folders)  # shared with no other scenario: its answers use the runs
+        catalogue.anchors = read_anchors(catalogue, anchors_file)
     return catalogue
+
+
+def _own_folders(scenario: str | None, data_folder: Path | None) -> list[Path]:
+    candidates = [Path("data")]
+    if scenario is not None and isfile(scenario):
+        candidates.append(Path(scenario).resolve().parent / "data")
+    folders = {
+        path.resolve(): path
+        for path in candidates
+        if path.is_dir() and path.resolve() != data_directory()
+    }
+    return [*folders.values(), *([data_folder] if data_folder is not None else [])]
+
+
+def _anchors_file(scenario: str | None) -> Path | None:
+    if scenario is None or not isfile(scenario) or not scenario.endswith(".toml"):
+        return None
+    file_name = read_toml(Path(scenario)).get(ANCHOR)
+    return None if file_name is None else Path(scenario).parent / str(file_name)
 
 
 def _choose_catalogue(
@@ -284,14 +285,14 @@ def _saved_evaluation(
     from tco.scenario.result import Result
 
     if changes:
-        raise UsageError(
-            f"{source.scenario if isinstance(source, Result) else source}: a saved result "
-            "cannot be changed; name its scenario"
-        )
-    saved_result = source if isinstance(source, Result) else _kept_result(Path(source), catalogue)
+        source_name = source.scenario if isinstance(source, Result) else source
+        raise UsageError(f"{source_name}: a saved result cannot be changed; name its scenario")
+    saved_result = (
+        source if isinstance(source, Result) else _load_saved_result(Path(source), catalogue)
+    )
     origin = saved_result.origin
     settings = {} if origin is None else {**origin.documents, **origin.settings}
-    # one that rests on another scenario, or on other data, cannot be evaluated again
+    # a result of another scenario, or of other data, cannot be evaluated again
     saved = (
         origin is None
         or saved_result.scenario not in catalogue.scenarios
@@ -311,19 +312,18 @@ def catalogue_of(evaluations: Sequence[Evaluation], data_folder: Path | None) ->
     return evaluations[-1].catalogue if evaluations else catalogue_for(None, data_folder)
 
 
-def _kept_result(path: Path, catalogue: Catalogue) -> Result:
+def _load_saved_result(path: Path, catalogue: Catalogue) -> Result:
     """Return a saved result, with a note where it rests on other data than today's."""
     from tco.scenario.saved import load_result
 
-    kept_result = load_result(path)
-    if kept_result.origin and kept_result.origin.data_hash() != (
-        today := catalogue.once("hash", catalogue.hash)
-    ):
-        kept_result.notes.append(
-            f"{path} was saved by tco {kept_result.origin.version} on data "
-            f"{kept_result.origin.data_hash()}, today's data is {today}"
+    saved_result = load_result(path)
+    origin, today = saved_result.origin, catalogue.once("hash", catalogue.hash)
+    if origin and origin.data_hash() != today:
+        saved_result.notes.append(
+            f"{path} was saved by tco {origin.version} on data {origin.data_hash()}, today's data "
+            f"is {today}"
         )
-    return kept_result
+    return saved_result
 
 
 def own_and_baseline(
@@ -379,9 +379,6 @@ def own_and_baseline(
         raise DataError(
             f"{metric} of {scenario_name} says nothing: {why}; --baseline names another"
         )
-    return priced_by(own_evaluation.result.metrics) or priced_by(
-        baseline_evaluation.result.metrics
-    ) or PRICED[0], [
-        own_evaluation,
-        baseline_evaluation,
-    ]
+    evaluations = [own_evaluation, baseline_evaluation]
+    costs = [priced_by(evaluation.result.metrics) for evaluation in evaluations]
+    return costs[0] or costs[1] or PRICED[0], evaluations
