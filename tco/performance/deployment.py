@@ -1,13 +1,12 @@
 """Deployments: the plan class of an operator, and its rate relative to the best plan.
 
-A plan that the program chose is the best of a search. Whoever runs a fleet, a server or pools of a
-few servers reaches some share of its rate, by class, family of chips and system:
+A search chooses the best plan. A fleet, a server or a pool of a few servers reaches a share of the
+plan's rate in production, which depends on its class, its family of chips and its system:
 
     R = R_c e,   e = (e_class e_engine e_family e_chip e_system)^g
 
-with R_c the best rate within the class and g the share of the way to the best software that is
-left. The speed that users get stays that of the plan. A plan or a load that somebody states has
-none of it: the model answers what such a run reaches as it is configured.
+R_c is the best rate within the class. g is the share of the way to the best software that is left.
+Users get the speed of the plan. A stated plan or load keeps its full rate.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SYSTEM_OWNER = "run"  # owner of what one system's deployment has by itself
 
 
 class PoolShape(NamedTuple):
-    """Pools of published runs: engines that decode, and those that read prompts for them."""
+    """Pools of published runs: decode engines, and the prefill engines that serve them."""
 
     decode_chips: float  # of an engine
     decode_engines: float
@@ -89,20 +88,18 @@ def efficiency_of(
     """Return the deployment efficiency of plans that were chosen for an operator.
 
     Args:
-        input_values: the inputs.
-        operator: class of plans, one of `OPERATORS`.
-        engine: serving engine, read where no fleet runs it with kernels of its own.
-        family: family of the chip.
-        chip: part that computes.
-        system: rack that is asked for.
-        gap: share of the way to the best software that is left; None is all of it, public software.
+        input_values: Inputs by path.
+        operator: Class of plans, one of `OPERATORS`.
+        engine: Serving engine; a fleet has kernels of its own and no efficiency of an engine.
+        family: Family of the chip.
+        chip: Part that computes.
+        system: Id of the rack.
+        gap: Share of the way to the best software that is left; None for public software, 1.
 
     """
     with scope("deployment"):
-        owners = (operator, family, chip)
-        of_class, of_family, of_chip = (input_values[efficiency_path(owner)] for owner in owners)
-        of_system, left = input_values[system_path(system)], 1.0 if gap is None else gap
-        if operator == FLEET:
-            return deployment_efficiency(of_class, of_family, of_chip, of_system, left)
-        of_engine = input_values[efficiency_path(engine)]
-        return deployment_efficiency(of_class, of_family, of_chip, of_system, left, of_engine)
+        efficiencies = [input_values[efficiency_path(owner)] for owner in (operator, family, chip)]
+        efficiencies += [input_values[system_path(system)], 1.0 if gap is None else gap]
+        if operator != FLEET:
+            efficiencies.append(input_values[efficiency_path(engine)])
+        return deployment_efficiency(*efficiencies)
