@@ -12,30 +12,24 @@ PLAIN_NUMBERS = ("ratio", "count")  # units that no reader needs
 
 @cache
 def _patterns() -> list[tuple[str, str, str]]:
-    """Return the names of `data/words/labels.csv`, with the pattern of their paths before each.
+    """Return the labels of `data/words/labels.csv`: beginning, pattern and name.
 
-    Before a pattern stands its beginning, up to the first `*`. A `*` stands for one part of a path,
-    or for some of it.
+    A `*` stands for one part of a path, or for a piece of it. The beginning of the paths, up to the
+    first `*`, rules out most patterns quickly.
     """
-    label_rows = (
-        label_row
-        for _, label_row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name"))
-    )
-    return [
-        (
-            label_row["pattern"].partition("*")[0],
-            re.escape(label_row["pattern"]).replace(r"\*", r"([\w-]+)"),
-            label_row["name"],
-        )
-        for label_row in label_rows
-    ]
+    patterns = []
+    for _, label_row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name")):
+        path_pattern = label_row["pattern"]
+        pattern = re.escape(path_pattern).replace(r"\*", r"([\w-]+)")
+        patterns.append((path_pattern.partition("*")[0], pattern, label_row["name"]))
+    return patterns
 
 
 @cache
 def short_name(path: str) -> str:
     """Return an input in words, from `data/words/labels.csv` or from its path.
 
-    A path without a label gives its owner, if any, and its name.
+    An input without a label is called by its owner, if any, and its attribute.
 
     Args:
         path: Path of the input.
