@@ -1,14 +1,14 @@
 """Value of information: regret saved by knowing an input before choosing.
 
-It is the mean rise in the share of the best that a choice keeps, on the draws of a comparison.
+It is the mean rise in the share of best of the choice, over the draws of a comparison.
 
-    perfect information: E[max_i E[s_i | x]] - max_i E[s_i]          sample information: the same
-    with x + e seen, e the error of a measurement
+    perfect information: E[max_i E[s_i | x]] - max_i E[s_i]
+    sample information: the same with x + e in place of x, e the error of a measurement
 
-s_i is the share of the best that choice i keeps in a draw. What is expected of each choice once x
-is seen is a polynomial in the places of the inputs, fitted to the draws (Strong, Oakley, Brennan
-and Breeze 2015). A draw is decided by the fit to the others and counts as what its choice did keep,
-so that chance gains nothing.
+s_i is the share of best of choice i in a draw. E[s_i | x] is a polynomial in the deviates of the
+inputs, fitted to the draws (Strong, Oakley, Brennan and Breeze 2015). The fit to the other folds
+makes the choice in a draw, and the draw counts the share of best of this choice. Chance therefore
+gains nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tco.core.types import FloatArray
 from tco.scenario.beliefs import NORMAL, Range
 
 DEGREE, FOLDS = 3, 8
-MEDIAN = 0.6745  # of the size of a standard normal deviate
+MEDIAN = 0.6745  # median of the absolute value of a standard normal deviate
 
 
 def gain(shares: FloatArray, observed_deviates: Sequence[FloatArray]) -> float:
@@ -35,20 +35,18 @@ def gain(shares: FloatArray, observed_deviates: Sequence[FloatArray]) -> float:
     a row per choice; `shares` and `observed_deviates` have a column per draw.
     """
     draws = shares.shape[1]
-    design_matrix = np.stack(
-        [
-            np.ones(draws),
-            *(deviates**power for deviates in observed_deviates for power in range(1, DEGREE + 1)),
-        ],
-        axis=1,
-    )
+    columns = [np.ones(draws)]
+    for deviates in observed_deviates:
+        columns += [deviates**power for power in range(1, DEGREE + 1)]
+    design_matrix = np.stack(columns, axis=1)
+    folds = np.arange(draws) // 2 % FOLDS  # a draw and its opposite are in one fold
     chosen_shares = np.empty(draws)
     for fold in range(FOLDS):
-        is_held_out = np.arange(draws) // 2 % FOLDS == fold  # a draw and its opposite together
-        law = np.linalg.lstsq(design_matrix[~is_held_out], shares[:, ~is_held_out].T, rcond=None)[0]
-        chosen_shares[is_held_out] = shares[
-            (design_matrix[is_held_out] @ law).argmax(axis=1), np.flatnonzero(is_held_out)
-        ]
+        is_held_out = folds == fold
+        fitted_matrix, fitted_shares = design_matrix[~is_held_out], shares[:, ~is_held_out]
+        coefficients = np.linalg.lstsq(fitted_matrix, fitted_shares.T, rcond=None)[0]
+        choices = (design_matrix[is_held_out] @ coefficients).argmax(axis=1)
+        chosen_shares[is_held_out] = shares[choices, np.flatnonzero(is_held_out)]
     return max(float(chosen_shares.mean() - shares.mean(axis=1).max()), 0.0)
 
 
@@ -65,11 +63,9 @@ def noisy_deviates(
 
 def standardised_measurement_error(catalogue: Catalogue, kind: str, input_range: Range) -> float:
     """Return a kind's measurement error of an input over the input's spread, both in logarithms."""
-    missed = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape", 0.0)
-    low, high = (
-        (1 + input_range.low, 1 + input_range.high)
-        if input_range.belief == NORMAL
-        else (input_range.low, input_range.high)
-    )
-    width = math.log(high / low) / (2 * P95) if low > 0 else math.inf
-    return math.log1p(missed) / MEDIAN / width
+    error = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape", 0.0)
+    low, high = input_range.low, input_range.high
+    if input_range.belief == NORMAL:
+        low, high = 1 + low, 1 + high
+    spread = math.log(high / low) / (2 * P95) if low > 0 else math.inf
+    return math.log1p(error) / MEDIAN / spread
