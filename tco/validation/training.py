@@ -7,7 +7,6 @@ command line of a row gives the same number.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.errors import DataError
 from tco.core.inputs import Values
-from tco.core.types import AnyArray, JsonObject, is_whole_number
+from tco.core.types import AnyArray, JsonObject
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
 from tco.models.architecture import load_model
@@ -41,7 +40,7 @@ from tco.validation.command_lines import command_line, plan_axes_text
 from tco.validation.measured_rows import CHIP, FAMILY, MeasuredRows, RowValues
 from tco.validation.naming import unread_accelerators
 from tco.validation.score import Prediction
-from tco.validation.training_rows import Reader, training_targets, usable_domain
+from tco.validation.training_rows import Reader, stated_group_size, training_targets, usable_domain
 
 WORKLOAD = "training"  # the workload of all commands
 SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
@@ -204,18 +203,12 @@ def _read_training_row(
 
 def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
     """Return the reason for which a row leaves no plan."""
-    groups = math.prod(
-        int(fixed[axis_name])
-        for axis_name in ("tp", "pp", "cp")
-        if is_whole_number(fixed[axis_name])
-    )
-    if devices % groups:
+    group_size = stated_group_size(fixed)
+    if devices % group_size:
         return "unsupported: groups do not divide the accelerators"
-    return (
-        "unsupported: fewer sequences than ranks"
-        if batch < devices // groups
-        else "unsupported: no plan that the row allows"
-    )
+    if batch < devices // group_size:
+        return "unsupported: fewer sequences than ranks"
+    return "unsupported: no plan that the row allows"
 
 
 class FastestPlans(NamedTuple):

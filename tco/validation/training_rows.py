@@ -89,6 +89,20 @@ COUNTS = (
 )
 
 
+def stated_group_size(fixed: TextMapping) -> int:
+    """Return the chips of a model replica, by the axes that a row fixes.
+
+    Args:
+        fixed: Texts of plan axes by name; an axis that is no number is open and counts as 1.
+
+    """
+    return math.prod(
+        int(fixed[axis_name])
+        for axis_name in ("tp", "pp", "cp")
+        if is_whole_number(fixed[axis_name])
+    )
+
+
 class Reader:
     """Reader of a training file's words and numbers, row by row."""
 
@@ -259,12 +273,7 @@ class Reader:
         whole_batches: bool,
     ) -> tuple[int, ...]:
         """Return the sequences a step may have: those stated, else about what steps take."""
-        groups = math.prod(
-            int(fixed[axis_name])
-            for axis_name in ("tp", "pp", "cp")
-            if is_whole_number(fixed[axis_name])
-        )
-        ranks = max(devices // groups, 1)
+        ranks = max(devices // stated_group_size(fixed), 1)
         stated = self.count("global_batch_seqs", row_index)
         size = self.count("micro_batch_seqs", row_index)
         if stated is not None:
