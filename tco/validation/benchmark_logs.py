@@ -1,8 +1,9 @@
-"""Files of benchmarks as their tools write them: nccl-tests, vllm, sglang, aiperf, GuideLLM, ...
+"""Read the files that benchmark tools write: nccl-tests, vllm, sglang, aiperf, GuideLLM, ...
 
-`data/measured/formats.toml` tells a format by its keys and says under which keys it states each
-column. All formats pass through this one reader, which returns the columns that `read_measured`
-reads. Options state what a file does not: the chip, tensor parallelism, ranks, the model.
+`data/measured/formats.toml` lists the keys by which a format is recognised, and the keys under
+which it states each column. A file becomes JSON records, a record becomes texts by dotted key, and
+these become the columns that `read_measured` reads. Options of the command state what a file lacks:
+the chip, tensor parallelism, ranks, the model.
 """
 
 from __future__ import annotations
@@ -29,17 +30,16 @@ CALCULATED = re.compile(r"(\S+) ([*/+]) (\S+)")
 COLLECTIVE = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
 DEVICE = re.compile(r"^#\s+Rank\s+\d+\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]+\]\s+(.+?)\s*$")
 RUN_LINE = re.compile(r"^#\s*nThreads?:?\s+(\d+)\s+nGpus:?\s+(\d+)", re.MULTILINE)
-HEADER_WORDS = ("size", "time", "busbw")
-# Names of operations that programs spell otherwise, in lower case.
+HEADER_WORDS = {"size", "time", "busbw"}
+# Operations as some programs spell them, in lower case, and as columns have them.
 OPERATIONS = {
     "sendrecv": "send_recv",
     "allreduce": "all_reduce",
     "allgather": "all_gather",
     "reducescatter": "reduce_scatter",
 }
-# Bus over algorithm bandwidth of n ranks, by operation, where it tells the operation alone.
-BUS_FACTOR = 2.0
-ROUNDING = 0.02  # of ratios of printed bandwidths
+ROUNDING = 0.02  # relative error of a ratio of printed bandwidths
+# Words for columns that a prediction needs.
 FACTS = {
     "accelerator": "the chip",
     "n_gpus": "the number of ranks",
@@ -155,14 +155,7 @@ def _json_line(path: Path, line: int, line_text: str) -> JsonObject:
 def _collective_log(path: Path, log_text: str) -> JsonObject:
     """Return the text of nccl-tests as the JSON that the same program writes."""
     lines = log_text.split("\n")
-    header = next(
-        (
-            line.lstrip("# ").split()
-            for line in lines
-            if line.startswith("#") and set(HEADER_WORDS) <= set(line.lstrip("# ").split())
-        ),
-        None,
-    )
+    header = _collective_header(lines)
     if header is None:
         raise DataError(f"{path}: has no header with size, time and busbw, as nccl-tests prints it")
     size_results = []
@@ -174,7 +167,8 @@ def _collective_log(path: Path, log_text: str) -> JsonObject:
             raise DataError(
                 f"{path}:{number}: {len(cells)} cells, expected {len(header)} ({' '.join(header)})"
             )
-        numbers = dict(zip(reversed(header), reversed(cells), strict=True))  # the first of a name
+        # reversed: of columns of one name, out of place and in place, the first counts
+        numbers = dict(zip(reversed(header), reversed(cells), strict=True))
         size_results.append(
             {
                 "size": numbers["size"],
@@ -199,8 +193,16 @@ def _collective_log(path: Path, log_text: str) -> JsonObject:
     }
 
 
+def _collective_header(lines: Sequence[str]) -> list[str] | None:
+    for line in lines:
+        columns = line.lstrip("# ").split()
+        if line.startswith("#") and set(columns) >= HEADER_WORDS:
+            return columns
+    return None
+
+
 def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
-    """Yield the flat records of a document, each with what the document says of all."""
+    """Yield the flat records of a document, each with the facts that hold for all of them."""
     if (list_name := layout.get("inside")) is None:
         flat = _flattened(outer)
         prefix = f"{layout.get('flat', '')}."
@@ -220,7 +222,7 @@ def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
 
 
 def _flattened(record: object, prefix: str = "", skip: str = "") -> Record:
-    """Return texts by dotted key of nested tables and lists; what is null is left out."""
+    """Return texts by dotted key; a list counts by its first item, and a null is left out."""
     if isinstance(record, dict):
         items = [(str(item_key), item) for item_key, item in record.items() if item_key != skip]
     elif isinstance(record, list):
@@ -249,12 +251,12 @@ def _collective_facts(outer: JsonObject, size_results: Sequence[JsonObject]) -> 
         facts["device_name"] = device_names.pop()
         facts["library"] = "rccl" if "AMD" in facts["device_name"] else "nccl"
     config = _flattened(outer.get("config") or {})
-    ranks = max(len(devices), _ranks_of_process(config))  # of a log that lists some devices only
+    ranks = max(len(devices), _ranks_of_process(config))  # some logs list a part of the devices
     if ranks:
         facts |= {"rank_count": str(ranks), "node_count": str(max(len(hosts), 1))}
     match = COLLECTIVE.search(" ".join(map(str, outer.get("args") or [])))
     operation = (
-        match[1] if match else config.get("collective") or _told_operation(size_results, ranks)
+        match[1] if match else config.get("collective") or _operation_of_ratio(size_results, ranks)
     )
     if operation:
         facts["operation"] = operation
@@ -269,11 +271,11 @@ def _ranks_of_process(config: Record) -> int:
     return int(chips) * int(threads) if is_stated else 0
 
 
-def _told_operation(size_results: Sequence[JsonObject], ranks: int) -> str:
-    """Return the operation that bus over algorithm bandwidth tells; empty where it tells none.
+def _operation_of_ratio(size_results: Sequence[JsonObject], ranks: int) -> str:
+    """Return the operation that follows from bus over algorithm bandwidth; else an empty text.
 
-    2 (n - 1) / n is that of an all-reduce alone. (n - 1) / n with a reduction is that of a
-    reduce-scatter; without one it may be an all-gather or an all-to-all.
+    For n ranks the ratio is 2 (n - 1) / n of an all-reduce alone. It is (n - 1) / n of a
+    reduce-scatter, which has a reduction, and of an all-gather and an all-to-all, which have none.
     """
     ratios = []
     for size_result in size_results:
@@ -284,7 +286,7 @@ def _told_operation(size_results: Sequence[JsonObject], ranks: int) -> str:
         return ""
     ratio, share = sorted(ratios)[len(ratios) // 2], (ranks - 1) / ranks
     is_reduced = str(size_results[0].get("redop", "none")) not in ("none", "")
-    if abs(ratio / (BUS_FACTOR * share) - 1) < ROUNDING:
+    if abs(ratio / (2 * share) - 1) < ROUNDING:
         return "all_reduce"
     if abs(ratio / share - 1) < ROUNDING and is_reduced:
         return "reduce_scatter"
@@ -306,7 +308,7 @@ def _measured_row(record: TextMapping, columns: Mapping[str, Sequence[str]]) -> 
         measured_row["op"] = OPERATIONS.get(operation.lower(), operation)
     if "date" in measured_row:
         measured_row["date"] = _written_date(measured_row["date"])
-    if measured_row.get("concurrency") == "" and record.get("request_rate") == "inf":  # all at once
+    if measured_row.get("concurrency") == "" and record.get("request_rate") == "inf":
         measured_row["concurrency"] = "unlimited"
     if measured_row.get("disaggregated", "").lower() in NO:
         return {
@@ -314,8 +316,10 @@ def _measured_row(record: TextMapping, columns: Mapping[str, Sequence[str]]) -> 
             for column_name, cell in measured_row.items()
             if not column_name.startswith(POOLS)
         }
-    chips = [measured_row.get(f"{pool}gpus", "") for pool in POOLS]
-    return measured_row | ({"n_gpus": f"{sum(map(float, chips)):g}"} if all(chips) else {})
+    pool_chips = [measured_row.get(f"{pool}gpus", "") for pool in POOLS]
+    if all(pool_chips):
+        measured_row["n_gpus"] = f"{sum(map(float, pool_chips)):g}"
+    return measured_row
 
 
 def _written_date(date_text: str) -> str:
@@ -347,14 +351,11 @@ def _cell_of(record: TextMapping, spelling: str) -> str:
 
 def with_chip_count(table: pd.DataFrame) -> pd.DataFrame:
     """Return serving rows with the chips of their tensor and pipeline parallelism, if unstated."""
-    sizes = [
-        pd.to_numeric(table[column_name], errors="coerce")
-        for column_name in ("tp", "pp")
-        if column_name in table
-    ]
     if "n_gpus" in table or "tp" not in table:
         return table
-    chips = sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1].fillna(1)
+    chips = pd.to_numeric(table["tp"], errors="coerce")
+    if "pp" in table:
+        chips = chips * pd.to_numeric(table["pp"], errors="coerce").fillna(1)
     return table.assign(n_gpus=chips.map("{:g}".format))
 
 
@@ -367,7 +368,7 @@ def with_facts(path: Path, log: Log, needed: Sequence[str] | None = None) -> pd.
         needed: Columns that must be stated; None takes those of a prediction.
 
     Raises:
-        DataError: A needed column is in neither; the error names its option.
+        DataError: Neither log nor options state a needed column; the error names its option.
 
     """
     table = with_chip_count(log.table.assign(**stated_columns()))
