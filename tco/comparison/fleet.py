@@ -108,9 +108,12 @@ def fleet_of(
         raise DataError(
             f"the waves take {total_power / 1e6:,.0f} MW, --power has {limit / 1e6:,.0f} MW"
         )
-    evaluations = sorted(
-        [_evaluate_wave(wave, data_folder, settings) for wave in waves], key=_year_of_arrival
-    )
+    evaluations = []
+    for wave in waves:
+        dated = {**settings, "terms.date": wave.date} if wave.date else settings
+        implied = {SITE_POWER: wave.power}
+        evaluations += evaluate_each([wave.scenario], data_folder, dated, implied=implied)
+    evaluations.sort(key=_year_of_arrival)
     stages: list[Stage] = []
     late = []
     for evaluation in evaluations:
@@ -119,24 +122,15 @@ def fleet_of(
     return FleetRollout(stages, limit, evaluations, late)
 
 
-def _evaluate_wave(wave: Wave, data_folder: Path | None, settings: Mapping[str, str]) -> Evaluation:
-    dated = {**settings, "terms.date": wave.date} if wave.date else settings
-    (evaluation,) = evaluate_each(
-        [wave.scenario], data_folder, dated, implied={SITE_POWER: wave.power}
-    )
-    return evaluation
-
-
 def _stage_after(stages: Sequence[Stage], evaluation: Evaluation) -> Stage:
     """Return the stage of a wave that arrives after `stages`."""
     wave_totals = _wave_totals(evaluation)
     earlier_sums = stages[-1].so_far if stages else dict.fromkeys(wave_totals, 0.0)
-    so_far = {
-        total_name: None if earlier is None or total is None else earlier + total
-        for (total_name, total), earlier in zip(
-            wave_totals.items(), earlier_sums.values(), strict=True
-        )
-    }
+    # a sum is unknown as soon as one of its terms is
+    so_far: dict[str, float | None] = {}
+    for total_name, total in wave_totals.items():
+        earlier = earlier_sums[total_name]
+        so_far[total_name] = None if earlier is None or total is None else earlier + total
     scenario_result = evaluation.result
     date, availability = scenario_result.texts["terms.date"], scenario_result.available
     arrives = availability.volume if availability is not None and availability.months else date
