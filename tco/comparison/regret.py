@@ -203,10 +203,8 @@ def _parse_mix(mix_text: str, scenario_names: Sequence[str]) -> SpendingMix:
 
 
 def _split_term(term: str) -> tuple[str, str]:
-    if ":" not in term:
-        return term, "1"
-    scenario_name, _, share_text = term.rpartition(":")
-    return scenario_name, share_text
+    scenario_name, colon, share_text = term.rpartition(":")
+    return (scenario_name, share_text) if colon else (term, "1")
 
 
 def share_of_mix(mix: SpendingMix, scenario_names: Sequence[str], costs: FloatArray) -> Share:
