@@ -197,8 +197,7 @@ def parse_power(power_text: str, where: str) -> float:
 
     """
     with located(where):
-        quantity = question_number_and_unit(power_text)
-        if quantity is not None and not quantity[1]:
+        if (quantity := question_number_and_unit(power_text)) and not quantity[1]:
             raise DataError(
                 f"{power_text!r} has no unit; expected a power such as '{power_text} MW'"
             )
