@@ -208,7 +208,6 @@ class Terms:
         # yearly charge per dollar without and with a residual, by paths of rate and life
         self.recoveries: dict[tuple[str, str], Any] = {}
         self.residual_charges: dict[tuple[str, str], Any] = {}
-        self.lives_and_residuals: dict[str, tuple[Any, Any]] = {}  # by class
 
     def life(self, asset: str) -> Any:
         """Return the years that a class of assets serves.
@@ -269,9 +268,7 @@ class Terms:
         overlay: bool = False,
     ) -> Flow:
         """Return the flow of something bought before operation begins."""
-        if asset not in self.lives_and_residuals:
-            self.lives_and_residuals[asset] = self.life(asset), self.residual(asset)
-        life, residual = self.lives_and_residuals[asset]
+        life, residual = self.life(asset), self.residual(asset)
         return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
 
     def recurring(self, path: str, asset: str, yearly: Quantity, inputs: tuple[str, ...]) -> Flow:
