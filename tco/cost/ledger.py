@@ -219,7 +219,7 @@ def cost_of_world(
     """
     with scope("cost"):
         ledger = Ledger(input_values, chips)
-        energy = _add_energy(ledger, standing.it_power, standing.draw)
+        energy = _add_energy(ledger, standing)
         lines = [*standing.lines, *ledger.lines, *standing.later_lines]
         gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in lines])
         lines += standing.rebate_lines
@@ -398,13 +398,12 @@ def _average_power_share(
     """
     with scope("site", "draw"):
         chips = [line.power for line in bill.lines if line.part == chip]
-        parts = (
+        idle = idle_draw(
             total("chip_power", chips) if chips else 0.0,
             it_power,
             input_values["site.idle_chips"],
             input_values["site.idle_rest"],
         )
-        idle = idle_draw(*parts)
         return average_draw(
             input_values["site.load_factor"],
             input_values["terms.utilisation"],
@@ -597,15 +596,16 @@ def _add_site(
         )
 
 
-def _add_energy(ledger: Ledger, it_power: Quantity, draw: Quantity) -> Quantity:
-    """Add the energy of a share of the IT power that is drawn, and return it per chip-hour."""
-    terms = ("site.load_factor", "site.pue", "site.electricity_price")
+def _add_energy(ledger: Ledger, standing: StandingCost) -> Quantity:
+    """Add the energy of the average draw, and return its cost per chip-hour."""
     return ledger.yearly(
         "site/energy",
         "energy",
-        lambda power, _, *rest: yearly_energy(power, draw, *rest),
-        it_power,
-        *terms,
+        lambda power, _, *rest: yearly_energy(power, standing.draw, *rest),
+        standing.it_power,
+        "site.load_factor",
+        "site.pue",
+        "site.electricity_price",
     )
 
 
