@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
 from tco.core.progress import stepped
 from tco.core.provenance import ANCHOR, anchoring, refuse_own
-from tco.core.types import AnyArray, JsonObject, Settings
+from tco.core.types import AnyArray, Settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 
 if TYPE_CHECKING:
@@ -82,14 +82,6 @@ def _anchors_file(scenario: str | None) -> Path | None:
     return None if file_name is None else Path(scenario).parent / str(file_name)
 
 
-def _choose_catalogue(
-    scenario_source: str | Path, data_folder: Path | None, shared: Catalogue
-) -> Catalogue:
-    if isfile(scenario_source):
-        return catalogue_for(str(scenario_source), data_folder)
-    return shared
-
-
 def evaluate_each(
     scenario_sources: Sequence[str | Path | Result],
     data_folder: Path | None,
@@ -131,19 +123,25 @@ def evaluate_each(
     from tco.scenario.result import Result
 
     implied, what_if = implied or {}, what_if or {}
-    changed = ({**settings, **implied}, dict(variant or {}))
     noted = settings.keys() - implied.keys()
-    how: JsonObject = {"plan": plan, "refuse": refuse, "workload": workload}
-    changes = bool(settings or variant or plan or what_if or implied)
+    is_changed = bool(settings or variant or plan or what_if or implied)
     shared = catalogue_for(None, data_folder)
     evaluations: list[Evaluation] = []
     for scenario_source in stepped(scenario_sources, _evaluation_step):
         if isinstance(scenario_source, Result) or str(scenario_source).endswith(SAVED):
-            evaluation = _saved_evaluation(scenario_source, shared, changes)
+            evaluation = _saved_evaluation(scenario_source, shared, is_changed)
         else:
-            catalogue = _choose_catalogue(scenario_source, data_folder, shared)
+            catalogue = shared
+            if isfile(scenario_source):
+                catalogue = catalogue_for(str(scenario_source), data_folder)
             function = ScenarioFunction(
-                load_scenario(catalogue, scenario_source), catalogue, *changed, **how
+                load_scenario(catalogue, scenario_source),
+                catalogue,
+                {**settings, **implied},
+                dict(variant or {}),
+                plan=plan,
+                refuse=refuse,
+                workload=workload,
             )
             evaluation = _evaluate_function(str(scenario_source), function, what_if, trace, noted)
         if priced:
@@ -246,25 +244,23 @@ def _with_absolute_settings(scenario_name: str, function: ScenarioFunction) -> S
         DataError: The path is unknown, or the input is no number.
 
     """
-    changes = {
-        path: 1 + float(change[1]) / 100
-        for path, setting_text in function.settings.items()
-        if isinstance(setting_text, str) and (change := RELATIVE.fullmatch(setting_text.strip()))
-    }
-    if not changes:
+    factors: dict[str, float] = {}
+    fixed: dict[str, Any] = {}
+    for path, setting in function.settings.items():
+        change = RELATIVE.fullmatch(setting.strip()) if isinstance(setting, str) else None
+        if change:
+            factors[path] = 1 + float(change[1]) / 100
+        else:
+            fixed[path] = setting
+    if not factors:
         return function
-    fixed = {
-        path: setting_text
-        for path, setting_text in function.settings.items()
-        if path not in changes
-    }
     from tco.evaluation.varied_input import varied_input  # few settings are relative
     from tco.scenario.choices import DOCUMENTS, TEXTS
 
     unchanged = function._replace(settings=fixed)
     catalogue, variant = function.catalogue, function.variant
     evaluation = Evaluation(scenario_name, fixed, catalogue, unchanged.result({}), variant=variant)
-    for path, factor in changes.items():
+    for path, factor in factors.items():
         if path in TEXTS or path in DOCUMENTS:
             raise DataError(
                 f"--set: {path}={function.settings[path]}: {path} is no number; set it as a whole"
