@@ -157,15 +157,16 @@ class FeedForward(NamedTuple):
 
     def parameters(self, hidden: int) -> int:
         """Weights, all experts counted."""
-        if not self.experts:
-            return self._matrix_parameters(hidden)
-        return self.common_parameters(hidden) + self.experts * self.expert_parameters(hidden)
+        return self._parameters_of_experts(hidden, self.experts)
 
     def active_parameters(self, hidden: int) -> int:
         """Weights one token passes."""
+        return self._parameters_of_experts(hidden, self.active)
+
+    def _parameters_of_experts(self, hidden: int, experts: int) -> int:
         if not self.experts:
-            return self.parameters(hidden)
-        return self.common_parameters(hidden) + self.active * self.expert_parameters(hidden)
+            return self._matrix_parameters(hidden)
+        return self.common_parameters(hidden) + experts * self.expert_parameters(hidden)
 
 
 NO_FEED_FORWARD = FeedForward(0, 0)
@@ -254,10 +255,9 @@ class LayerBlock(NamedTuple):
 
     def common(self, hidden: int) -> int:
         """Weights of one layer without its feed-forward part."""
-        attention = self.attention.parameters(hidden) if self.attention.heads else 0
         mixer = self.mixer.parameters(hidden) if self.mixer else 0
         inputs: int = numbers_of(input_sides(hidden, self.input_width))
-        return attention + mixer + self.other_weights + inputs
+        return self.attention.parameters(hidden) + mixer + self.other_weights + inputs
 
 
 def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
