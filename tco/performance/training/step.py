@@ -192,17 +192,12 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
 
 def _averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
     """Return the time to average sharded gradients across domains at the end of a step."""
-    sizes = [
-        sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1)
-        for g in groups
-    ]
-    once = total(
-        "average_across_domains",
-        [
-            all_gather(links, size, among(g.group)).time
-            for size, g in zip(sizes, groups, strict=True)
-        ],
-    )
+    gradient_size = job.values["workload.gradient_size"]
+    times = []
+    for group in groups:
+        size = sharded_bytes(group.parameters, gradient_size, group.group.per_domain, 1)
+        times.append(all_gather(links, size, among(group.group)).time)
+    once = total("average_across_domains", times)
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
@@ -215,13 +210,13 @@ class Gathers(NamedTuple):
 
 def _gathers_of(job: TrainingJob, links: Links, groups: list[Shard]) -> Gathers:
     """Return the gathers of what groups of more than one share."""
-    sizes = [
-        sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1)
-        for g in groups
-    ]
-    return Gathers(
-        sizes, [all_gather(links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
-    )
+    gathers = Gathers([], [])
+    for group in groups:
+        shared_parameters = group.parameters * np.minimum(group.ranks - 1, 1)
+        size = sharded_bytes(shared_parameters, job.wide_size, 1, 1)
+        gathers.sizes.append(size)
+        gathers.exchanges.append(all_gather(links, size, group.group))
+    return gathers
 
 
 def _beside_pipeline(
@@ -365,16 +360,12 @@ def _optimized(
     job: TrainingJob, machine: Machine, plan: TrainingPlan, groups: list[Shard]
 ) -> Quantity:
     """Return the time of the optimizer's step, on the chip or on its host."""
-    ranks = [g.ranks if plan.zero else 1 for g in groups]
-    updates = [
-        schedule.optimizer_time(g.parameters, n, machine.bandwidth, plan.offload)
-        for g, n in zip(groups, ranks, strict=True)
-    ]
     rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
-    hosts = [
-        schedule.host_update_time(g.parameters, n, plan.offload, *rates)
-        for g, n in zip(groups, ranks, strict=True)
-    ]
+    updates, hosts = [], []
+    for group in groups:
+        parameters, ranks = group.parameters, group.ranks if plan.zero else 1
+        updates.append(schedule.optimizer_time(parameters, ranks, machine.bandwidth, plan.offload))
+        hosts.append(schedule.host_update_time(parameters, ranks, plan.offload, *rates))
     return total("optimizer", [*updates, *hosts])
 
 
