@@ -76,7 +76,8 @@ def long_runs(table: pd.DataFrame, catalogue: Catalogue, input_values: Values) -
     sources = runs["source_id"]
     runs_by_job: dict[tuple[Any, ...], LongRun] = {}
     for run in configured_runs(runs):
-        row, source = run.training_row, sources[run.row]
+        row = run.training_row
+        source = sources[row.row]
         row_settings = job_settings(row, run.batch, input_values)
         settings = {path: command_line_text(setting) for path, setting in row_settings.items()}
         best_step = evaluate(row.part, settings | TUNED, catalogue=catalogue).metrics["step_s"]

@@ -57,10 +57,12 @@ AXES = (
     "hybrid_sharding",
     "recompute",
     "sequence_parallel",
+    "tp_overlap",
+    "optimizer_offload",
+    "order",
 )
 CHIP_OWNER = "chips"  # owner of unexplained time that all rows of a chip share
 STEP_TIME, HARDWARE_FLOPS = "step_time_s", "hw_tflops_per_accelerator"  # names of targets
-MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 UNTRAINED = "unsupported accelerator"  # of a family without parameters of training
 
 
@@ -452,7 +454,7 @@ def _command_of_row(
     plan_document = training_plan_document(
         plan, load_model(measurements.catalogue, training_row.model), batch
     )
-    axes = {axis_name: plan_document[axis_name] for axis_name in (*AXES, *MORE_AXES)}
+    axes = {axis_name: plan_document[axis_name] for axis_name in AXES}
     words = {
         axis_name: ("yes" if axis_value else "no") if isinstance(axis_value, bool) else axis_value
         for axis_name, axis_value in axes.items()
@@ -467,7 +469,6 @@ def _command_of_row(
 class ConfiguredRun(NamedTuple):
     """A measured run as it was configured: its job, and the time of a step as predicted."""
 
-    row: int
     training_row: TrainingRow
     batch: int
     step: float  # seconds
@@ -489,5 +490,5 @@ def configured_runs(measurements: MeasuredRows) -> list[ConfiguredRun]:
         seconds, batch = fastest.seconds[row_index], fastest.batch[row_index]
         if skip[row_index] == "" and np.isfinite(seconds):
             step = float(seconds * batch)
-            runs.append(ConfiguredRun(row_index, training_row, int(batch), step))
+            runs.append(ConfiguredRun(training_row, int(batch), step))
     return runs
