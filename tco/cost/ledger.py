@@ -166,7 +166,7 @@ class Ledger:
 
         Purchases other than hardware depend on rate and life too.
         """
-        # found here, so that it is not named by the first line of its class
+        # computed outside the scope of the line: lines of a class share the charge
         self.terms.charge(asset)
         if asset not in KIND_BY_LINE:
             kind = worst(
