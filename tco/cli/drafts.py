@@ -52,6 +52,8 @@ def init(
     put(
         f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco "
         "price mine.toml\n"
+        "Git ignores data/ and reports/, but for baselines: prices of your own stay private. "
+        f"To commit data/, remove its line from {folder / '.gitignore'}.\n"
     )
 
 

@@ -90,6 +90,9 @@ def explain(
 ) -> None:
     """Open a number: its equation, its inputs and their sources.
 
+    JSON holds the whole tree unless --depth is given; `tco price SCENARIO --format json` has the
+    figures alone.
+
     Arguments:
         metric: A metric that `tco metrics list` shows, or the name of a cell that an explanation
             shows, or of an input.
@@ -136,7 +139,9 @@ def explain(
 def _traced_root(scenario_result: Result, scenario: str, metric: str) -> Node:
     """Return the trace node of a metric or a cell; what has none raises `DataError`."""
     from tco.core.trace import walk
-    from tco.scenario.metrics import METRICS, unknown_metric
+    from tco.evaluation.side_by_side import rated_by
+    from tco.scenario.document import HEADLINE_SYSTEM
+    from tco.scenario.metrics import AGAINST_BASELINE, METRICS, unknown_metric
     from tco.scenario.result import why_absent
 
     cells = {node.id: node for node in walk(*scenario_result.nodes.values())}
@@ -148,6 +153,15 @@ def _traced_root(scenario_result: Result, scenario: str, metric: str) -> Node:
         raise DataError(
             f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "
             "computed; `tco systems show` opens that"
+        )
+    cost = rated_by([scenario_result])
+    if metric in AGAINST_BASELINE and cost is not None:
+        commands = dict.fromkeys(
+            f"`tco explain {side} {cost}`" for side in (HEADLINE_SYSTEM, scenario)
+        )
+        raise DataError(
+            f"{metric} has no value for {scenario}: it is the {cost} of a baseline over its own; "
+            f"type {' and '.join(commands)}"
         )
     raise DataError(f"{metric} has no value for {scenario}: {why_absent(scenario_result, metric)}")
 

@@ -76,9 +76,14 @@ class InputLines(Shown):
         return [point for line in self.lines for point in line.points]
 
     @property
+    def value_unit(self) -> str:
+        """Unit of the values of the input; empty for a date."""
+        return "" if self.today.stepwise else self.today.unit
+
+    @property
     def words(self) -> str:
         """The input with its unit."""
-        return axis_label(self.path, "" if self.today.stepwise else self.today.unit)
+        return axis_label(self.path, self.value_unit)
 
     @property
     def notes(self) -> list[str]:

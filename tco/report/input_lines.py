@@ -5,6 +5,7 @@ from __future__ import annotations
 from tco.catalog import Catalogue
 from tco.catalog.labels import short_name
 from tco.comparison.input_lines import InputLines
+from tco.evaluation.varied_input import VariedInput
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits, headed, significant
 from tco.scenario.metrics import METRICS
@@ -70,7 +71,7 @@ def _lines_table(input_lines: InputLines) -> Table:
     today, metric = input_lines.today, METRICS[input_lines.metric]
     value_rows = [
         (
-            today.text(points[0].value) if today.stepwise else significant(points[0].value, 4),
+            _varied_value_text(today, points[0].value),
             *("-" if point.metric is None else fixed_digits(point.metric) for point in points),
             "base case" if points[0].base_case else "",
         )
@@ -84,6 +85,17 @@ def _lines_table(input_lines: InputLines) -> Table:
 
 
 def lines_caption(input_lines: InputLines) -> str:
-    """Return the sentence on what is held beside the input, and on the plan."""
+    """Return the sentences on what is held beside the input, on the plan and on the base case."""
     plan = "is that of the base case" if input_lines.hold else "is chosen again at every value"
-    return f"All other inputs are those of the base case. The plan {plan}."
+    words = f"All other inputs are those of the base case. The plan {plan}."
+    today = input_lines.today
+    if today.value is None or today.value in input_lines.input_values:
+        return words
+    base_case = " ".join(
+        filter(None, (_varied_value_text(today, today.value), input_lines.value_unit))
+    )
+    return f"{words} The base case, {base_case}, lies outside this range."
+
+
+def _varied_value_text(today: VariedInput, input_value: float) -> str:
+    return today.text(input_value) if today.stepwise else significant(input_value, 4)

@@ -56,6 +56,14 @@ def test_init_does_not_write_over_anything(folder):
     assert "exists and is not an empty folder" in done.stderr
 
 
+def test_init_says_what_git_ignores(tmp_path):
+    printed = tco("init", tmp_path / "mine").stdout
+    ignored = (tmp_path / "mine" / ".gitignore").read_text().splitlines()
+    assert "data/" in ignored
+    assert "Git ignores data/ and reports/, but for baselines" in printed
+    assert f"remove its line from {tmp_path / 'mine' / '.gitignore'}." in printed
+
+
 def test_init_takes_an_empty_folder(tmp_path):
     (tmp_path / "empty").mkdir()
     assert tco("init", tmp_path / "empty").exit_code == 0

@@ -171,6 +171,15 @@ def test_a_line_without_a_file_prints_the_numbers_of_the_figure():
     assert all(f"{metric:.3g}" in table for metric in document["lines"][0]["values"])
 
 
+def test_a_line_names_the_base_case_that_lies_outside_its_range():
+    words = ("plot", "line", "gb200-nvl72", "--vary", "parts.gb200-gpu.price", "--steps", "2")
+    inside = tco(*words, "--from", "20000 USD", "--to", "40000 USD").stdout
+    outside = tco(*words, "--from", "40000 USD", "--to", "50000 USD").stdout
+    assert "outside" not in inside
+    (price,) = (line.split()[0] for line in inside.splitlines() if line.endswith("base case"))
+    assert f"The base case, {price} USD, lies outside this range." in outside
+
+
 # ---------------------------------------------------------------- own values
 OWN = "nitro-v6-400g,price,12345.67,USD,12345.67,12345.67,2025-11,vendor,own-quote,,"
 

@@ -31,6 +31,11 @@ SIDE = 0.03  # of the span of the input, left and right of the lines
 LEAST_SHARE = 0.3  # of the highest value: a lowest value under it brings zero onto the axis
 
 
+def _dashed_line_words(input_lines: InputLines) -> str:
+    is_drawn = input_lines.today.value in input_lines.input_values
+    return " The dashed line is the base case." if is_drawn else ""
+
+
 @styled
 def lines_figure(input_lines: InputLines, width: float = WIDE) -> Drawing:
     """Return the figure of a metric against one input, a line for each scenario.
@@ -53,7 +58,7 @@ def lines_figure(input_lines: InputLines, width: float = WIDE) -> Drawing:
         "; ".join(_line_words(input_lines, title, index) for index, title in enumerate(titles)),
         width,
         workload_line(scenario_results),
-        f"{lines_caption(input_lines)} The dashed line is the base case.",
+        f"{lines_caption(input_lines)}{_dashed_line_words(input_lines)}",
     )
     axes = drawing.axes(
         min(width * 0.6, 380), 62, 34, input_lines.words, headed(metric.label, metric.unit)
