@@ -216,6 +216,8 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         points.setdefault(point.tokens_per_s_per_user, []).append(point)
     picks = {speed: regime.picks for regime in confidence.regimes for speed in regime.speeds}
     is_drawn, has_rivals = bool(confidence.sure), len(scenario_results) > 1
+    if is_drawn:
+        has_rivals = any(point.share_of_best is not None for point in confidence.curve)
     marks = {
         scenario_result.scenario: bound_mark(scenario_result)
         for scenario_result in scenario_results

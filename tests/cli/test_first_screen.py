@@ -62,6 +62,12 @@ def test_runner_up_has_the_least_regret_after_the_pick_though_it_is_cheapest_mor
     assert row[-3:] == ("10 %", "40 %", "c")
 
 
+def test_only_rack_that_is_priced_has_no_regret_and_no_runner_up():
+    done = tco("compare", *TWO, "--set", "terms.perspective=renter")
+    (header,) = (line for line in done.stdout.splitlines() if line.startswith("speed "))
+    assert header.split() == ["speed", "pick", "median", "P10", "to", "P90"]
+
+
 def test_first_screen_names_the_chip_whose_runs_are_counted(screen):
     assert "chip's published runs" in screen.stdout
 
