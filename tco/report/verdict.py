@@ -9,15 +9,15 @@ from tco.comparison.records import Confidence, Later, PriceTurn, Regime
 from tco.comparison.regimes import otherwise
 from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
-from tco.evaluation.side_by_side import speed_of, why_unrated
+from tco.evaluation.side_by_side import rated_by, speed_of, why_unrated
 from tco.report.ranges import TRAINING_COST, rounded_percent
-from tco.report.table import significant
+from tco.report.table import fixed_digits, significant
 from tco.scenario.result import OWN_COST, RENTED, Result
 
 DIGITS = 3
 WORK = {
-    "usd_per_million_output_tokens": "a million output tokens",
-    TRAINING_COST: "a trillion training tokens",
+    "usd_per_million_output_tokens": "million output tokens",
+    TRAINING_COST: "trillion training tokens",
 }
 ENDS = ("public", "best")
 SOFTWARE_WORDS = {
@@ -231,23 +231,17 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
 # ---------------------------------------------------------------- what is not rated
 def verdict_words(confidence: Confidence, scenario_results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
-    costs = [
-        (scenario_result.scenario, scenario_result.metrics[metric], amount)
-        for scenario_result in scenario_results
-        for metric, amount in WORK.items()
-    ]
-    if len(scenario_results) == 1 and (rated := [cost for cost in costs if cost[1] is not None]):
-        ((scenario_name, cost, amount),) = rated
-        return [f"{scenario_name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
+    if len(scenario_results) == 1 and (words := _cost_words(scenario_results[0], confidence)):
+        return [words]
     if confidence.regimes:
         return [
             *map(format_regime, confidence.regimes),
             *unrated_words(confidence, scenario_results),
         ]
     rated_names = [
-        scenario_name
-        for scenario_name, cost, _ in costs
-        if cost is not None and scenario_name not in confidence.unrated
+        scenario_result.scenario
+        for scenario_result in scenario_results
+        if rated_by([scenario_result]) and scenario_result.scenario not in confidence.unrated
     ]
     if len(rated_names) == 1:
         return [
@@ -262,6 +256,23 @@ def verdict_words(confidence: Confidence, scenario_results: Sequence[Result]) ->
         )
         + "."
     ]
+
+
+def _cost_words(scenario_result: Result, confidence: Confidence) -> str:
+    """Return the cost of work of a rack, the median where it is drawn; empty without a cost."""
+    metric = rated_by([scenario_result])
+    if metric is None:
+        return ""
+    cost, statistic = scenario_result.metrics[metric], "base case"
+    if confidence.sure and (percentiles := confidence.sure[0].range(metric)) is not None:
+        cost, statistic = percentiles["p50"], "median of the draws"
+    speed = speed_of(scenario_result)
+    where = "" if speed is None else f" at {speed:g} tokens/s per user"
+    cost_text = "none" if cost is None else fixed_digits(cost)
+    return (
+        f"{scenario_result.scenario} does this work{where} for {cost_text} USD per {WORK[metric]} "
+        f"({statistic})."
+    )
 
 
 def _only_words(scenario_name: str, scenario_results: Sequence[Result]) -> list[str]:

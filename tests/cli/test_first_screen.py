@@ -62,6 +62,15 @@ def test_runner_up_has_the_least_regret_after_the_pick_though_it_is_cheapest_mor
     assert row[-3:] == ("10 %", "40 %", "c")
 
 
+def test_one_rack_alone_shows_the_median_of_its_table_and_a_base_case_without_draws():
+    for words, statistic in (((), "median of the draws"), (("--no-range",), "base case")):
+        lines = tco("compare", "gb200-nvl72", *words).stdout.splitlines()
+        sentence = " ".join(lines[1:3])
+        (row,) = (line.split() for line in lines if line.startswith("   50 "))
+        assert f"at 50 tokens/s per user for {row[2]} USD per million output tokens" in sentence
+        assert sentence.endswith(f"({statistic}).")
+
+
 def test_only_rack_that_is_priced_has_no_regret_and_no_runner_up():
     done = tco("compare", *TWO, "--set", "terms.perspective=renter")
     (header,) = (line for line in done.stdout.splitlines() if line.startswith("speed "))
