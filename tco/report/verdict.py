@@ -231,7 +231,7 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
 # ---------------------------------------------------------------- what is not rated
 def verdict_words(confidence: Confidence, scenario_results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
-    if len(scenario_results) == 1 and (words := _cost_words(scenario_results[0], confidence)):
+    if len(scenario_results) == 1 and (words := _cost_sentence(scenario_results[0], confidence)):
         return [words]
     if confidence.regimes:
         return [
@@ -258,7 +258,7 @@ def verdict_words(confidence: Confidence, scenario_results: Sequence[Result]) ->
     ]
 
 
-def _cost_words(scenario_result: Result, confidence: Confidence) -> str:
+def _cost_sentence(scenario_result: Result, confidence: Confidence) -> str:
     """Return the cost of work of a rack, the median where it is drawn; empty without a cost."""
     metric = rated_by([scenario_result])
     if metric is None:
