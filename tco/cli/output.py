@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Screen(NamedTuple):
     """Layout of an answer: width of its terminal, and whether that has colour."""
 
-    width: int | None = None  # characters of the terminal; None for a pipe or a file
+    width: int | None = None  # characters of a line; None leaves lines unbroken
     is_coloured: bool = False
 
 
@@ -143,20 +143,26 @@ def _size_words(path: Path) -> str:
 
 
 def screen_for(output: Path | None) -> Screen:
-    """Return the terminal that an answer is laid out for, if it goes to one.
+    """Return the screen that an answer is laid out for, if it goes to one.
 
     `NO_COLOR` with any text keeps it without colour, as https://no-color.org says.
     """
-    width = terminal_width() if output is None else None
+    if output is not None:
+        return Screen()
     has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(width, width is not None and has_colours)
+    return Screen(screen_width(), is_terminal() and has_colours)
 
 
-def terminal_width() -> int | None:
-    """Return the width of the terminal, or None for a pipe, which never loses a digit."""
-    if sys.stdout is None or not sys.stdout.isatty():
-        return None
+def is_terminal() -> bool:
+    """Say whether the answer goes to a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def screen_width() -> int | None:
+    """Return the width that `COLUMNS` states, else the terminal's; None for a pipe without."""
     columns = os.environ.get("COLUMNS", "")
     if is_whole_number(columns) and int(columns):
         return int(columns)
+    if not is_terminal():
+        return None
     return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_WIDTH

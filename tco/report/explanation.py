@@ -6,6 +6,7 @@ None opens everything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tco.sampling.median import DrawnMetric
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
+INDENT = "   "  # of what is below a number
 TERMS = 8  # of a long sum that it shows of itself
 GATHERED = {
     "total": "sum of {} terms",
@@ -127,17 +129,9 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     cited: set[str] = set()
 
     def visit(
-        node_name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
+        node_name: str, node: Node, indent: str, level: int, share: str = ""
     ) -> Iterator[str]:
-        node_value, unit = node.stated_quantity or (node.value, node.unit)
-        path = node.path or ""
-        value_text = (
-            f"{weak(node.kind)}{input_text(path, node_value)} {input_unit(path, unit)}".rstrip()
-        )
-        label = node.path if node.is_leaf and node.path else node_name
-        if share:  # a term of a sum, whose own name says where it belongs
-            label = label.rpartition("/")[2]
-        line_text = f"{lead}{label} = {value_text}{share}"
+        line_text = indent + _number_text(node_name, node, share)
         if node.is_leaf:
             yield f"{line_text}  [{_origin(node, view)}]"
         elif node.id in visited_ids:
@@ -146,22 +140,43 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
             yield f"{line_text}  ({count_with_noun(len(node.inputs), 'input')} below {node.id})"
         else:
             visited_ids.add(node.id)
-            yield f"{line_text}  ({node.id})"
+            is_named = not level or view.depth is None
+            yield f"{line_text}  ({node.id})" if is_named else line_text
             source = "" if node.source == STRUCTURE else source_text(node, view.catalogue)
             is_new = bool(source) and source not in cited
             cited.add(source)
-            yield f"{tail}  = {node_equation(node)}" + (f"  [{source}]" if is_new else "")
+            yield f"{indent}= {node_equation(node)}" + (f"  [{source}]" if is_new else "")
+            if not level and node.formula is not None:
+                yield f"= {_equation_in_numbers(node)}"
             terms, rest = _expanded_terms(node, view)
-            for position, (inner_name, inner, inner_share) in enumerate(terms):
-                last = position == len(terms) - 1 and not rest
-                ends = ("`- ", "   ") if last else ("|- ", "|  ")
-                yield from visit(
-                    inner_name, inner, tail + ends[0], tail + ends[1], level + 1, inner_share
-                )
+            for inner_name, inner, inner_share in terms:
+                yield from visit(inner_name, inner, indent + INDENT, level + 1, inner_share)
             if rest:
-                yield f"{tail}`- {rest}"
+                yield f"{indent}{INDENT}{rest}"
 
-    yield from visit(metric, root, "", "", 0)
+    yield from visit(metric, root, "", 0)
+
+
+def _number_text(node_name: str, node: Node, share: str) -> str:
+    """Return name and value of a node; the share of a term of a sum stands behind them."""
+    node_value, unit = node.stated_quantity or (node.value, node.unit)
+    path = node.path or ""
+    label = path if node.is_leaf and path else node_name
+    if share:  # a term of a sum, whose own name says where it belongs
+        label = label.rpartition("/")[2]
+    value_text = f"{weak(node.kind)}{input_text(path, node_value)} {input_unit(path, unit)}"
+    return f"{label} = {value_text.rstrip()}{share}"
+
+
+def _equation_in_numbers(node: Node) -> str:
+    """Return the equation of a node with the value and unit of each input in its place."""
+    values = {
+        inner_name: f"{input_text(inner.path or '', value)} {unit}".rstrip()
+        for inner_name, inner in node.inputs
+        for value, unit in [inner.stated_quantity or (inner.value, inner.unit)]
+    }
+    words = re.compile(r"[A-Za-z_]\w*")
+    return words.sub(lambda word: values.get(word[0], word[0]), node_equation(node) or "")
 
 
 def _expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
@@ -254,19 +269,22 @@ def explanation_answer(
     """
     title = f"{scenario_result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = (
-        f"--depth {(short.depth or 0) + 1} opens one more, --all all of them, and "
-        f"`tco explain {scenario_result.scenario} NAME` what lies below a named number"
+        f"--depth {(short.depth or 0) + 1} opens one more, --all all of them. What is below a "
+        f"name: tco explain {scenario_result.scenario} NAME"
     )
-    below = [
-        f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.",
-        "[ ]: source; that of an equation stands where it is first used. ( ): name of the number.",
-    ]
-    below += [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
+    legend = (
+        "Below a number stand its equation and, indented, the inputs of that. [ ]: source, where "
+        f"it is first used. %: share of the sum. ~: an estimate or an assumption. {STRUCTURE}: "
+        f"{STRUCTURE_TITLE}."
+    )
+    below = [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
     below += structure_text(scenario_result.structure)
 
     def tables() -> list[Table]:
         above = [
             base_case_words(scenario_result, metric, drawn),
+            legend,
+            "",
             *_explanation_lines(metric, root, short),
         ]
         return [Table((), [], title, above, below)]

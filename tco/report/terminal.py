@@ -1,4 +1,4 @@
-"""Tables as text: unbroken for a pipe, for a terminal folded to its width.
+"""Tables as text: folded to a width that is stated or a terminal's, else unbroken.
 
 Lines are folded between words, never cut; columns that find no room beside the others stand below
 them.
@@ -26,7 +26,7 @@ def to_text(table: Table, width: int | None, is_coloured: bool = False) -> str:
 
     Args:
         table: Rows with their title, and lines above and below.
-        width: Width of the terminal in characters; None leaves lines unbroken, for a pipe.
+        width: Characters of a line; None leaves lines unbroken, as for a pipe.
         is_coloured: Whether the terminal shows picks and ties in colour.
 
     Returns:

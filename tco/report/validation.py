@@ -100,10 +100,12 @@ GROUP_LABELS = {
     "target": "measured quantity",
     "tier": "tier (fitted: A)",
 }
+SCORE_COLUMNS = ("rows", *(f"{score_name}, %" for score_name in SCORES), "rank correlation")
 SCORE_LEGEND = (
     "Error: how far the prediction is from the measurement, without sign. Bias: the median with "
-    "its sign. Unseen: predicted by a fit without the rows of that chip, model or source."
+    "its sign. Rank correlation: 1 where predictions and measurements have the same order."
 )
+SKIPPED = {"suspect": "suspect: the file says so of the row"}  # reason -> words
 
 
 def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
@@ -138,60 +140,56 @@ def _score_cells(label: str, score: JsonObject, count: str = "n") -> list[str]:
 
 def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Table]:
     """Return the overall score, the skipped rows with reasons, and the errors by group size."""
-    columns = ("", "rows", *(f"{score_name}, %" for score_name in SCORES), "rank correlation")
-    score_rows = [_score_cells("all scored rows", card, "scored")]
+    tables = [_score_table(file_name, kind, card)]
+    if card["skipped"]:
+        reasons = sorted(card["skipped"].items(), key=lambda item: -item[1])
+        skipped = [(f"{count:,}", SKIPPED.get(reason, reason)) for reason, count in reasons]
+        tables.append(Table(("rows", "why they are skipped"), skipped, align="rl"))
+    for group, parts in card["by"].items():
+        largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
+        hidden = len(parts) - len(largest)
+        if len(parts) > 1:
+            tables.append(
+                Table(
+                    (GROUP_LABELS.get(group, group), *SCORE_COLUMNS),
+                    [_score_cells(group_key, score) for group_key, score in largest],
+                    below=[f"and {hidden} more; --format json has all"] if hidden else [],
+                )
+            )
+    return tables
+
+
+def _score_table(file_name: str, kind: str, card: JsonObject) -> Table:
+    """Return the scores of all rows, of refits without some, and of curves."""
+    score_rows = [_score_cells("all compared rows", card, "scored")]
     score_rows += [
-        _score_cells(f"fitted rows, {UNSEEN.get(what, what)} unseen", score)
+        _score_cells(f"{UNSEEN.get(what, what)} not in the fit", score)
         for what, score in card["left_out"].items()
         if what != "nothing"
     ]
     for label, score in (
-        ("curves, each by itself", card["curves"]),
-        ("offline batches", card["offline"]),
+        ("within each measured curve", card["curves"]),
+        ("offline batches (apart)", card["offline"]),
     ):
         score_rows += [_score_cells(label, score)] if score["n"] else []
+    reasons = "; the others are skipped, with the reason below" if card["skipped"] else ""
+    above = [f"{card['scored']:,} of {card['n']:,} rows are compared{reasons}."]
+    if card["scored"]:
+        above.append(
+            f"Half of the predictions are within {card['median_ape'] * 100:.1f} % of the "
+            f"measurement, nine of ten within {card['p90_ape'] * 100:.1f} %."
+        )
+    below = [SCORE_LEGEND]
     ranges = card["ranges"]
-    unstated = (
-        [
+    if ranges["n"]:
+        below += [
             f"{ranges['n']:,} rows leave something unstated. {ranges['inside']:,} of them lie "
             "inside the range that it allows.",
             f"That range is a factor of {ranges['median_width']:.2f} at the median; --rows gives "
             "both ends.",
         ]
-        if ranges["n"]
-        else []
-    )
-    tables = [
-        Table(
-            columns,
-            score_rows,
-            f"{file_name}: {card['scored']:,} of {card['n']:,} rows of {kind} are scored",
-            [],
-            [SCORE_LEGEND, *unstated],
-        )
-    ]
-    if card["skipped"]:
-        reasons = sorted(card["skipped"].items(), key=lambda item: -item[1])
-        skipped = [(f"{count:,}", reason) for reason, count in reasons]
-        tables.append(Table(("rows", "why they are skipped"), skipped, align="rl"))
-    for group, parts in card["by"].items():
-        largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
-        if len(parts) > 1:
-            more = (
-                [f"and {len(parts) - MOST_GROUPS} more; --format json has all"]
-                if len(parts) > MOST_GROUPS
-                else []
-            )
-            tables.append(
-                Table(
-                    (GROUP_LABELS.get(group, group), *columns[1:]),
-                    [_score_cells(group_key, score) for group_key, score in largest],
-                    "",
-                    [],
-                    more,
-                )
-            )
-    return tables
+    title = f"{file_name}: predictions against measurements of {kind}"
+    return Table(("", *SCORE_COLUMNS), score_rows, title, above, below)
 
 
 # ---------------------------------------------------------------- best plans against published runs

@@ -19,7 +19,7 @@ testing._get_command = cache(testing._get_command)
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SCHEMAS = Path(__file__).parents[2] / "reports" / "schema"
-ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
+ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb"}
 
 
 def tco(*arguments: str, **environment: str) -> testing.Result:

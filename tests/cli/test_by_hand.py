@@ -320,7 +320,7 @@ def test_width_of_a_terminal_is_stated_or_its_own(monkeypatch, stated, columns, 
     monkeypatch.setenv("COLUMNS", stated)
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True, fileno=lambda: 1))
     monkeypatch.setattr(os, "get_terminal_size", lambda _: SimpleNamespace(columns=columns))
-    assert output.terminal_width() == width
+    assert output.screen_width() == width
 
 
 @pytest.mark.parametrize("name", ["inference", "deployed", "long-runs", "engine-kernels"])

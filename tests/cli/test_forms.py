@@ -53,7 +53,7 @@ def form(text: str) -> str:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_keeps_its_form(name, width, monkeypatch, file_regression):
-    monkeypatch.setattr(output, "terminal_width", lambda: WIDTHS[width])
+    monkeypatch.setattr(output, "screen_width", lambda: WIDTHS[width])
     text = tco(*COMMANDS[name]).stdout
     if WIDTHS[width]:
         assert max(map(len, text.splitlines())) <= WIDTHS[width]

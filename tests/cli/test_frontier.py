@@ -79,7 +79,7 @@ def test_csv_is_the_json(arguments):
     ids=["alone", "pairs", "ranges", "designs", "both"],
 )
 def test_eighty_columns(arguments, monkeypatch):
-    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "screen_width", lambda: 80)
     text = tco(*arguments).stdout
     assert max(map(len, text.splitlines())) <= 80
     evidence = "checked on 159 published serving runs of gb200-gpu"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tco.cli.output import terminal_width
+from tco.cli.output import screen_width
 from tests.cli import output, tco
 
 
@@ -20,21 +20,28 @@ class Screen:
         return 1
 
 
-def test_a_pipe_has_no_width():
-    assert terminal_width() is None
+def test_a_pipe_has_the_width_that_columns_states(monkeypatch):
+    assert screen_width() is None
+    unbroken, folded_text = (
+        tco("price", "gb200-nvl72", **stated).stdout for stated in ({}, {"COLUMNS": "80"})
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    assert screen_width() == 80
+    widths = [max(map(len, text.splitlines())) for text in (folded_text, unbroken)]
+    assert widths[0] <= 80 < widths[1]
 
 
 @pytest.mark.parametrize(("columns", "width"), [("80", 80), ("132", 132)])
 def test_a_terminal_is_as_wide_as_it_says(columns, width, monkeypatch):
     monkeypatch.setattr(output.sys, "stdout", Screen())
     monkeypatch.setenv("COLUMNS", columns)
-    assert terminal_width() == width
+    assert screen_width() == width
 
 
 def test_width_is_read_from_a_terminal_without_columns_in_the_environment(monkeypatch):
     monkeypatch.setattr(output.sys, "stdout", Screen())
     monkeypatch.setattr(output.os, "get_terminal_size", lambda _: output.os.terminal_size((97, 20)))
-    assert terminal_width() == 97
+    assert screen_width() == 97
 
 
 @pytest.mark.parametrize(
@@ -43,7 +50,7 @@ def test_width_is_read_from_a_terminal_without_columns_in_the_environment(monkey
     ids=" ".join,
 )
 def test_eighty_columns(arguments, monkeypatch):
-    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "screen_width", lambda: 80)
     text = tco(*arguments).stdout
     assert max(map(len, text.splitlines())) <= 80
 
@@ -53,7 +60,7 @@ def test_a_terminal_without_columns_is_as_wide_as_usual(columns, monkeypatch):
     monkeypatch.setattr(output.sys, "stdout", Screen())
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(output.os, "get_terminal_size", lambda _: output.os.terminal_size((0, 0)))
-    assert terminal_width() == 80
+    assert screen_width() == 80
 
 
 # ---------------------------------------------------------------- colour
@@ -63,7 +70,8 @@ COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 
 def test_a_terminal_shows_the_pick_in_bold_and_no_other_text(monkeypatch):
-    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "screen_width", lambda: 80)
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
     coloured = tco(*COMPARE, **COLOURED).stdout
     assert "\x1b[1mgb200-nvl72\x1b[0m" in coloured
     assert COLOUR.sub("", coloured) == tco(*COMPARE, NO_COLOR="1").stdout
@@ -71,13 +79,15 @@ def test_a_terminal_shows_the_pick_in_bold_and_no_other_text(monkeypatch):
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_that_wants_no_colour_has_none(environment, monkeypatch):
-    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "screen_width", lambda: 80)
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
     assert "\x1b" not in tco(*COMPARE, **COLOURED | environment).stdout
 
 
 def test_pipes_and_files_have_no_colour(tmp_path, monkeypatch):
     assert "\x1b" not in tco(*COMPARE, **COLOURED).stdout
-    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "screen_width", lambda: 80)
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
     tco(*COMPARE, "-o", tmp_path / "answer.txt", **COLOURED)
     assert "\x1b" not in (tmp_path / "answer.txt").read_text(encoding="utf-8")
 

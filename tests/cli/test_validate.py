@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli import tco
@@ -19,7 +21,9 @@ LARGE, SMALL = (
 def test_a_shipped_file_is_judged(name, form):
     done = tco("validate", f"data/measured/{name}.csv.gz", "--format", form)
     assert done.exit_code == 0, done.stderr
-    assert " scored" in done.stdout.splitlines()[0]
+    assert "predictions against measurements of " in done.stdout.splitlines()[0]
+    assert re.search(r"rows are compared[.;]", done.stdout)
+    assert "Half of the predictions are within " in done.stdout
 
 
 @pytest.mark.parametrize("name", ["trainium_kernels", "data/measured/trainium_kernels.csv.gz"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import re
 from functools import cache
 
 import pytest
@@ -22,15 +24,11 @@ def tree(name, metric=METRIC, *more):
 
 @cache
 def lines(name, metric=METRIC, *more):
-    """The lines of the tree, without title and median above and what is said below it."""
+    """The lines of the tree, without what is said above it and below it."""
     output_lines = tco("explain", name, metric, *more).stdout.splitlines()
-    return output_lines[
-        2 : next(
-            line_index
-            for line_index, line in enumerate(output_lines)
-            if line.startswith("structure: ")
-        )
-    ]
+    below = re.compile(r"\d+ (levels are open|inputs decided)")
+    tree_lines = output_lines[output_lines.index("") + 1 :]
+    return list(itertools.takewhile(lambda line: not below.match(line), tree_lines))
 
 
 def rows(name, *more):
@@ -108,11 +106,11 @@ def test_limit_of_the_depth_ends_the_lines_with_a_note():
 
 def test_terms_of_a_sum_are_named_and_sorted_by_share():
     *terms, rest = lines("gb200-nvl72", METRIC, "--depth", "1")[2:]
-    shares = [float(line.split("  ")[1].removesuffix(" %")) for line in terms]
+    shares = [float(line.split("  ")[-2].removesuffix(" %")) for line in terms]
     assert len({line.split(" = ")[0] for line in terms}) == TERMS
-    assert "- gb200-gpu = " in terms[0]
+    assert terms[0].startswith("   gb200-gpu = ")
     assert shares == sorted(shares, reverse=True)
-    words = rest.removeprefix("`- ").split(" ")  # 27 more terms, 3.2 % together
+    words = rest.split()  # 27 more terms, 3.2 % together
     assert int(words[0]) == len(result("gb200-nvl72").nodes[METRIC].inputs) - TERMS
     assert sum(shares) + float(words[3]) == pytest.approx(100, abs=0.1)
 
@@ -173,9 +171,7 @@ def test_rows_hold_every_node_once(name):
 def test_leaf_states_its_date(catalogue):
     text = lines("trn3-nl72x2", METRIC, "--all")
     price = result("trn3-nl72x2").inputs["parts.ddr5-dimm.price"]
-    (line,) = {
-        text_line.lstrip("|`- ") for text_line in text if "parts.ddr5-dimm.price = " in text_line
-    }
+    (line,) = {text_line.lstrip() for text_line in text if "parts.ddr5-dimm.price = " in text_line}
     assert f"[{price.kind} {price.as_of}; {catalogue.source_title(price.source)}]" in line
     leaf = next(node for node in nodes_of(tree("trn3-nl72x2")) if node.get("path") == price.path)
     assert leaf["as_of"] == price.as_of
@@ -204,3 +200,14 @@ def test_explanation_of_a_token_names_the_plan_among_what_was_decided():
         "decided beforehand (--format json): the plan, a network"
         in tco("explain", "gb200-nvl72", token_cost).stdout
     )
+
+
+def test_the_first_equation_is_said_in_numbers_and_what_is_below_is_indented():
+    text = lines("gb200-nvl72", "usd_per_million_output_tokens")
+    (numbers,) = [line for line in text if line.startswith("= 1 * ")]
+    metrics = result("gb200-nvl72").metrics
+    used_hour = metrics["tco_usd_per_used_chip_hour"]
+    rate = metrics["output_tokens_per_s_per_chip"]
+    assert numbers.startswith(f"= 1 * {used_hour:.6g} USD/chip/h / ({rate:,.6g} token/s/chip *")
+    assert any(line.startswith("   used_hour = ") for line in text)
+    assert any(line.startswith("      calendar = ") for line in text)
