@@ -115,7 +115,7 @@ def recorded(
     ) - input_values.inputs.keys()
 
 
-def every_plan(inputs: ResolvedScenario) -> ServingPlan:
+def every_plan(inputs: ResolvedScenario, known_plans: dict[Any, ServingPlan]) -> ServingPlan:
     """Return all plans of a serving workload.
 
     Decode plans stand in rows, and prefill plans in columns. Under a stated load, or offline, each
@@ -123,6 +123,7 @@ def every_plan(inputs: ResolvedScenario) -> ServingPlan:
 
     Args:
         inputs: The resolved scenario.
+        known_plans: Plans of operators that were found for the same scenario and settings.
 
     Returns:
         Plans of both phases: decode of shape (plans, 1), prefill of shape (1, plans). An operator
@@ -140,7 +141,7 @@ def every_plan(inputs: ResolvedScenario) -> ServingPlan:
     request = request_of(input_values)
     depths = depths_of(machine, model, request, input_values)
     if machine.deployer is not None and machine.deployer.name != FLEET:
-        return _plans_of_operator(inputs, machine, model, request, input_values)
+        return _plans_of_operator(inputs, machine, model, request, input_values, known_plans)
     if request.offline or input_values.exists("workload.concurrency"):
         axes = plans.filling(plan_choice.offered_axes(machine, model, 0), machine.links)
         decode_plans = plans.decoding_at(axes, 1.0, depths)
@@ -163,9 +164,12 @@ def _plans_of_operator(
     model: Architecture,
     request: ServingRequest,
     input_values: Values,
+    known_plans: dict[Any, ServingPlan],
 ) -> ServingPlan:
     """Return all plans of the class that an operator runs; of a benchmark those of the class that
     its best plan is of.
+
+    Structures on the same links and parts have the same plans: `known_plans` keeps them.
     """
     from tco.performance.serving.classes import plans_of_class
     from tco.performance.serving.plan_choice_compiled import near_frontier_of_base_case
@@ -174,6 +178,11 @@ def _plans_of_operator(
     structure_plan = None if inputs.structure is None else inputs.structure.plan
     if class_name == BENCHMARK:
         class_name = SERVER if structure_plan is None or structure_plan.readers is None else APART
+    parts = {} if inputs.structure is None else inputs.structure.alternatives
+    links = machine.links._asdict() | {"library": machine.links.library.id}
+    plans_key = tuple(links.values()), class_name, tuple(sorted(parts.items()))
+    if plans_key in known_plans:
+        return known_plans[plans_key]
     class_plans = plans_of_class(machine, model, request, input_values, class_name)
     if class_plans is None:
         raise DataError(
@@ -181,7 +190,8 @@ def _plans_of_operator(
             f"{inputs.system.id}"
         )
     if len(class_plans.flight) > LOADED_PLANS:
-        return near_frontier_of_base_case(machine, model, input_values, class_plans)
+        class_plans = near_frontier_of_base_case(machine, model, input_values, class_plans)
+    known_plans[plans_key] = class_plans
     return class_plans
 
 
@@ -494,6 +504,7 @@ class ScenarioPrograms:
         self.lock = Lock()  # a program grows by what is asked of it
         self.lots: dict[Any, Lot] = {}  # by plans
         self.arithmetics: dict[Any, Any] = {}  # of metrics beyond the workload, by question
+        self.operator_plans: dict[Any, ServingPlan] = {}  # by links, class and parts
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
         self.own_inputs = self.inputs(None, {})  # with the settings of one value alone
         self.is_shipped = self.own_inputs.is_shipped
@@ -551,7 +562,7 @@ class ScenarioPrograms:
         candidate_plans: list[Any] = (
             [_without_batch(structure.plan)]
             if plans is None
-            else [every_plan(inputs)]
+            else [every_plan(inputs, self.operator_plans)]
             if plans is ALL
             else plans
         )

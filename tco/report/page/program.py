@@ -218,7 +218,7 @@ def _recorded_plans(inputs: ResolvedScenario, scenario_result: Result) -> Sequen
     has the plan of `scenario_result`.
     """
     if inputs.kind == "serving":
-        return [every_plan(inputs)]
+        return [every_plan(inputs, {})]
     if inputs.kind == "training" and scenario_result.plan is not None:
         from tco.performance.training.search import search_training_plans
 
