@@ -288,15 +288,16 @@ def _only_words(scenario_name: str, scenario_results: Sequence[Result]) -> list[
 
 
 def unrated_words(confidence: Confidence, scenario_results: Sequence[Result]) -> list[str]:
-    """Return which racks are not rated and why, those of one reason together."""
-    groups: dict[str, list[str]] = {}
+    """Return which racks are not rated and why, those of one reason but for its name together."""
+    groups: dict[str, dict[str, str]] = {}
     for scenario_result in scenario_results:
         if (why := confidence.unrated.get(scenario_result.scenario)) is not None:
-            groups.setdefault(_costless_reason(scenario_result) or why, []).append(
-                scenario_result.scenario
-            )
+            reason = _costless_reason(scenario_result) or why
+            nameless = reason.replace(f"{scenario_result.system} ", "each ")
+            groups.setdefault(nameless, {})[scenario_result.scenario] = reason
     lines = []
-    for why, scenario_names in groups.items():
+    for nameless, scenario_names in groups.items():
+        why = nameless if len(scenario_names) > 1 else next(iter(scenario_names.values()))
         verb = (
             ""
             if why.startswith(COSTLESS)

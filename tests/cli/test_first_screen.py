@@ -71,6 +71,14 @@ def test_one_rack_alone_shows_the_median_of_its_table_and_a_base_case_without_dr
         assert sentence.endswith(f"({statistic}).")
 
 
+def test_racks_without_a_price_for_one_reason_stand_in_one_sentence():
+    words = ("compare", "trn3-nl32x2", *TWO, "--no-range", "--set", "terms.perspective=neocloud")
+    text = " ".join(tco(*words).stdout.split())
+    reason = "terms.perspective=neocloud pays selling-price, each is built by Amazon"
+    assert f"trn3-nl32x2, trn3-nl72x2 cannot be priced: {reason} for its own use" in text
+    assert text.count("cannot be priced") == 1
+
+
 def test_only_rack_that_is_priced_has_no_regret_and_no_runner_up():
     done = tco("compare", *TWO, "--set", "terms.perspective=renter")
     (header,) = (line for line in done.stdout.splitlines() if line.startswith("speed "))
