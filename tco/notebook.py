@@ -118,7 +118,7 @@ def compare(
 ) -> Comparison:
     """Return scenarios side by side; `set` replaces inputs of all of them.
 
-    With `set` the comparison shows each base case before and after, as `tco compare --set` does.
+    With `set` the comparison shows each base case before and after; it makes no draws.
 
     Args:
         scenarios: Names or files of scenarios, or results.
