@@ -61,9 +61,9 @@ def ranking_table(ranking: Ranking) -> Table:
     scenario_results = [ranked_row.result for ranked_row in ranking.rows]
     title = f"{len(table_rows)} systems by cost: {workload_title(scenario_results)}"
     below = [
-        "Median: of the draws; USD per chip-hour and tokens/s are of the base case. Released: the "
-        "chip's month. Published runs: of this chip, or in brackets of its stand-ins. How sure a "
-        "rank is: tco compare SYSTEM SYSTEM."
+        "Median: of the draws; USD per chip-hour and tokens/s: base case. Released: the chip's "
+        "month. Published runs: of the chip, or in brackets of stand-ins. How sure a rank is: tco "
+        "compare SYSTEM SYSTEM."
     ]
     columns = (
         "",

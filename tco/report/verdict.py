@@ -216,7 +216,7 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
             verdict = (
                 "so it is cheaper" if most < rent.usd_per_chip_hour else "which leaves it open"
             )
-            bound = f"; its rent is at most {most:.2f}, {verdict}"
+            bound = f"; nobody states its rent, by an estimate at most {most:.2f}, {verdict}"
         rival = f"renting {rent.against} ("
         if rent.against_basis != RENTED:
             rival = f"owning {rent.against} (base case: "
