@@ -196,7 +196,7 @@ def test_a_scenario_that_trains_has_the_price_of_training(tmp_path):
     done = tco("report", "train-gpt3-175b-a100x64", "-o", path)
     assert done.exit_code == 0, done.stderr
     text = path.read_text(encoding="utf-8")
-    assert "a trillion training tokens" in re.search(r"<h1>(.*?)</h1>", text).group(1)
+    assert "per trillion training tokens" in re.search(r"<h1>(.*?)</h1>", text).group(1)
     assert (
         "train_usd_per_trillion_tokens"
         in program(text)["program"]["ways"][0]["hyperscaler"][0]["results"][0]
