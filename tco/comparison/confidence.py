@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # in the data: what every shipped system costs at the headline's terms, the least first
 RANKS = "ranking.csv"
-RANKED = ("system", "usd_per_million_output_tokens", "rests_on")
+RANKED = ("system", "usd_per_million_output_tokens", "in_volume", "rests_on")
 USUAL = ConfidenceRequest()
 
 
@@ -101,6 +101,7 @@ class Elsewhere(NamedTuple):
 
     system: str
     cost: float
+    in_volume: str  # month from which it can be had
     rests_on: str
 
 
@@ -132,6 +133,7 @@ def cheaper_elsewhere(evaluations: Sequence[Evaluation], confidence: Confidence)
         Elsewhere(
             rank_row["system"],
             float(rank_row["usd_per_million_output_tokens"]),
+            rank_row["in_volume"],
             rank_row["rests_on"],
         )
         for rank_row in rank_rows

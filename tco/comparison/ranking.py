@@ -168,8 +168,9 @@ def _rewrite_ranking() -> None:
     ]
     lines = [",".join(RANKED)]
     for ranked_row in ranked_rows:
-        median = f"{ranked_row.median_usd_per_million_output_tokens:.3g}"
-        lines.append(f'{ranked_row.result.system},{median},"{ranked_row.result.standing.evidence}"')
+        result, median = ranked_row.result, ranked_row.median_usd_per_million_output_tokens
+        volume = result.available.volume if result.available is not None else "unknown"
+        lines.append(f'{result.system},{median:.3g},{volume},"{result.standing.evidence}"')
     (data_directory() / RANKS).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -165,9 +165,8 @@ def premise(scenario_result: Result, names_hall: bool = True) -> str:
         else f"Buyer: {scenario_result.perspective}",
         f"prices of {texts['terms.date']}",
     ]
-    if "life" in terms:
-        span = "life" if "rate" in terms else "contract of"
-        parts.append(f"{span} {terms['life']:.3g} years")
+    if "life" in terms and "rate" in terms:  # a renter's rents say of which contracts they are
+        parts.append(f"life {terms['life']:.3g} years")
     parts += [
         f"{words} {terms[term_name] * 100:g} %"
         for term_name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))

@@ -43,6 +43,7 @@ from tco.scenario.metrics import CHIP_HOUR
 from tco.scenario.result import OWN_COST, Result
 
 LINES = 30
+NAMED = 2  # cheaper systems that are not compared
 TARGETS = {"workload", SPEED}  # settings that may move the target speed
 TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
@@ -452,10 +453,14 @@ def _target_speed_words(scenario_results: Sequence[Result]) -> str:
 
 # ---------------------------------------------------------------- systems not compared
 def _cheaper_words(elsewhere: Sequence[Elsewhere]) -> list[str]:
-    """Return the cheapest system that is not compared, and how many more beat all shown."""
-    more = f", {len(elsewhere) - 1} more in --all" if len(elsewhere) > 1 else "; tco compare --all"
-    return [
-        f"Not shown and cheaper: {system.system} ~{cost_text(system.cost)} "
-        f"({system.rests_on}){more}."
-        for system in elsewhere[:1]
+    """Return the cheapest systems that are not compared, and how many more beat all shown."""
+    if not elsewhere:
+        return []
+    named = [
+        f"{system.system} ~{cost_text(system.cost)} (in volume {system.in_volume}, "
+        f"{system.rests_on})"
+        for system in elsewhere[:NAMED]
     ]
+    more = len(elsewhere) - len(named)
+    rest = f", {more} more in --all" if more else ""
+    return [f"Not shown and cheaper: {', '.join(named)}{rest}."]

@@ -9,6 +9,7 @@ from tco.catalog import Catalogue
 from tco.comparison.service import METRICS, OF_WAITS, PERCENTILES, Service
 from tco.comparison.trace_files import RequestTrace
 from tco.performance.service.traffic import PROMISED
+from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
 
@@ -160,6 +161,12 @@ def _service_table(services: Sequence[Service]) -> Table:
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
         f"Power is {first.power_basis}.",
     ]
+    if "site.electricity_price" in first.result.inputs:
+        work_share = rounded_percent(first.result.inputs["terms.utilisation"].value)
+        below.append(
+            f"The cost counts the energy of chips at work {work_share} of the time, whatever the "
+            "load (--set terms.utilisation=...)."
+        )
     scenario_names = [service.result.scenario for service in services]
     return Table(("", *scenario_names), service_rows, title, above, below)
 

@@ -131,10 +131,13 @@ def later_words(later: Later | None) -> list[str]:
     picks_by_regime = {
         regime_index: regime.picks for regime_index, regime in enumerate(later.regimes)
     }
-    return [
-        f"In {later.date} all are in volume; then buy "
-        f"{_by_speed(later.regimes, picks_by_regime)} (prices and software of that month)."
-    ]
+    first, *others = picks_by_regime.values()
+    words = (
+        _by_speed(later.regimes, picks_by_regime)
+        if any(picks != first for picks in others)
+        else tie_words(first)
+    )
+    return [f"Once all are in volume, at {later.date} prices and software, buy {words}."]
 
 
 # ---------------------------------------------------------------- prices

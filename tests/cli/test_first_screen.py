@@ -220,7 +220,7 @@ def test_title_names_the_share_of_cached_input():
 def test_screen_with_settings_says_where_other_systems_and_remarks_stand():
     text = tco("compare", *TWO, "--set", "terms.life=4 year").stdout
     assert "`tco compare --all` ranks them, with the same --set." in text
-    assert "In 2027-05" in tco("compare", "--set", "terms.life=4 year").stdout
+    assert "at 2027-05 prices and software" in tco("compare", "--set", "terms.life=4 year").stdout
 
 
 def test_remarks_without_room_are_named_with_the_command_that_shows_them():

@@ -190,7 +190,8 @@ def test_a_point_is_better_in_the_draws_that_cost_less_and_says_where_both_miss(
 def test_the_order_is_written_with_a_line_for_each_system_that_has_a_rank(tmp_path, monkeypatch):
     def row_of(system, rank, median):
         standing = SimpleNamespace(evidence="8 runs, its own")
-        result = SimpleNamespace(system=system, standing=standing)
+        available = SimpleNamespace(volume="2027-05")
+        result = SimpleNamespace(system=system, standing=standing, available=available)
         return SimpleNamespace(
             rank=rank, median_usd_per_million_output_tokens=median, result=result
         )
@@ -201,7 +202,7 @@ def test_the_order_is_written_with_a_line_for_each_system_that_has_a_rank(tmp_pa
     ranking._rewrite_ranking()
     header, *lines = (tmp_path / "ranking.csv").read_text(encoding="utf-8").splitlines()
     assert header.split(",")[:2] == ["system", "usd_per_million_output_tokens"]
-    assert lines == ['a,0.988,"8 runs, its own"', 'b,12.3,"8 runs, its own"']
+    assert lines == ['a,0.988,2027-05,"8 runs, its own"', 'b,12.3,2027-05,"8 runs, its own"']
 
 
 # ---------------------------------------------------------------- maps
