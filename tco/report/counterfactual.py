@@ -81,7 +81,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     rate = RATES.get(walk.metric)
     if rate:
         cells = _step_cells((end - walk.residual) / size, end / size, decimals)
-        step_rows.append(("  all else: domain, cores", "", "", *cells))
+        step_rows.append((f"  all else{_with_software(walk)}", "", "", *cells))
     system_names = (walk.source.system, walk.target.system)
     sides, ratio = _sides_and_ratio(start / size, end / size)
     title = f"{walk.source.scenario} -> {walk.target.scenario}: {words} {sides} {unit}"
@@ -90,6 +90,14 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     below = [f"Each row keeps all rows above it. adds, leaves: {unit}. All that differs: --full"]
     columns = ("", *system_names, "adds", "times", "leaves")
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
+
+
+def _with_software(walk: Counterfactual) -> str:
+    """Return by how much software and all else act together: neither says much by itself."""
+    software = next((step for step in walk.steps if step.last_cause.path == "software"), None)
+    if software is None or not software.start:
+        return ": domain, cores"
+    return f" ({significant(walk.ends[1] / software.start, 3)} with software)"
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:
