@@ -81,7 +81,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     rate = RATES.get(walk.metric)
     if rate:
         cells = _step_cells((end - walk.residual) / size, end / size, decimals)
-        step_rows.append((f"  all else{_with_software(walk)}", "", "", *cells))
+        step_rows.append((f"  rest{_with_software(walk)}", "", "", *cells))
     system_names = (walk.source.system, walk.target.system)
     sides, ratio = _sides_and_ratio(start / size, end / size)
     title = f"{walk.source.scenario} -> {walk.target.scenario}: {words} {sides} {unit}"
@@ -97,7 +97,7 @@ def _with_software(walk: Counterfactual) -> str:
     software = next((step for step in walk.steps if step.last_cause.path == "software"), None)
     if software is None or not software.start:
         return ": domain, cores"
-    return f" ({significant(walk.ends[1] / software.start, 3)} with software)"
+    return f" (both {walk.ends[1] / software.start:.2f} times)"
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:

@@ -131,11 +131,11 @@ def later_words(later: Later | None) -> list[str]:
     picks_by_regime = {
         regime_index: regime.picks for regime_index, regime in enumerate(later.regimes)
     }
-    first, *others = picks_by_regime.values()
+    distinct_picks = {*picks_by_regime.values()}
     words = (
         _by_speed(later.regimes, picks_by_regime)
-        if any(picks != first for picks in others)
-        else tie_words(first)
+        if len(distinct_picks) > 1
+        else tie_words(distinct_picks.pop())
     )
     return [f"Once all are in volume, at {later.date} prices and software, buy {words}."]
 

@@ -7,7 +7,6 @@ import math
 import pytest
 
 import tco
-from tco.report.table import significant
 from tests.cli import document
 from tests.cli import tco as command
 
@@ -46,8 +45,8 @@ def test_the_steps_and_the_rest_are_the_whole_change(a, b):
     assert len(lines) <= 22
     assert max(map(len, lines)) <= 80  # in a pipe too
     if software := [step for step in steps if step["cause"] == "software"]:
-        together = significant(second_metric / software[0]["from"], 3)
-        assert f"all else ({together} with software)" in "".join(lines)
+        ratio = second_metric / software[0]["from"]
+        assert f"rest (both {ratio:.2f} times)" in "".join(lines)
 
 
 def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
