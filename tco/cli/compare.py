@@ -285,7 +285,7 @@ def _rank_all(
     if is_narrowed:
         raise UsageError(
             "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set "
-            "alone"
+            "alone; another speed is --set 'workload.interactivity=30 token/s'"
         )
     from tco.comparison.ranking import ranking
     from tco.report.ranking import ranking_answer
@@ -340,7 +340,7 @@ def _noticed(
 @command(app, "set", "hold")
 def frontier(
     request: CommandRequest,
-    named_scenarios: list[str],
+    scenarios: list[str] | None = None,
     prefill: list[str] | None = None,
     pareto: bool = False,
     ranges: bool = False,
@@ -364,10 +364,12 @@ def frontier(
     """
     from tco.comparison import frontier as study
     from tco.comparison.designs import designs_of
+    from tco.evaluation.evaluation import HEADLINE
     from tco.report.frontier import frontier_answer
 
     if request.hold and not ranges:
         raise UsageError("--hold fixes the plan of the draws: add --range")
+    named_scenarios = scenarios or HEADLINE
     system_frontiers = study.frontier(
         named_scenarios, prefill or (), request.settings, request.data, ranges, request.hold
     )

@@ -7,6 +7,7 @@ import io
 
 import pytest
 
+from tco.evaluation.evaluation import HEADLINE
 from tests.cli import document, output, tco
 
 NAMES = ("scenario", "system", "prefill_scenario", "prefill_system")
@@ -207,3 +208,8 @@ def test_points_are_marked_cheapest_among_several_systems_alone():
     assert "cheapest: no other system" not in lone
     assert not [line for line in lone.splitlines() if line.endswith("+")]
     assert [line for line in several.splitlines() if line.endswith("+")]
+
+
+@pytest.mark.thorough
+def test_frontier_of_no_named_system_is_that_of_the_headline():
+    assert [frontier["scenario"] for frontier in document("frontier")["frontiers"]] == [*HEADLINE]
