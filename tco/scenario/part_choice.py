@@ -1,8 +1,7 @@
 """Choice of a part for each place of the system tree that lists alternatives.
 
-The part stands there with which a used chip-hour costs least: bought, powered and housed over its
-life, with what its failures stop. Somebody who rents hours does not choose it; there the price of
-the parts decides.
+A buyer takes the part that gives the least cost per used chip-hour. The cost covers purchase,
+power and housing over its life, and lost output from failures. For a renter, the price decides.
 """
 
 from __future__ import annotations
