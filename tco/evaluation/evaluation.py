@@ -111,8 +111,7 @@ def evaluate_each(
         implied: Values by input path that follow from the command, on which no note is made.
 
     Returns:
-        An evaluation per name, in order; renters under several statistics are brought to one
-        statistic.
+        An evaluation per name, in order, with the rents of all renters under one statistic.
 
     Raises:
         UsageError: A saved result is to be changed.
@@ -126,22 +125,17 @@ def evaluate_each(
     noted = settings.keys() - implied.keys()
     is_changed = bool(settings or variant or plan or what_if or implied)
     shared = catalogue_for(None, data_folder)
+    merged, variants = {**settings, **implied}, dict(variant or {})
     evaluations: list[Evaluation] = []
     for scenario_source in stepped(scenario_sources, _evaluation_step):
         if isinstance(scenario_source, Result) or str(scenario_source).endswith(SAVED):
             evaluation = _saved_evaluation(scenario_source, shared, is_changed)
         else:
-            catalogue = shared
-            if isfile(scenario_source):
-                catalogue = catalogue_for(str(scenario_source), data_folder)
+            is_own = isfile(scenario_source)
+            catalogue = catalogue_for(str(scenario_source), data_folder) if is_own else shared
+            document = load_scenario(catalogue, scenario_source)
             function = ScenarioFunction(
-                load_scenario(catalogue, scenario_source),
-                catalogue,
-                {**settings, **implied},
-                dict(variant or {}),
-                plan=plan,
-                refuse=refuse,
-                workload=workload,
+                document, catalogue, merged, variants, plan=plan, refuse=refuse, workload=workload
             )
             evaluation = _evaluate_function(str(scenario_source), function, what_if, trace, noted)
         if priced:
