@@ -150,7 +150,7 @@ def _by_words(scenario_results: Sequence[Result], words: Callable[[Result], str]
 def premise(scenario_result: Result, names_hall: bool = True) -> str:
     """Return the terms and the site a result rests on, in one line.
 
-    A renter has no rate, no site, and a contract in place of a life.
+    A renter has no rate, no site and no life of racks.
     """
     inputs, texts = scenario_result.inputs, scenario_result.texts
     terms = {

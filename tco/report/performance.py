@@ -381,16 +381,17 @@ def _operator_tables(scenario_result: Result) -> list[Table]:
 
 def _step_words(phase_name: str, scenario_result: Result) -> str:
     """Return the tokens of a decode step, where speculative decoding gives several."""
-    time_per_token = scenario_result.metrics["tpot_s"]
-    if phase_name != "decode" or time_per_token is None:
+    phase = scenario_result.report.phases[phase_name]
+    if phase_name != "decode" or phase.per_token is None:
         return ""
-    step = float(scenario_result.report.phases["decode"].time)
-    tokens = step / time_per_token
-    if tokens <= 1 + SMALLEST:
+    step, per_token = float(phase.time), float(phase.per_token)
+    if step <= per_token * (1 + SMALLEST):
         return ""
+    is_read_between = scenario_result.metrics["tpot_s"] > per_token * (1 + SMALLEST)
+    waits = ", before waits for prompts" if is_read_between else ""
     return (
-        f". By speculative decoding a step gives each user {fixed_digits(tokens)} tokens, "
-        f"which is {fixed_digits(time_per_token * 1e3)} ms per token"
+        f". By speculative decoding a step gives each user {fixed_digits(step / per_token)} "
+        f"tokens, which is {fixed_digits(per_token * 1e3)} ms per token{waits}"
     )
 
 

@@ -11,6 +11,7 @@ from tco.performance.serving.plan_choice import PlanChoice, choose_best
 from tco.performance.serving.plans import PrefillPlan
 from tests.cli import document, tco
 from tests.performance.servers import DecodePlan
+from tests.scenario_helpers import CATALOGUE, evaluate
 
 
 def test_margin_is_that_to_the_best_other_feasible_plan():
@@ -149,3 +150,17 @@ def test_a_step_of_speculative_decoding_says_its_tokens_beside_the_time_per_toke
     )
     plain = tco("perf", "gb200-nvl72", "--set", "workload.draft_tokens=0").stdout
     assert "By speculative decoding" not in plain
+
+
+def test_a_step_between_prompts_gives_the_tokens_that_its_drafts_are_accepted_for():
+    """The time per token holds waits for prompts, which a decode step has not."""
+    settings = {"workload.concurrency": "256"}
+    evaluation = evaluate("b200-hgx8", settings, catalogue=CATALOGUE)
+    acceptance, decline = (
+        evaluation.inputs[f"workload.spec_{name}"].value for name in ("acceptance", "decline")
+    )
+    drafts, repeated = evaluation.plan.decode.drafts, acceptance * decline
+    accepted = 1 + acceptance * (1 - repeated**drafts) / (1 - repeated)
+    text = tco("perf", "b200-hgx8", "--set", "workload.concurrency=256").stdout
+    assert f"a step gives each user {accepted:.2f} tokens" in text
+    assert "ms per token, before waits for prompts" in text
