@@ -529,11 +529,11 @@ def deployed_words(scenario_results: Sequence[Result]) -> str:
     Software is left out where every result draws it. A fleet as operator is left out.
     """
     words = []
-    drafts = set(map(_result_draft_tokens, scenario_results))
-    count = drafts.pop()
-    if drafts:
-        words.append("speculative decoding differs")
-    elif count is not None:
+    drafts = {count for count in map(_result_draft_tokens, scenario_results) if count is not None}
+    if len(drafts) > 1:
+        words.append(f"{min(drafts):g} to {max(drafts):g} draft tokens by rack")
+    elif drafts:
+        (count,) = drafts
         tokens = f"of {count:g} token{'' if count == 1 else 's'}"
         words.append(f"speculative decoding {tokens if count else 'off'}")
     if any(

@@ -442,9 +442,9 @@ def _first_notes(scenario_results: Sequence[Result]) -> list[str]:
                 names_by_note.setdefault(note, []).append(scenario_result.scenario)
     lines = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
     if count:
-        share = f"; up to {rounded_percent(most)} of a bill has prices of other dates"
+        share = f"; up to {rounded_percent(most)} of a rack's price is of other dates"
         notes = count_with_noun(count, "more note")
-        lines.append(f"--full lists {notes} on prices and choices{share if most else ''}")
+        lines.append(f"--full lists {notes}{share if most else ''}")
     return lines
 
 

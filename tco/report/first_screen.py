@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tco.catalog.accuracy import Standing
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.cost.ledger import RENTS
@@ -47,7 +48,10 @@ NAMED = 2  # cheaper systems that are not compared
 TARGETS = {"workload", SPEED}  # settings that may move the target speed
 TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
-SPEED_LEGEND = "Speed: tokens/s per user. Costs: USD per million output tokens."
+EVIDENCE = ("published runs", "median error")
+AVAILABILITY = ("in volume", "serves from")
+SPEED_LEGEND = "Speed: tokens/s per user. Cost: USD per million output tokens, prompts included."
+PICK_LEGEND = "Pick: least mean regret, the share that each draw's cheapest rack would save."
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
 MORE_IN_FULL = "Next: tco compare --full (also: {}) | --why | --workloads"
 OTHER_SYSTEMS = "Not shown: other systems; `tco compare --all` ranks them, with the same --set."
@@ -91,7 +95,8 @@ def first_screen(
     if confidence.choices:
         tables.append(_choice_table(confidence))
     first = [
-        *([OTHER_SYSTEMS] if changes and confidence.curve else _cheaper_words(elsewhere)),
+        *([OTHER_SYSTEMS] if changes and confidence.curve else _cheaper_words(elsewhere, speed)),
+        *_common_rent_words(scenario_results),
         *rent_words(rents),
         *price_words(confidence, speed, scenario_results),
     ]
@@ -144,12 +149,18 @@ def advice_lines(confidence: Confidence, scenario_results: Sequence[Result]) -> 
     """Return advice on the purchase by speed with its chance, a sentence for each regime."""
     if not confidence.regimes or len(scenario_results) == 1:
         return verdict_words(confidence, scenario_results)
-    advice = [_advice(regime, confidence, scenario_results) for regime in confidence.regimes]
+    units = ["tokens/s per user", *["tokens/s"] * (len(confidence.regimes) - 1)]
+    advice = [
+        _advice(regime, confidence, scenario_results, unit)
+        for regime, unit in zip(confidence.regimes, units, strict=True)
+    ]
     return [*advice, *unrated_words(confidence, scenario_results)]
 
 
-def _advice(regime: Regime, confidence: Confidence, scenario_results: Sequence[Result]) -> str:
-    where = f" at {format_speed_range(regime)} tokens/s per user" if regime.speeds else ""
+def _advice(
+    regime: Regime, confidence: Confidence, scenario_results: Sequence[Result], unit: str
+) -> str:
+    where = f" at {format_speed_range(regime)} {unit}" if regime.speeds else ""
     if regime.kind == "nobody":
         share = " in half of the draws" if confidence.sure else ""
         return f"No rack serves the work{where}{share}."
@@ -157,7 +168,6 @@ def _advice(regime: Regime, confidence: Confidence, scenario_results: Sequence[R
     if regime.probability is None:
         verb = "is cheapest" if len(regime.picks) == 1 else "cost the same"
         return f"{pick_names} {verb}{where} in the base case; no range was drawn."
-    regret = _percent_span(1 - (regime.most or 0.0), 1 - (regime.keeps or 0.0))
     points: list[AtSpeed | Sureness] = [
         point
         for point in confidence.curve
@@ -170,25 +180,28 @@ def _advice(regime: Regime, confidence: Confidence, scenario_results: Sequence[R
             if scenario_result.scenario in regime.picks
         ]
     shares = [point.share_cheapest for point in points if point.share_cheapest is not None]
-    chance = f"cheapest in {_percent_span(min(shares), max(shares))} of draws" if shares else ""
-    sure = ", ".join(filter(None, (chance, f"mean regret {regret}")))
+    chance = f" (cheapest in {_percent_span(min(shares), max(shares))} of draws)" if shares else ""
     if len(regime.picks) > 1:
-        sentence = f"Tie{where}: {pick_names} are too close to call ({sure})."
+        sentence = f"Tie{where}: {pick_names} are too close to call{chance}."
     else:
-        sentence = f"Buy {pick_names}{where} ({sure})."
+        sentence = f"Buy {pick_names}{where}{chance}."
     return " ".join([sentence, *_late_sentence(regime)])
 
 
 def _late_sentence(regime: Regime) -> list[str]:
     if not regime.late:
         return []
-    dates = ", ".join(f"{scenario_name} in {month}" for scenario_name, month in regime.late.items())
+    is_only_pick = len(regime.picks) == 1
+    ships = " and ".join(
+        f"{'It' if is_only_pick else scenario_name} ships in volume from {month}"
+        for scenario_name, month in regime.late.items()
+    )
     until = (
         f"until then buy {' or '.join(regime.available)}"
         if regime.available
         else "none that serves this work comes sooner"
     )
-    return [f"In volume: {dates}; {until}."]
+    return [f"{ships}; {until}."]
 
 
 def computed_format_words(scenario_results: Sequence[Result]) -> list[str]:
@@ -211,7 +224,7 @@ def _percent_span(least: float, most: float) -> str:
 
 # ---------------------------------------------------------------- a row for each speed
 def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> Table:
-    """Tabulate the pick of each speed: cost, regret, chance to be cheapest, and runner-up."""
+    """Tabulate the pick of each speed: cost, regret, draws it wins, and the runner-up."""
     points: dict[float, list[AtSpeed]] = {}
     for point in confidence.curve:
         points.setdefault(point.tokens_per_s_per_user, []).append(point)
@@ -228,19 +241,19 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         for speed in sorted(points)
         for speed_row in _speed_rows(speed, points[speed], picks.get(speed, ()), marks, is_drawn)
     ]
-    costs = ("median", "P10 to P90") if is_drawn else ("base case",)
-    rivals = ("mean regret", "chance cheapest", "runner-up") if is_drawn else ("runner-up",)
-    pick = "pick (least regret)" if is_drawn and has_rivals else "pick"
-    columns = ("speed", pick, *costs, *(rivals if has_rivals else ()))
+    costs = ("median", "P10", "P90") if is_drawn else ("base case",)
+    rivals = ("mean regret", "wins", "runner-up", "its regret") if is_drawn else ("runner-up",)
+    columns = ("speed", "pick", *costs, *(rivals if has_rivals else ()))
     width = len(columns)
-    align = "rlrrrrl" if is_drawn else "rlrl"
+    align = "rlrrrrrlr" if is_drawn else "rlrl"
     emphasis = {
         (row_index, 1): TIE if not speed_text or speed_text.endswith(TIED) else PICK
         for row_index, (speed_text, row_label, *_) in enumerate(speed_rows)
         if row_label != NO_RACK
     }
     cells = [speed_row[:width] for speed_row in speed_rows]
-    return Table(columns, cells, "", [SPEED_LEGEND], align=align, emphasis=emphasis)
+    legends = [SPEED_LEGEND, PICK_LEGEND] if is_drawn and has_rivals else [SPEED_LEGEND]
+    return Table(columns, cells, "", legends, align=align, emphasis=emphasis)
 
 
 def _speed_rows(
@@ -266,7 +279,7 @@ def _speed_rows(
         cells_of = _drawn_cells if is_drawn else _base_cells
         cells = cells_of(named[pick_name], rival, marks.get(pick_name, ""))
         pick_rows.append(("" if index else speed_text, pick_name, *cells))
-    none = ("-",) * (5 if is_drawn else 2)
+    none = ("-",) * (7 if is_drawn else 2)
     return pick_rows or [(f"{speed:g}", NO_RACK, *none)]
 
 
@@ -282,10 +295,15 @@ def _drawn_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str,
     median = point.median_usd_per_million_output_tokens
     low = point.p10_usd_per_million_output_tokens
     high = point.p90_usd_per_million_output_tokens
-    span = f"{cost_text(low)} to {'too slow' if high is None else cost_text(high)}"
-    cells = ("too slow", "-") if is_too_slow(point) else (mark + cost_text(median), span)
+    cells: tuple[str, ...] = ("too slow", "-", "-")
+    if not is_too_slow(point):
+        cells = (
+            mark + cost_text(median),
+            cost_text(low),
+            "slow" if high is None else cost_text(high),
+        )
     second = "-" if rival is None else rival.scenario
-    return *cells, regret_text(point), chance_text(point), second
+    return *cells, regret_text(point), chance_text(point), second, regret_text(rival)
 
 
 def _base_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str, ...]:
@@ -358,8 +376,7 @@ def _rack_table(
         point.scenario: point for point in confidence.curve if point.tokens_per_s_per_user == speed
     }
     statistic = "median" if confidence.sure else "base case"
-    chip_hour = f"{statistic} USD/chip-h"
-    columns = ["rack", chip_hour, "priced by", "chip's published runs", "in volume"]
+    columns = ["rack", "chip's USD/h", "priced by", *EVIDENCE, *AVAILABILITY]
     rack_rows: list[list[str]] = []
     sureness: Sequence[Sureness | None] = confidence.sure or [None] * len(scenario_results)
     for scenario_result, sure in zip(scenario_results, sureness, strict=True):
@@ -368,8 +385,8 @@ def _rack_table(
             scenario_result.scenario,
             mark + _chip_hour_text(scenario_result, sure),
             _basis_text(scenario_result),
-            scenario_result.standing.short,
-            scenario_result.available.volume if scenario_result.available else "-",
+            *_evidence_texts(scenario_result.standing),
+            *_availability_texts(scenario_result),
         ]
         if speed is not None:
             cost = point_cost_text(points.get(scenario_result.scenario), bool(confidence.sure))
@@ -377,8 +394,21 @@ def _rack_table(
         rack_rows.append(rack_row)
     if speed is not None:
         columns.insert(1, f"{statistic} at {speed:g}")
-        return Table(columns, rack_rows, align="lrrlll")
-    return Table(columns, rack_rows, align="lrlll")
+        return Table(columns, rack_rows, align="lrrlrrll")
+    return Table(columns, rack_rows, align="lrlrrll")
+
+
+def _evidence_texts(standing: Standing) -> tuple[str, str]:
+    """Return the count of the chip's published runs, and the median error on them."""
+    if standing.median is None:
+        return "none" if standing.unmeasured == "prior" else standing.unmeasured, "-"
+    return f"{standing.validated_rows:,}", f"{standing.median * 100:.0f} %"
+
+
+def _availability_texts(scenario_result: Result) -> tuple[str, str]:
+    """Return the month of first volume, and that of the first token of a rack ordered now."""
+    available = scenario_result.available
+    return (available.volume, available.first_token or "-") if available else ("-", "-")
 
 
 def _chip_hour_text(scenario_result: Result, sure: Sureness | None) -> str:
@@ -397,6 +427,18 @@ def _basis_text(scenario_result: Result) -> str:
     if scenario_result.rent is None:
         return "vendor"
     return RENTS[scenario_result.rent[0]]
+
+
+def _common_rent_words(scenario_results: Sequence[Result]) -> list[str]:
+    """Return that several renters pay one kind of rent, which may differ from that of one alone."""
+    rents = [scenario_result.rent for scenario_result in scenario_results if scenario_result.rent]
+    if len(rents) < 2:
+        return []
+    statistic, publisher = rents[0]
+    return [
+        f"All rents compared are of one kind: {RENTS[statistic]} ({publisher}). A rack alone may "
+        "pay another kind; `tco rents` lists all."
+    ]
 
 
 # ---------------------------------------------------------------- choices and settings
@@ -452,15 +494,15 @@ def _target_speed_words(scenario_results: Sequence[Result]) -> str:
 
 
 # ---------------------------------------------------------------- systems not compared
-def _cheaper_words(elsewhere: Sequence[Elsewhere]) -> list[str]:
-    """Return the cheapest systems that are not compared, and how many more beat all shown."""
+def _cheaper_words(elsewhere: Sequence[Elsewhere], speed: float | None) -> list[str]:
+    """Return the cheapest systems that are not compared, and how many more beat all compared."""
     if not elsewhere:
         return []
     named = [
-        f"{system.system} ~{cost_text(system.cost)} (in volume {system.in_volume}, "
-        f"{system.rests_on})"
+        f"{system.system} {cost_text(system.cost)} (from {system.in_volume}, {system.rests_on})"
         for system in elsewhere[:NAMED]
     ]
     more = len(elsewhere) - len(named)
     rest = f", {more} more in --all" if more else ""
-    return [f"Not shown and cheaper: {', '.join(named)}{rest}."]
+    where = "" if speed is None else f" at {speed:g} tokens/s"
+    return [f"Compared only if named, though cheaper{where}: {', '.join(named)}{rest}."]

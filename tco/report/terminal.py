@@ -68,6 +68,7 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
         sides = [table.side(column_index) for column_index in block]
         rooms = _fit_column_widths(
             [max(map(len, columns[column_index])) for column_index in block],
+            [max(map(len, columns[column_index][1:]), default=0) for column_index in block],
             [least[column_index] for column_index in block],
             sides,
             width - gap * (len(block) - 1),
@@ -161,12 +162,12 @@ def _column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]
 
 
 def _fit_column_widths(
-    rooms: list[int], least: list[int], sides: Sequence[str], space: int
+    rooms: list[int], below_head: list[int], least: list[int], sides: Sequence[str], space: int
 ) -> list[int]:
     """Return the rooms of columns that fill no more than a space.
 
-    The widest gives way first: of numbers, then of texts, and below what they need only where
-    nothing else helps.
+    The widest gives way first: of numbers, then of heads of texts, then of texts, and below what
+    they need only where nothing else helps.
     """
     while sum(rooms) > space:
         wide = [
@@ -174,6 +175,11 @@ def _fit_column_widths(
         ]
         wide = (
             [column_index for column_index in wide if sides[column_index] == "right"]
+            or [
+                column_index
+                for column_index in wide
+                if rooms[column_index] > below_head[column_index]
+            ]
             or wide
             or [column_index for column_index, room in enumerate(rooms) if room > 1]
         )

@@ -136,8 +136,9 @@ def later_words(later: Later | None) -> list[str]:
         _by_speed(later.regimes, picks_by_regime)
         if len(distinct_picks) > 1
         else tie_words(distinct_picks.pop())
+        + (" at every speed" if later.regimes[0].speeds else "")
     )
-    return [f"Once all are in volume, at {later.date} prices and software, buy {words}."]
+    return [f"In {later.date}, once all are in volume, buy {words}."]
 
 
 # ---------------------------------------------------------------- prices
@@ -158,8 +159,11 @@ def price_words(
     )
     where = f" at {speed:g} tokens/s" if speed is not None else ""
     tie = regime is not None and len(regime.picks) > 1
+    next_picks = " or ".join(sorted({turn.to for turn in turns}))
     subject = (
-        f"The tie{where} would tip from {turns[0].pick}" if tie else f"The pick{where} would change"
+        f"The tie{where} tips from {turns[0].pick}"
+        if tie
+        else f"The pick{where} becomes {next_picks}"
     )
     *first, last = (_turn_condition(turn, date) for turn in turns)
     conditions = f"{', '.join(first)} or {last}" if first else last
@@ -176,7 +180,7 @@ def _turn_condition(turn: PriceTurn, date: str) -> str:
     scale = shown_price / turn.value
     side = "below" if turn.turns_at < turn.value else "above"
     return (
-        f"{short_name(turn.path)} were {side} {significant(turn.turns_at * scale, DIGITS)} {unit} "
+        f"{short_name(turn.path)} is {side} {significant(turn.turns_at * scale, DIGITS)} {unit} "
         f"({date}: {significant(shown_price, DIGITS)})"
     )
 

@@ -48,7 +48,12 @@ def test_first_screen_prints_pick_median_and_percentiles_of_each_speed(screen):
             ]
             assert line.split()[1] == regime["choose"]
             assert list(map(cost_text, costs)) == re.findall(r"\d+\.\d+", line)[:3]
-            shares = (1 - point["share_of_best"]["mean"], point["share_cheapest"])
+            (rival,) = [name for name in TWO if name != regime["choose"]]
+            shares = (
+                1 - point["share_of_best"]["mean"],
+                point["share_cheapest"],
+                1 - points[rival, speed]["share_of_best"]["mean"],
+            )
             assert re.findall(r">?<?\d+ %", line) == list(map(rounded_percent, shares))
 
 
@@ -59,7 +64,7 @@ def test_runner_up_has_the_least_regret_after_the_pick_though_it_is_cheapest_mor
     ]
     (row,) = _speed_rows(30.0, points, ("a",), {}, True)
     assert row[0] == "30"
-    assert row[-3:] == ("10 %", "40 %", "c")
+    assert row[-4:] == ("10 %", "40 %", "c", "20 %")
 
 
 def test_one_rack_alone_shows_the_median_of_its_table_and_a_base_case_without_draws():
@@ -82,11 +87,20 @@ def test_racks_without_a_price_for_one_reason_stand_in_one_sentence():
 def test_only_rack_that_is_priced_has_no_regret_and_no_runner_up():
     done = tco("compare", *TWO, "--set", "terms.perspective=renter")
     (header,) = (line for line in done.stdout.splitlines() if line.startswith("speed "))
-    assert header.split() == ["speed", "pick", "median", "P10", "to", "P90"]
+    assert header.split() == ["speed", "pick", "median", "P10", "P90"]
 
 
-def test_first_screen_names_the_chip_whose_runs_are_counted(screen):
-    assert "chip's published runs" in screen.stdout
+def test_first_screen_says_runs_error_and_dates_of_each_rack(screen):
+    for row in document("compare", *TWO)["rows"]:
+        (line,) = [
+            line
+            for line in screen.stdout.partition("\nrack ")[2].splitlines()
+            if line.startswith(row["scenario"])
+        ]
+        runs, error, _, *months = line.split()[-5:]
+        assert runs == str(row["validated_rows"])
+        assert f"{error} %" == rounded_percent(row["validated"]["median_ape"])
+        assert months == [row["available"]["volume"], row["available"]["first_token"]]
 
 
 def test_title_says_that_a_model_is_read_from_a_file(tmp_path):
@@ -131,8 +145,7 @@ def test_full_table_names_the_kind_of_each_share():
 def test_first_screen_counts_notes_on_old_prices_in_one_line(screen):
     (note,) = screen.stderr.strip().splitlines()
     count = re.fullmatch(
-        r"note: --full lists (\d+) more notes on prices and choices; "
-        r"up to \d+ % of a bill has prices of other dates",
+        r"note: --full lists (\d+) more notes; up to \d+ % of a rack's price is of other dates",
         note,
     )
     assert count
@@ -220,7 +233,8 @@ def test_title_names_the_share_of_cached_input():
 def test_screen_with_settings_says_where_other_systems_and_remarks_stand():
     text = tco("compare", *TWO, "--set", "terms.life=4 year").stdout
     assert "`tco compare --all` ranks them, with the same --set." in text
-    assert "at 2027-05 prices and software" in tco("compare", "--set", "terms.life=4 year").stdout
+    text = tco("compare", "--set", "terms.life=4 year").stdout
+    assert "In 2027-05, once all are in volume" in text
 
 
 def test_remarks_without_room_are_named_with_the_command_that_shows_them():
@@ -228,3 +242,10 @@ def test_remarks_without_room_are_named_with_the_command_that_shows_them():
     assert _lines_within(remarks, 3) == (["one", "two words", "three"], ["long"])
     assert _lines_within(remarks, 0) == ([], ["first", "long", "last"])
     assert "--full (also: picks by software)" in tco("compare").stdout
+
+
+def test_renters_side_by_side_are_said_to_pay_one_kind_of_rent():
+    renter = ("--no-range", "--set", "terms.perspective=renter")
+    words = "All rents compared are of one kind: contracts of three years (SemiAnalysis)."
+    assert words in " ".join(tco("compare", "h100-hgx8", "h200-hgx8", *renter).stdout.split())
+    assert "of one kind" not in tco("compare", "h100-hgx8", *renter).stdout

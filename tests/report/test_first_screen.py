@@ -29,11 +29,16 @@ def advice(*regimes, curve=()):
     return advice_lines(Confidence(DRAWN, list(curve), list(regimes)), RESULTS)
 
 
-def test_advice_names_pick_chance_and_regret():
+def test_advice_names_pick_and_chance():
     points = [AtSpeed("a", 20.0, share_cheapest=0.42), AtSpeed("b", 20.0, share_cheapest=0.58)]
     assert advice(regime("a"), curve=points) == [
-        "Buy a at 20 tokens/s per user (cheapest in 42 % of draws, mean regret 10 to 20 %)."
+        "Buy a at 20 tokens/s per user (cheapest in 42 % of draws)."
     ]
+
+
+def test_advice_says_of_whom_a_speed_is_in_its_first_sentence_alone():
+    sentences = advice(regime("a"), regime("b", speeds=(50.0,)))
+    assert [" per user" in sentence for sentence in sentences] == [True, False]
 
 
 def test_advice_on_a_tie_prefers_none():
@@ -45,14 +50,16 @@ def test_advice_on_a_tie_prefers_none():
 def test_advice_on_a_late_rack_says_what_to_buy_until_then():
     late = {"late": {"a": "2027-05"}}
     (sentence,) = advice(regime("a", available=("b",), **late))
-    assert sentence.endswith("In volume: a in 2027-05; until then buy b.")
+    assert sentence.endswith("It ships in volume from 2027-05; until then buy b.")
+    (sentence,) = advice(regime("a", "b", available=("c",), **late))
+    assert sentence.endswith("a ships in volume from 2027-05; until then buy c.")
     (sentence,) = advice(regime("a", **late))
     assert sentence.endswith("none that serves this work comes sooner.")
 
 
 def test_advice_without_a_speed_takes_the_chance_of_the_pick():
     (sentence,) = advice(regime("a", speeds=()))
-    assert sentence.startswith("Buy a (cheapest in 40 % of draws, ")
+    assert sentence == "Buy a (cheapest in 40 % of draws)."
 
 
 def test_speed_missed_in_over_a_fifth_of_draws_is_too_slow_with_its_share():

@@ -56,11 +56,11 @@ def test_software_is_named_where_it_has_another_pick():
 
 def test_the_later_pick_is_said_only_where_it_differs():
     later = Later("2027-05", 512, [regime("a", speeds=(20.0, 50.0))], True)
-    assert later_words(later) == ["Once all are in volume, at 2027-05 prices and software, buy a."]
+    assert later_words(later) == ["In 2027-05, once all are in volume, buy a at every speed."]
     picks = [regime("a", speeds=(20.0,)), regime("b", speeds=(50.0,))]
     assert later_words(later._replace(regimes=picks))[0].endswith("buy a at 20, b at 50 tokens/s.")
     training = later._replace(regimes=[regime("a", speeds=())])
-    assert later_words(training)[0].endswith("software, buy a.")
+    assert later_words(training)[0].endswith("volume, buy a.")
     assert later_words(later._replace(differs=False)) == []
     assert later_words(None) == []
 
@@ -98,11 +98,11 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
     racks = [SimpleNamespace(texts={"terms.date": "2026-11"})] * 2
     (text,) = price_words(confidence, 20.0, racks)
     assert text == (
-        "The pick at 20 tokens/s would change if mi450x price were below 52,500 USD (2026-11: "
-        "66,700) or electricity price were above 0.12 USD/kWh (2026-11: 0.0861)."
+        "The pick at 20 tokens/s becomes a if mi450x price is below 52,500 USD (2026-11: "
+        "66,700) or electricity price is above 0.12 USD/kWh (2026-11: 0.0861)."
     )
     racks.append(SimpleNamespace(texts={"terms.date": "2026-12"}))
     assert "(now: 66,700)" in price_words(confidence, 20.0, racks)[0]
     (text,) = price_words(confidence._replace(regimes=[regime("a", "b")]), 20.0, racks)
-    assert text.startswith("The tie at 20 tokens/s would tip from b if ")
+    assert text.startswith("The tie at 20 tokens/s tips from b if ")
     assert price_words(confidence._replace(turns=[]), 20.0, racks) == []
