@@ -8,7 +8,7 @@ from functools import partial
 
 from tco.catalog.catalogue import TABLES, Catalogue, shipped
 from tco.catalog.halls import COOLINGS
-from tco.catalog.rows import CatalogueRow, input_attributes, read_row, to_input
+from tco.catalog.rows import CatalogueRow, attribute_of_path, read_row, split_path, to_input
 from tco.core.errors import DataError, nearest
 from tco.core.memory import once_per_owner
 from tco.core.provenance import Input
@@ -131,7 +131,7 @@ def untaken_rows(catalogue: Catalogue, stated_names: Iterable[str] = ()) -> list
     shipped = {group: _shipped_owners(catalogue, group) for group in TABLES}
     sentences: list[str] = []
     for path, user_row in user_rows:
-        group, owner = path.split(".")[0], path.partition(".")[2].rpartition(".")[0]
+        group, owner, _ = split_path(path)
         owners = shipped[group]
         if owner not in owners | named and not _stands_alone(catalogue, group, owner, owners):
             near = nearest(owner, owners) if len(sentences) < LOOKED else ""
@@ -224,8 +224,7 @@ def own_row_notes(catalogue: Catalogue) -> list[str]:
     """
     inputs = {}
     for path, user_row in own_rows(catalogue):
-        group, _, rest = path.partition(".")
-        attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+        attribute = attribute_of_path(path)
         if attribute is None:
             continue
         with suppress(DataError):  # the check names a row that cannot be read
@@ -255,9 +254,8 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
 
     Those of a new part, of a site and of terms are of the attribute, whoever has it.
     """
-    (group, _, rest), ours = path.partition("."), shipped()
-    owner, _, attribute_name = rest.rpartition(".")
-    known_attribute = input_attributes().get((group, attribute_name))
+    (group, owner, attribute_name), ours = split_path(path), shipped()
+    known_attribute = attribute_of_path(path)
     if known_attribute is None:
         return None
     tables = ours.rows(group) if group in TABLES else {}

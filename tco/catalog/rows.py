@@ -90,6 +90,29 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
     return attribute_table
 
 
+def split_path(path: str) -> tuple[str, str, str]:
+    """Return group, owner and attribute of an input path.
+
+    Args:
+        path: Path such as `parts.h100.price`; the owner of `site.pue` is empty.
+
+    """
+    group, _, rest = path.partition(".")
+    owner, _, attribute_name = rest.rpartition(".")
+    return group, owner, attribute_name
+
+
+def attribute_of_path(path: str) -> Attribute | None:
+    """Return the attribute of an input path; None of a derived input, which has none.
+
+    Args:
+        path: Path of the input.
+
+    """
+    group, _, attribute_name = split_path(path)
+    return input_attributes().get((group, attribute_name))
+
+
 def attribute(group: str, attribute_name: str, where: str) -> Attribute:
     """Return an attribute of a group of inputs.
 
@@ -256,7 +279,7 @@ def read_row(catalogue_row: CatalogueRow, path: str) -> Input:
         DataError: The group has no such attribute, or the row is wrong as in `to_input`.
 
     """
-    group, attribute_name = path.partition(".")[0], path.rpartition(".")[2]
+    group, _, attribute_name = split_path(path)
     return to_input(catalogue_row, path, attribute(group, attribute_name, catalogue_row.where))
 
 

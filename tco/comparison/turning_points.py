@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tco.catalog.rows import input_attributes
+from tco.catalog.rows import attribute_of_path
 from tco.comparison.records import PriceTurn
 from tco.core.provenance import P95
 from tco.core.types import FloatArray
@@ -53,11 +53,10 @@ class Priced(NamedTuple):
 
 def is_price(path: str) -> bool:
     """Say whether an input is a price of a stated date."""
-    group, _, rest = path.partition(".")
-    attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+    attribute = attribute_of_path(path)
     return (
-        group in GROUPS
-        and attribute is not None
+        attribute is not None
+        and attribute.group in GROUPS
         and attribute.dated
         and attribute.unit.startswith("USD")
     )

@@ -17,7 +17,12 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import short_name
-from tco.catalog.rows import input_attributes, parse_finite_number
+from tco.catalog.rows import (
+    attribute_of_path,
+    input_attributes,
+    parse_finite_number,
+    split_path,
+)
 from tco.catalog.system_tree import System
 from tco.core.elementwise import elementwise_maximum, expm1, log1p
 from tco.core.errors import UnavailableError
@@ -323,8 +328,7 @@ def evidence_age_limit(cost_input: Input) -> float | None:
         The limit of its part, else of its attribute, its table or its group; None without one.
 
     """
-    group, _, rest = cost_input.path.partition(".")
-    owner, _, attribute_name = rest.rpartition(".")
+    group, owner, attribute_name = split_path(cost_input.path)
     limit_keys = (
         (group, limit_subject)
         for limit_subject in (owner, attribute_name, source_table_name(cost_input.where), ANY)
@@ -334,8 +338,7 @@ def evidence_age_limit(cost_input: Input) -> float | None:
 
 @cache
 def _is_dated(path: str) -> bool:
-    group, _, rest = path.partition(".")
-    input_attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+    input_attribute = attribute_of_path(path)
     return input_attribute is not None and input_attribute.dated
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import PLAIN_NUMBERS, count_with_noun, short_name
-from tco.catalog.rows import Attribute, input_attributes
+from tco.catalog.rows import attribute_of_path
 from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
@@ -169,7 +169,7 @@ def search_inputs(input_records: Sequence[Input], words: Sequence[str], chip: st
     searched = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in _lower_words(words)]
     matches = Matches([], [])
     for input_record in input_records:
-        attribute = _attribute_of(input_record.path)
+        attribute = attribute_of_path(input_record.path)
         part = input_record.path.split(".")[1]
         names = f"{input_record.path} {attribute.also if attribute else ''}".lower()
         names += " chip" if part == chip else ""
@@ -187,11 +187,6 @@ def _lower_words(words: Sequence[str]) -> list[str]:
     return " ".join(words).lower().split()
 
 
-def _attribute_of(path: str) -> Attribute | None:
-    group, _, rest = path.partition(".")
-    return input_attributes().get((group, rest.rpartition(".")[2]))
-
-
 def input_description(path: str) -> str:
     """Return the label of an input, with its definition where a line holds both.
 
@@ -199,7 +194,7 @@ def input_description(path: str) -> str:
         path: Path of the input.
 
     """
-    label, attribute = short_name(path), _attribute_of(path)
+    label, attribute = short_name(path), attribute_of_path(path)
     clause = re.split(r"; |: | \(", attribute.description)[0] if attribute else ""
     if clause.startswith(label):
         return clause

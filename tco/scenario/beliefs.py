@@ -22,7 +22,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tco.catalog.rows import input_attributes
+from tco.catalog.rows import attribute_of_path
 from tco.compile.execute import keep_memory
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import LEADER, P95, Input
@@ -258,9 +258,7 @@ def belief_of(uncertain_input: Input, steps: bool = False) -> Range:
     )
     ends = uncertain_input.low, uncertain_input.high
     low, high = (float(end) for end in ends)  # type: ignore[arg-type]
-    attribute = input_attributes().get(
-        (uncertain_input.path.partition(".")[0], uncertain_input.path.rpartition(".")[2])
-    )
+    attribute = attribute_of_path(uncertain_input.path)
     belief = attribute.belief if attribute else LOGNORMAL  # what is derived errs by a factor
     return Range(
         uncertain_input.path,

@@ -10,10 +10,8 @@ from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import input_attributes
-from tco.catalog.system_tree import (
-    System,
-)
+from tco.catalog.rows import attribute_of_path, input_attributes, split_path
+from tco.catalog.system_tree import System
 from tco.core.errors import DataError, unknown
 from tco.core.inputs import Reader, Readings, Values, as_number
 from tco.core.provenance import Given, Input
@@ -190,8 +188,7 @@ class ResolvedScenario:
 
     def dated(self, path: str) -> Input | None:
         """Return the catalogue's input by date or family, or None for a document's."""
-        group, _, rest = path.partition(".")
-        subject_id, _, last = rest.rpartition(".")
+        group, subject_id, last = split_path(path)
         if group == "parts" and subject_id:
             return self.catalogue.part_input(subject_id, last, self.date)
         if group == "shares" and subject_id:
@@ -210,7 +207,7 @@ class ResolvedScenario:
 
     def documented(self, path: str) -> Input:
         """Return the input of a path in a document; any other path raises `DataError`."""
-        group, document_id = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
+        group, document_id, _ = split_path(path)
         if group in ("performance", "rebates") and document_id:
             self.document_inputs |= self.catalogue.document_inputs(
                 group, document_id, group, f"{group}.{document_id}"
@@ -239,8 +236,7 @@ class ResolvedScenario:
 
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, even if the catalogue has no value for it."""
-        group, _, rest = path.partition(".")
-        attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+        attribute = attribute_of_path(path)
         return attribute.unit if attribute and self.is_known(path) else self.resolve(path).unit
 
     def known_paths(self) -> list[str]:
@@ -266,8 +262,7 @@ class ResolvedScenario:
 
     def is_known(self, path: str) -> bool:
         """Say whether a path is an input, even if this scenario does not rest on it."""
-        group, _, rest = path.partition(".")
-        subject_id, _, last = rest.rpartition(".")
+        group, subject_id, last = split_path(path)
         if group == "parts":
             return subject_id in self.catalogue.parts and (group, last) in input_attributes()
         if group in ("shares", "rebates", "performance") and subject_id:
@@ -291,6 +286,5 @@ def bounds(path: str) -> tuple[float, float]:
         Bounds in the unit of the formulas; 0 and 1e30 for a derived value, which has no attribute.
 
     """
-    group, _, rest = path.partition(".")
-    attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+    attribute = attribute_of_path(path)
     return (attribute.minimum, attribute.maximum) if attribute else (0.0, 1e30)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.catalog.rows import CatalogueRow, at_date
+from tco.catalog.rows import CatalogueRow, at_date, attribute_of_path, split_path
 
 
 def dated(*dates):
@@ -112,3 +112,20 @@ def test_shipped_memory_prices_move_with_the_date(catalogue):
         catalogue.part_input("ddr5-dimm", "price", date).value for date in ("2025-12", "2026-09")
     )
     assert (then, later) == (450, 1445)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("parts.h100-sxm.price", ("parts", "h100-sxm", "price")),
+        ("site.pue", ("site", "", "pue")),
+        ("performance.nvidia.sm90.gemm_rate", ("performance", "nvidia.sm90", "gemm_rate")),
+    ],
+)
+def test_path_splits_into_group_owner_and_attribute(path, words):
+    assert split_path(path) == words
+
+
+def test_attribute_of_a_path_is_that_of_its_group():
+    assert attribute_of_path("parts.h100-sxm.price").unit == "USD"
+    assert attribute_of_path("site.price") is None

@@ -7,7 +7,7 @@ from itertools import chain, zip_longest
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import short_name
-from tco.catalog.rows import input_attributes
+from tco.catalog.rows import attribute_of_path, split_path
 from tco.comparison.report_data import COSTS, Material
 from tco.core.types import JsonObject
 from tco.evaluation.chip_prices import chip_of
@@ -97,9 +97,8 @@ def _control(
         for end in (input_record.low, input_record.high)
     )
     begin, end = slider_bounds(shown_value, low, high, least, most)
-    group, _, rest = path.partition(".")
-    part, _, attribute_name = rest.rpartition(".")
-    input_attribute = input_attributes().get((group, attribute_name))
+    _, part, attribute_name = split_path(path)
+    input_attribute = attribute_of_path(path)
     input_description = input_attribute.description.partition(":")[0] if input_attribute else ""
     if part in chips and attribute_name == "price":
         input_description = "price of the chip"
