@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import or_
 from pathlib import Path
 from time import monotonic
@@ -20,7 +20,7 @@ from tco.catalog.rows import (
     live,
     read_row,
     row_in_place,
-    to_input,
+    split_path,
     usual_value,
 )
 from tco.core.errors import DataError, UnavailableError, unknown
@@ -43,7 +43,6 @@ CONFIGURATION, RUN = (
     "configuration",
     "run",
 )
-SHARE_SERIES = "shares/prices.csv"
 LONGEST_NAME = 200  # characters of an id
 BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(
     ("analyst", "press", "derived"), "second-hand"
@@ -121,9 +120,8 @@ class Catalogue:
     ) -> CatalogueRow:
         """Return a row of a user's table without the blanks that spreadsheets leave."""
         cells = {column_name: cell.strip() for column_name, cell in table_row.cells.items()}
-        return self.own_row(
-            table_row._replace(cells=cells), group, *_owner_key(group, cells), rows_by_owner
-        )
+        path = ".".join((group, *_owner_key(group, cells)))
+        return self.own_row(table_row._replace(cells=cells), path, rows_by_owner)
 
     @cached_property
     def part_rows(self) -> Rows:
@@ -153,9 +151,7 @@ class Catalogue:
                     parameter_name,
                     [n for f, n in self.calibration_rows if f == family],
                 )
-            practice_input = self._inputs[cache_key] = self.chosen(
-                practice_rows, "performance", parameter_name, cache_key[0], ""
-            )
+            practice_input = self._inputs[cache_key] = self.chosen(practice_rows, *cache_key)
         return practice_input
 
     def kind_of(self, owner: str) -> str:
@@ -236,18 +232,12 @@ class Catalogue:
         )
 
     # ---------------------------------------------------------------- one value
-    def chosen(
-        self, input_rows: list[CatalogueRow], group: str, attribute_name: str, path: str, date: str
-    ) -> Input:
+    def chosen(self, input_rows: list[CatalogueRow], path: str, date: str) -> Input:
         """Return the input of the chosen row, or of a dated series' latest row up to `date`."""
-        wanted_attribute = attribute(group, attribute_name, input_rows[0].where)
-        return self.with_directness(
-            to_input(
-                at_date(live(input_rows, wanted_attribute.dated, path), date),
-                path,
-                wanted_attribute,
-            )
-        )
+        group, _, attribute_name = split_path(path)
+        is_dated = attribute(group, attribute_name, input_rows[0].where).dated
+        chosen_row = at_date(live(input_rows, is_dated, path), date)
+        return self.with_directness(read_row(chosen_row, path))
 
     def part_input(self, part: str, attribute_name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date.
@@ -268,9 +258,7 @@ class Catalogue:
                     f"parts.{part}.{attribute_name} is missing in {where}; a missing value is "
                     f"never taken as zero{parts_with_attribute}"
                 )
-            shipped_input = self._inputs[cache_key] = self.chosen(
-                attribute_rows, "parts", attribute_name, cache_key[0], date
-            )
+            shipped_input = self._inputs[cache_key] = self.chosen(attribute_rows, *cache_key)
         return shipped_input
 
     def also_missing(self, part: str, attribute_name: str) -> str:
@@ -304,9 +292,7 @@ class Catalogue:
         """Return the share price of a company at a date."""
         if (company, "price") not in (share_rows := self.rows("shares")):
             raise unknown("company", company, {company_name for company_name, _ in share_rows})
-        return self.chosen(
-            share_rows[company, "price"], "shares", "price", f"shares.{company}.price", date
-        )
+        return self.chosen(share_rows[company, "price"], f"shares.{company}.price", date)
 
     def grid_carbon(self, region: str, date: str) -> Input:
         """Return the carbon intensity of a region's grid at `date`.
@@ -317,9 +303,7 @@ class Catalogue:
             raise unknown(
                 "grid", region, {region_name for region_name, _ in site_rows}, "site.grid"
             )
-        return self.chosen(
-            site_rows[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date
-        )
+        return self.chosen(site_rows[region, "grid_carbon"], "site.grid_carbon", date)
 
     @once_per_owner
     def of_country(self, country: str, date: str) -> dict[str, Input]:
@@ -341,7 +325,7 @@ class Catalogue:
                 {region for region, attribute_name in site_rows if attribute_name != "grid_carbon"},
             )
         return {
-            path: self.chosen(attribute_rows, "site", path.partition(".")[2], path, date)
+            path: self.chosen(attribute_rows, path, date)
             for path, attribute_rows in country_rows.items()
         }
 
@@ -352,7 +336,7 @@ class Catalogue:
                 f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a "
                 "missing value is never taken as zero"
             )
-        return self.chosen(vesting_rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
+        return self.chosen(vesting_rows, f"rebates.{agreement}.vested", date)
 
     def reachable(self, agreement: str, date: str) -> Input | None:
         """Return the share of a warrant whose hurdles of share price were reached by a date.
@@ -373,10 +357,10 @@ class Catalogue:
         )
         company = str(self.document("rebates", agreement, "rebate")[1].get("company", ""))
         series = self.rows("shares").get((company, "price"))
-        price_rows = live(series, True, f"shares.{company}.price") if series else []
-        price_attribute = attribute("shares", "price", SHARE_SERIES)
+        path = f"shares.{company}.price"
+        price_rows = live(series, True, path) if series else []
         prices = [
-            to_input(price_row, f"shares.{company}.price", price_attribute)
+            read_row(price_row, path)
             for price_row in price_rows
             if price_row.begins <= period(date).last
         ]
@@ -544,13 +528,13 @@ class Catalogue:
 
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
-    ) -> Callable[[CatalogueRow, str, str, str], CatalogueRow]:
-        """Return the function that maps a document's row to its redacted substitute.
+    ) -> Callable[[CatalogueRow, str], CatalogueRow]:
+        """Return the function that maps a document's row and its path to its redacted substitute.
 
         Rows of shipped documents, and all rows outside redaction, are mapped to themselves.
         """
         if not (making.get() and self.is_overlay(path)):
-            return lambda catalogue_row, *_: catalogue_row
+            return _as_stated
         shipped = {
             (document_path.stem, attribute_name): [
                 CatalogueRow(cells, f"{document_path}:{attribute_name}", False)
@@ -559,24 +543,13 @@ class Catalogue:
             for attribute_name, cells in in_hall(self.toml(document_path), cooling).items()
             if isinstance(cells, dict) and "value" in cells
         }
-        return lambda catalogue_row, group, owner_name, attribute_name: self.own_row(
-            catalogue_row, group, owner_name, attribute_name, shipped
-        )
+        return partial(self.own_row, shipped=shipped)
 
-    def own_row(
-        self,
-        catalogue_row: CatalogueRow,
-        group: str,
-        owner_name: str,
-        attribute_name: str,
-        shipped: dict[tuple[str, str], list[CatalogueRow]],
-    ) -> CatalogueRow:
+    def own_row(self, catalogue_row: CatalogueRow, path: str, shipped: Rows) -> CatalogueRow:
         """Return a user's own row, or its stand-in where the answer withholds it."""
         if not making.get():
             return catalogue_row
-        path = (
-            f"{group}.{owner_name}.{attribute_name}" if owner_name else f"{group}.{attribute_name}"
-        )
+        group, owner_name, attribute_name = split_path(path)
         row_attribute = attribute(group, attribute_name, catalogue_row.where)
         return row_in_place(
             catalogue_row,
@@ -649,14 +622,16 @@ def is_name(id_text: str) -> bool:
     )
 
 
+def _as_stated(catalogue_row: CatalogueRow, _: str) -> CatalogueRow:
+    return catalogue_row
+
+
 def values_of(
     document: JsonMapping,
     prefix: str,
     where: Path,
     overlay: bool,
-    in_place: Callable[[CatalogueRow, str, str, str], CatalogueRow] = lambda catalogue_row, *_: (
-        catalogue_row
-    ),
+    in_place: Callable[[CatalogueRow, str], CatalogueRow] = _as_stated,
     table: str = "",
 ) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`.
@@ -669,14 +644,14 @@ def values_of(
         prefix: Beginning of the input paths.
         where: Path of the file, for errors.
         overlay: Whether the file belongs to a user's own folder.
-        in_place: Gives the row to read in place of a row, from row, group, owner and name.
+        in_place: Gives the row to read in place of a row, from the row and its path.
         table: Place of the values inside the file, such as `halls.air.`.
 
     Raises:
         DataError: A key is unknown, or a number is malformed, lacks its table or has no attribute.
 
     """
-    group, _, owner = prefix.partition(".")
+    group = prefix.partition(".")[0]
     cell_values = {}
     for attribute_name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
@@ -684,10 +659,8 @@ def values_of(
             surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
                 raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), cell_place)
-            catalogue_row = in_place(
-                CatalogueRow(cells, cell_place, overlay), group, owner, attribute_name
-            )
             path = f"{prefix}.{attribute_name}"
+            catalogue_row = in_place(CatalogueRow(cells, cell_place, overlay), path)
             cell_values[path] = read_row(catalogue_row, path)
         elif (group, attribute_name) in input_attributes():
             raise DataError(

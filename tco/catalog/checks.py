@@ -59,7 +59,7 @@ def check_parts(catalogue: Catalogue) -> list[str]:
                 findings += _check_row(catalogue, catalogue_row, path)
             try:
                 if not findings:
-                    catalogue.chosen(attribute_rows, group, attribute_name, path, "2026-01")
+                    catalogue.chosen(attribute_rows, path, "2026-01")
             except DataError as error:
                 findings.append(str(error))
     return findings

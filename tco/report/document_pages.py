@@ -196,12 +196,9 @@ def _read_contents(catalogue: Catalogue, folder: str, document_name: str) -> Doc
         for document_key, entry in entries.items():
             if isinstance(entry, dict) and "value" in entry:
                 catalogue_row = CatalogueRow(entry, f"{path}:{document_key}", is_own)
-                cells = stated_cells(in_place(catalogue_row, kind.group, "", document_key))
-                contents.state(
-                    StatedValue(
-                        **cells, path=f"{kind.group}.{document_key}", origin=origin, hall=hall
-                    )
-                )
+                input_path = f"{kind.group}.{document_key}"
+                cells = stated_cells(in_place(catalogue_row, input_path))
+                contents.state(StatedValue(**cells, path=input_path, origin=origin, hall=hall))
             # a note of the user's own document is not shown
             elif not (is_own and document_key == "note"):
                 document_text = (
