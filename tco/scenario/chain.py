@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.system_tree import System
@@ -21,10 +22,11 @@ class Chain(NamedTuple):
     """Everything one reading of the chain makes."""
 
     system: System
-    bill: Bill | None
-    network: Network | None
-    rebates: list[Rebate]
-    cost: Cost | None
     serving: ServingResult | TrainingResult
     metrics: JsonObject
+    # of a chip alone there are no racks and no cost
+    bill: Bill | None = None
+    network: Network | None = None
+    rebates: Sequence[Rebate] = ()
+    cost: Cost | None = None
     unpriced: UnavailableError | None = None  # why there is no cost

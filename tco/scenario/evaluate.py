@@ -63,7 +63,7 @@ from tco.scenario.pricing import (
     notes_of_checkpoints,
     notes_of_network,
     notes_of_rent,
-    owned,
+    owner_cost,
     rack_placement_notes,
     rebates_on_bill,
 )
@@ -204,7 +204,7 @@ def assemble_result(
         chosen=chosen,
         lines=chain.cost.lines if chain.cost else [],
         bill=chain.bill,
-        rebates=chain.rebates,
+        rebates=list(chain.rebates),
         serving=chain.serving,
         **_evidence_of(inputs, chain),
         bounds={phase: phase_report.shares for phase, phase_report in report.phases.items()},
@@ -453,19 +453,15 @@ def run(
     system = inputs.system
     if system.bare:
         workload = rated_workload or rate_workload(inputs, input_values, plan)
-        return Chain(
-            system, None, None, [], None, workload, collect(input_values, system, None, workload)
-        )
+        return Chain(system, workload, collect(input_values, system, None, workload))
     clos_parts(inputs)  # before any stage: each rests on which they are
-    bill, network, rebates, cost, unpriced = stage(
-        "owned", inputs, input_values, lambda: owned(inputs, input_values)
-    )
+    racks = owner_cost(inputs, input_values)
     workload = rated_workload or rate_workload(inputs, input_values, plan)
-    metrics = collect(input_values, system, cost, workload)
-    if cost is not None:
-        _add_carbon(inputs, input_values, cost, metrics)
-        _add_waiting(inputs, input_values, cost, metrics)
-    return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
+    metrics = collect(input_values, system, racks.cost, workload)
+    if racks.cost is not None:
+        _add_carbon(inputs, input_values, racks.cost, metrics)
+        _add_waiting(inputs, input_values, racks.cost, metrics)
+    return Chain(system, workload, metrics, *racks)
 
 
 def rate_workload(

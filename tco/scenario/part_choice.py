@@ -14,9 +14,8 @@ from tco.catalog.system_tree import load_system
 from tco.core.errors import DataError
 from tco.core.trace import paused
 from tco.core.types import AnyArray, FloatArray
-from tco.scenario.memo import stage
 from tco.scenario.network_choice import clos_parts
-from tco.scenario.pricing import owned
+from tco.scenario.pricing import owner_cost
 from tco.system.bill import Offer, offers
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArra
     input_values = trial.values()
     with paused():
         clos_parts(trial)  # before any stage: each rests on which they are
-        cost = stage("owned", trial, input_values, lambda: owned(trial, input_values))[3]
+        cost = owner_cost(trial, input_values).cost
     inputs.judged |= set(input_values.inputs)
     if cost is None:
         return np.asarray(np.inf)

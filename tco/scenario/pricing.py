@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -244,14 +244,22 @@ def scenario_cost(
     return _waited(inputs, input_values, cost)
 
 
-def owned(
-    inputs: ResolvedScenario, input_values: Values
-) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
-    """Return bill of materials, network, rebates, cost and the pricing error.
+class OwnerCost(NamedTuple):
+    """Racks of a scenario, and their cost to the owner."""
 
-    The error is None where the racks have a price. Otherwise the cost is None, and the error says
-    why.
-    """
+    bill: Bill | None
+    network: Network | None
+    rebates: list[Rebate]
+    cost: Cost | None
+    unpriced: UnavailableError | None  # why there is no cost
+
+
+def owner_cost(inputs: ResolvedScenario, input_values: Values) -> OwnerCost:
+    """Return bill of materials, network, rebates and cost of a scenario, or why it has no cost."""
+    return stage("owner cost", inputs, input_values, lambda: _owner_cost(inputs, input_values))
+
+
+def _owner_cost(inputs: ResolvedScenario, input_values: Values) -> OwnerCost:
     bill, network = None, None
     try:
         bill = stage(
@@ -269,22 +277,13 @@ def owned(
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
         refuse_strangers(inputs, input_values, bill, network)
         rebates = rebates_on_bill(inputs, input_values, bill)
-        return (
-            bill,
-            network,
-            rebates,
-            scenario_cost(inputs, input_values, bill, network, rebates),
-            None,
-        )
+        cost = scenario_cost(inputs, input_values, bill, network, rebates)
+        return OwnerCost(bill, network, rebates, cost, None)
     except UnavailableError as error:
-        return bill, network, [], None, error.with_traceback(None)
+        return OwnerCost(bill, network, [], None, error.with_traceback(None))
 
 
-def _waited(
-    inputs: ResolvedScenario,
-    input_values: Values,
-    cost: Cost,
-) -> Cost:
+def _waited(inputs: ResolvedScenario, input_values: Values, cost: Cost) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
     if inputs.text("terms.waiting") == "no":
         return cost
