@@ -238,23 +238,20 @@ def _last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
     end = f".{attribute}"
     paths = [path for path in inputs if path.endswith(end)]
     date_inputs = [inputs[path] for path in paths if path.startswith("parts.")]
-    ends = [
-        (
-            date_input.value,
-            date_input.value if date_input.low is None else date_input.low,
-            date_input.value if date_input.high is None else date_input.high,
-        )
-        for date_input in date_inputs
-    ]
-    return (
-        (
-            max(date_range[0] for date_range in ends),
-            max(date_range[1] for date_range in ends),
-            max(date_range[2] for date_range in ends),
-        )
-        if ends
-        else None
+    if not date_inputs:
+        return None
+    values, lows, highs = zip(
+        *(
+            (
+                date_input.value,
+                date_input.value if date_input.low is None else date_input.low,
+                date_input.value if date_input.high is None else date_input.high,
+            )
+            for date_input in date_inputs
+        ),
+        strict=True,
     )
+    return max(values), max(lows), max(highs)
 
 
 def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
@@ -461,8 +458,7 @@ def refuse_unpriced_date(
 
 
 def _dated_inputs(catalogue: Catalogue, date: str) -> dict[str, DatedInput]:
-    dated_inputs: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
-    return dated_inputs
+    return catalogue.once(("ages", date), dict)
 
 
 def _misdated_share(

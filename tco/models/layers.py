@@ -338,6 +338,11 @@ class Architecture(NamedTuple):
         return sum(block.layers for block in self.blocks)
 
     @property
+    def has_experts(self) -> bool:
+        """Whether a feed-forward part consists of experts."""
+        return any(block.feed_forward.experts for block in self.blocks)
+
+    @property
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def attentions(self) -> dict[Attention, int]:
         """Return the number of layers by kind of attention.

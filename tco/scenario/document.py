@@ -62,8 +62,8 @@ class Scenario(NamedTuple):
         )
 
 
-def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
-    """Read a scenario of the catalogue by name or by path.
+def load_scenario(catalogue: Catalogue, scenario_name: str | Path | Scenario) -> Scenario:
+    """Read a scenario of the catalogue by name or by path; one already read is returned.
 
     The id of a system or a chip stands for the headline's workload on that system.
     `ID@key=value,...` names variants of a system.
@@ -77,6 +77,8 @@ def load_scenario(catalogue: Catalogue, scenario_name: str | Path) -> Scenario:
             holds another kind of value.
 
     """
+    if isinstance(scenario_name, Scenario):
+        return scenario_name
     shipped = catalogue.scenarios.get(str(scenario_name))
     if shipped is not None:
         return catalogue.once(

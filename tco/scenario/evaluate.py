@@ -71,7 +71,7 @@ from tco.scenario.resolve import resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Origin, Result, why_incomparable
 from tco.scenario.structural_choices import structure_of
-from tco.scenario.structure import Structure
+from tco.scenario.structure import Structure, variants_under
 from tco.scenario.workload import unasked, workload_kind
 from tco.system.bill import Bill, BillLine, bill_of_materials
 
@@ -119,15 +119,9 @@ def evaluate(
 
     """
     catalogue = catalogue or load_catalogue()
-    loaded_scenario = (
-        scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    )
-    chosen = (
-        (variant or {})
-        if structure is None
-        else structure.variant_of(loaded_scenario.system, variant)
-    )
-    inputs = resolve_scenario(catalogue, loaded_scenario, dict(set or {}), dict(chosen), structure)
+    document = load_scenario(catalogue, scenario)
+    variants = variants_under(structure, document.system, variant)
+    inputs = resolve_scenario(catalogue, document, dict(set or {}), variants, structure)
     input_values = inputs.values()
     began = time.perf_counter()
     chain = (

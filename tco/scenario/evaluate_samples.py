@@ -57,7 +57,7 @@ from tco.scenario.served_draws import (
     serve_draws,
 )
 from tco.scenario.stated_draws import stated_arithmetic
-from tco.scenario.structure import Structure
+from tco.scenario.structure import Structure, variants_under
 from tco.scenario.workload import job_on, workload_kind
 from tco.system.bill import offers
 
@@ -118,20 +118,13 @@ def _case_of_settings(
     variant: Mapping[str, str] | None,
 ) -> Case:
     """Return the programs of a scenario with its settings of one value, and the draws of others."""
-    loaded_scenario = (
-        scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    )
-    chosen = dict(
-        (variant or {})
-        if structure is None
-        else structure.variant_of(loaded_scenario.system, variant)
-    )
+    document = load_scenario(catalogue, scenario)
     array_settings = {path: setting for path, setting in settings.items() if _is_many(setting)}
     programs = programs_of(
         catalogue,
-        loaded_scenario,
+        document,
         {path: setting for path, setting in settings.items() if path not in array_settings},
-        chosen,
+        variants_under(structure, document.system, variant),
     )
     return Case(programs, _sampled_input_arrays(programs, array_settings))
 
@@ -583,18 +576,15 @@ def _evaluate_groups(
     structure_of: AnyArray = np.zeros(case.count, dtype=int)
     for number, draws in enumerate(grouping.draws):
         structure_of[draws] = number
-    if is_served(case, centre, grouping):
-        with case.programs.lock:
+    structures: Sequence[Structure] = LazySequence(
+        lambda: [group.structure for group in grouping.find()]
+    )
+    with case.programs.lock:
+        if is_served(case, centre, grouping):
             speed_results = _served(case, grouping, centre, solve, speeds)
-        structures: Sequence[Structure] = LazySequence(
-            lambda: [group.structure for group in grouping.find()]
-        )
-    elif case.programs.own_inputs.kind == "stated":
-        with case.programs.lock:
+        elif case.programs.own_inputs.kind == "stated":
             speed_results = [_rated_as_stated(case, grouping, centre)]
-        structures = LazySequence(lambda: [group.structure for group in grouping.find()])
-    else:
-        with case.programs.lock:
+        else:
             speed_results, structures = _looked_at(case, grouping.find(), structure_of)
     base_draws, *draws_at_speeds = [
         Draws(

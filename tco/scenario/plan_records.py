@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tco.core.errors import DataError
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.scenario.workload import kind_of_plan
-
-if TYPE_CHECKING:
-    pass
-
 
 MAY_BE_ZERO = frozenset(
     (

@@ -33,12 +33,6 @@ class Structure(NamedTuple):
     compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
-    def variant_of(self, system: str, variant: Mapping[str, str] | None) -> Mapping[str, str]:
-        """Return the variants to load a system with; another system raises `DataError`."""
-        if system != self.system:
-            raise DataError(f"structure: it is that of {self.system}, not of {system}")
-        return self.variant if variant is None else variant
-
     def check(self, system: System, text_at_path: Callable[[str], str]) -> None:
         """Refuse to hold for other variants of the system, or for other text inputs."""
         if dict(system.variant) != dict(self.variant):
@@ -55,6 +49,27 @@ class Structure(NamedTuple):
                     f"structure: {path} is {current_text!r}, it was {decided!r} when the structure "
                     "was decided; hold a plan with `plan`"
                 )
+
+
+def variants_under(
+    structure: Structure | None, system: str, variant: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return the variants to load a system with: given ones, else those of the structure.
+
+    Args:
+        structure: Decisions of an earlier result; None for none.
+        system: Id of the system.
+        variant: Variants that are asked for.
+
+    Raises:
+        DataError: The structure is that of another system.
+
+    """
+    if structure is None:
+        return dict(variant or {})
+    if system != structure.system:
+        raise DataError(f"structure: it is that of {structure.system}, not of {system}")
+    return dict(structure.variant if variant is None else variant)
 
 
 def _system_with_variants(system: str, variant: Mapping[str, str]) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tco.core.errors import DataError, refuse_unknown
 from tco.core.types import JsonMapping, is_finite_number
-
-if TYPE_CHECKING:
-    pass
 
 FIGURE = ("says", "metric", "at", "over", "quantile")
 MEDIAN = 0.5

@@ -36,17 +36,11 @@ def checks(finished_sweep: Sweep) -> list[Check]:
         settings or data make another question.
 
     """
-    job = finished_sweep.job
-    if not job.study.expect or job.study.settings != {
-        path: str(setting_value)
-        for path, setting_value in job.study.document.get("set", {}).items()
-    }:
+    study = finished_sweep.job.study
+    stated = {path: str(setting) for path, setting in study.document.get("set", {}).items()}
+    if study.settings != stated or any(finished_sweep.job.ground.folders):
         return []
-    return (
-        []
-        if any(job.ground.folders)
-        else [Check(figure, today(figure, finished_sweep)) for figure in job.study.expect]
-    )
+    return [Check(figure, today(figure, finished_sweep)) for figure in study.expect]
 
 
 def today(figure: ExpectedFigure, finished_sweep: Sweep) -> float | None:

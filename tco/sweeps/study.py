@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -285,11 +285,7 @@ def _study_table(document: JsonMapping, table_key: str, where: str) -> JsonObjec
 def _names_of(document: JsonMapping, list_key: str, where: str) -> tuple[str, ...]:
     """Return a list of names that must not be empty."""
     stated_names = document.get(list_key)
-    if (
-        not isinstance(stated_names, list)
-        or not stated_names
-        or not all(isinstance(stated_name, str) for stated_name in stated_names)
-    ):
+    if not _is_list_of_texts(stated_names):
         fault = (
             "missing"
             if stated_names is None
@@ -303,6 +299,12 @@ def _names_of(document: JsonMapping, list_key: str, where: str) -> tuple[str, ..
     if twice := _first_repeated(stated_names):
         raise DataError(f"{where}: {list_key} names {twice} twice")
     return tuple(stated_names)
+
+
+def _is_list_of_texts(stated: Any) -> TypeGuard[list[str]]:
+    return (
+        isinstance(stated, list) and bool(stated) and all(isinstance(text, str) for text in stated)
+    )
 
 
 def _metric_of(metric_name: str, where: str) -> str:
@@ -362,11 +364,7 @@ def _parse_draw_section(draw_table: JsonMapping, where: str, grid: JsonMapping) 
             f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence"
         )
     if paths is not None:
-        if (
-            not isinstance(paths, list)
-            or not paths
-            or not all(isinstance(input_path, str) for input_path in paths)
-        ):
+        if not _is_list_of_texts(paths):
             raise DataError(
                 f"{where}: paths is {paths!r}, expected a list of input paths; without it every "
                 "input with a range is drawn"

@@ -224,9 +224,7 @@ class ServingRows:
 
     def sparse(self, model_name: str) -> bool:
         """Say whether a model has experts."""
-        return bool(model_name) and any(
-            block.feed_forward.experts for block in self.model(model_name).blocks
-        )
+        return bool(model_name) and self.model(model_name).has_experts
 
     def says(self, subject: str) -> AnyArray:
         """Return which rows carry a note on how columns of theirs are to be read."""

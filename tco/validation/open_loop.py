@@ -198,8 +198,7 @@ def engine_for(
     """Return an engine, in its checkpoint's formats, and the time to a first token outside it."""
     catalogue = measurements.catalogue
     model = load_model(catalogue, model_id)
-    sparse = any(block.feed_forward.experts for block in model.blocks)
-    attention, experts, dense = checkpoint_formats(catalogue, model_id, "", sparse)
+    attention, experts, dense = checkpoint_formats(catalogue, model_id, "", model.has_experts)
     eight_bits = measurements.values.structure(f"parts.{chip}.peak_fp8") > 0
     engine, released = software
     workload_texts = {

@@ -71,11 +71,6 @@ class FilledRow(NamedTuple):
             and self.measurements.values.structure(f"parts.{self.part}.{attribute_name}") > 0
         )
 
-    @property
-    def sparse(self) -> bool:
-        """Say whether the model has experts."""
-        return any(block.feed_forward.experts for block in self.model.blocks)
-
 
 def _formats_and_date(filled_row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield the candidate number formats and software dates of a row.
@@ -111,7 +106,7 @@ def serving(filled_row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
     """
     catalogue = filled_row.measurements.catalogue
     if (
-        filled_row.sparse
+        filled_row.model.has_experts
         and interpret_note(catalogue, "answer", filled_row.text("disaggregated")) == "yes"
     ):
         for side in ("prefill", "decode"):
@@ -121,7 +116,7 @@ def serving(filled_row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
                 if filled_row.blank(degree_column) and chips and workers:
                     yield degree_column, [{degree_column: 1.0}, {degree_column: chips / workers}]
     elif (
-        filled_row.sparse
+        filled_row.model.has_experts
         and filled_row.blank("division")
         and (chips := filled_row.cells.get("n_gpus"))
         and chips > 1

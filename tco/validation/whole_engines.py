@@ -44,6 +44,5 @@ def engines_inside_domain(machine: Machine, model: Architecture) -> Engines:
     )
     inside = (size <= machine.links.world) & (stages == 1) & (cut == 0)
     spread = np.where(experts > 0, experts, size)
-    sparse = any(block.feed_forward.experts for block in model.blocks)
-    groups = spread if sparse else np.ones_like(spread)
+    groups = spread if model.has_experts else np.ones_like(spread)
     return Engines(size[inside], tensor[inside], groups[inside])

@@ -204,7 +204,6 @@ def _plans_with(
 def _built(model: Architecture, axis_values: Mapping[str, float]) -> PrefillPlan:
     """Return the plans of so many chips, which need not be a part of the world."""
     heads = max((block.attention.heads for block in model.blocks), default=1) or 1
-    sparse = any(block.feed_forward.experts for block in model.blocks)
     chips, plan_rows = axis_values["chips"], []
     for depth in (axis_values["pp"],) if "pp" in axis_values else (1, *STAGES):
         for context in (axis_values.get("cp", 1),):
@@ -222,7 +221,7 @@ def _built(model: Architecture, axis_values: Mapping[str, float]) -> PrefillPlan
                 if (
                     whole_groups
                     and heads % tensor == 0
-                    and (sparse or "tp" in axis_values or tensor == context_rank_chips)
+                    and (model.has_experts or "tp" in axis_values or tensor == context_rank_chips)
                 ):
                     plan_rows.append((chips, tensor, context, depth))
     table = np.array(plan_rows, dtype=float).reshape(-1, 4)
