@@ -301,7 +301,7 @@ def _report_collective(
     from tco.comparison.operations import in_a_step
     from tco.fabric.collectives import half_rate
     from tco.fabric.libraries import EXCHANGES, offering
-    from tco.performance.chip.formats import family_of
+    from tco.performance.chip.families import family_of
     from tco.report.kernels import collective_answer, collective_facts
 
     catalogue = inputs.catalogue

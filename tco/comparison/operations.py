@@ -27,7 +27,8 @@ from tco.fabric.expert_exchange import Tokens, reported_bytes
 from tco.fabric.libraries import EXCHANGES
 from tco.fabric.links import Links, RankGroup
 from tco.performance.chip.engine_corrections import Correction, asked_correction, is_of_engine
-from tco.performance.chip.formats import Computed, computed_on, family_of
+from tco.performance.chip.families import family_of
+from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.gemm import Tiling, operands, tiling, traits_of
 from tco.performance.chip.kernel_times import BARE, SHAPES, KernelTime, chip_on, kernel_timing
 from tco.performance.layer.chip_model import WAITS

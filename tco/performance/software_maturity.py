@@ -39,7 +39,8 @@ from tco.core.trace import scope
 from tco.core.types import JsonObject, Quantity, Settings
 from tco.core.units import Pure, Second
 from tco.fabric.libraries import CollectiveLibrary, combined_library
-from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
+from tco.performance.chip.families import family_of
+from tco.performance.chip.formats import FORMATS, plain_weight_format
 
 # the second is the name it has as an option of `compare`
 SOFTWARE, ALIAS = (

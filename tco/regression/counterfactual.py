@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.rows import attribute
 from tco.evaluation.chip_prices import chip_of
-from tco.performance.chip.formats import family_of
+from tco.performance.chip.families import family_of
 from tco.performance.software_maturity import parameters_of_family, served_by
 from tco.regression.attribution import Waypoint, attribute_change, evaluate_in_turn
 from tco.regression.difference import ChangeCause, ChangeContribution, Side

@@ -29,7 +29,7 @@ from tco.core.provenance import P95, Input
 from tco.core.trace import untraced_value
 from tco.core.types import FloatArray, JsonObject, Quantity
 from tco.models.architecture import load_model
-from tco.performance.chip.formats import family_of
+from tco.performance.chip.families import family_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
 from tco.performance.software_maturity import SERVING, unexplained_time_paths
 

@@ -45,7 +45,7 @@ from tco.cost.site import (
     grid_carbon,
     logic_area,
 )
-from tco.performance.chip.formats import chips_of_family, family_of
+from tco.performance.chip.families import chips_of_family, family_of
 from tco.performance.serving.record import ServingResult
 from tco.scenario import metrics as joined
 from tco.scenario.chain import Chain

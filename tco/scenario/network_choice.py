@@ -25,7 +25,7 @@ from tco.cost.ledger import cost_of_world
 from tco.fabric.libraries import CollectiveLibrary, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
 from tco.fabric.topology import fabric_scopes, port_bandwidth
-from tco.performance.chip.formats import family_of
+from tco.performance.chip.families import family_of
 from tco.scenario.choices import CHEAPEST
 from tco.scenario.memo import stage
 from tco.scenario.rack_holding import standing_cost_of

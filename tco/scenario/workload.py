@@ -21,7 +21,8 @@ from tco.core.provenance import KEPT
 from tco.core.types import Quantity
 from tco.models.architecture import Architecture, load_model
 from tco.performance import software_maturity
-from tco.performance.chip.formats import computed_on, family_of
+from tco.performance.chip.families import family_of
+from tco.performance.chip.formats import computed_on
 from tco.performance.deployment import FLEET, OPERATED_BY, Deployer, PoolShape, efficiency_of
 from tco.performance.serving.plans import DEEPEST, DRAFTS
 from tco.performance.serving.record import ServingResult

@@ -23,7 +23,7 @@ from tco.core.errors import DataError
 from tco.core.inputs import Readable, Values
 from tco.core.memory import value_once
 from tco.core.types import AnyArray, JsonObject, Settings
-from tco.performance.chip.formats import family_of
+from tco.performance.chip.families import family_of
 from tco.validation.measured import columns_known, mapped, of_text
 from tco.validation.naming import part_ids, read_models
 from tco.validation.row_dates import row_date

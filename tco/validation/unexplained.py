@@ -29,7 +29,7 @@ from tco.catalog import Catalogue
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.provenance import P95
 from tco.core.types import AnyArray
-from tco.performance.chip.formats import families_of
+from tco.performance.chip.families import families_of
 from tco.performance.software_maturity import OWNERS, SERVING, TRAINING, serving_engines
 from tco.validation.fitted_rows import FittedRow, fitted_row
 from tco.validation.inference import serving_rows_of

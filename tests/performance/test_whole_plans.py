@@ -9,7 +9,7 @@ import re
 import pytest
 
 from tco.core.errors import DataError
-from tco.performance.chip.formats import family_of
+from tco.performance.chip.families import family_of
 from tco.performance.software_maturity import served_by
 from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 

@@ -19,7 +19,8 @@ from tco.core.formula import total
 from tco.core.types import JsonMapping, JsonObject, Quantity, Settings
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.engine_corrections import Correction
-from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
+from tco.performance.chip.families import family_of
+from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
 from tco.performance.chip.gemm import Chip, Operands, kernels_on, operands, product, traits_of
 from tco.performance.chip.roofline import (
     achieved_bandwidth,
