@@ -22,18 +22,16 @@ from tco.performance.training import schedule
 from tco.performance.training.deployment import deployed_time
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import Work, expert_group
-from tco.performance.training.plans import ORDERS, TrainingPlan, fixed_axes
-from tco.performance.training.schedule import (
+from tco.performance.training.micro_batch_levels import (
     RELAUNCHED_SHARES,
     MicroBatch,
-    Pipe,
     ScheduleVariant,
     data_stride,
-    layers_per_stage,
     micro_batch_shape,
-    micro_batch_times,
     pipeline_stride,
 )
+from tco.performance.training.plans import ORDERS, TrainingPlan, fixed_axes
+from tco.performance.training.schedule import Pipe, layers_per_stage, micro_batch_times
 from tco.performance.training.search import TrainingSearchResult, search_training_plans
 from tco.performance.training.step import (
     PARTIAL,

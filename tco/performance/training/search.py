@@ -14,6 +14,13 @@ from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plans import PlanIndex, quantity_at_plan
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import MicroBatchShape
+from tco.performance.training.micro_batch_levels import (
+    RELAUNCHED_SHARES,
+    MicroBatch,
+    data_stride,
+    micro_batch,
+    micro_batch_shape,
+)
 from tco.performance.training.plans import (
     ALL_FREE,
     NUMBERS,
@@ -23,16 +30,7 @@ from tco.performance.training.plans import (
     chips_in_use,
     space,
 )
-from tco.performance.training.schedule import (
-    RELAUNCHED_SHARES,
-    Common,
-    MicroBatch,
-    data_stride,
-    micro_batch,
-    micro_batch_shape,
-    pipeline,
-    training_rate,
-)
+from tco.performance.training.schedule import Common, pipeline, training_rate
 from tco.performance.training.step import (
     PARTIAL,
     WHOLE,

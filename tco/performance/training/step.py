@@ -27,17 +27,19 @@ from tco.performance.training import schedule
 from tco.performance.training.activations import held_activations
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import TIERS, Exchange, Work, all_gather, work_of
+from tco.performance.training.micro_batch_levels import (
+    MicroBatch,
+    RecomputationLevel,
+    data_stride,
+    micro_batch,
+    micro_batch_shape,
+)
 from tco.performance.training.plans import TrainingPlan
 from tco.performance.training.schedule import (
     Common,
-    MicroBatch,
     Pipe,
-    RecomputationLevel,
-    data_stride,
     hidden_traffic,
     layers_per_stage,
-    micro_batch,
-    micro_batch_shape,
     pipeline,
 )
 

@@ -9,7 +9,8 @@ import pytest
 
 from tco import DataError
 from tco.fabric.links import RankGroup
-from tco.performance.training import micro_batch, schedule
+from tco.performance.training import micro_batch, micro_batch_levels, schedule
+from tco.performance.training.micro_batch_levels import data_stride, pipeline_stride
 from tco.performance.training.plans import (
     ALL_FREE,
     TrainingPlan,
@@ -20,7 +21,6 @@ from tco.performance.training.plans import (
     orders,
 )
 from tco.performance.training.result import Details, _step_bound, _step_counts
-from tco.performance.training.schedule import data_stride, pipeline_stride
 from tests.performance.training.jobs import evaluate_plan, job, small
 
 
@@ -235,11 +235,11 @@ def test_the_host_launches_parts_of_layers_and_experts(fused, separate, microsec
         value=values.get,
     )
     machine = SimpleNamespace(kernels=SimpleNamespace(practice=lambda _: 1.0))
-    times = schedule._host_times(training_job, machine, SimpleNamespace(expert=4))
+    times = micro_batch_levels._host_times(training_job, machine, SimpleNamespace(expert=4))
     assert times["none"] == pytest.approx(microseconds * 1e-6)
     assert times["full"] == pytest.approx(microseconds * 1e-6 * 4 / 3)
     training_job.software.compiled = True
-    assert set(schedule._host_times(training_job, machine, None).values()) == {0.0}
+    assert set(micro_batch_levels._host_times(training_job, machine, None).values()) == {0.0}
 
 
 # ---------------------------------------------------------------- lines of a step

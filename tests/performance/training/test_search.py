@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training import step
+from tco.performance.training import micro_batch_levels, step
 from tco.performance.training.step import chosen_share
 from tests.performance.training.jobs import (
     evaluate_plan,
     every_plan,
     job,
-    schedule,
     search_training_plans,
     small,
     space,
@@ -58,7 +57,7 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
     # of the loop, not of the search
     for room, name in (
         (step, "work_of"),
-        (schedule, "work_of"),
+        (micro_batch_levels, "work_of"),
         (step, "micro_batch"),
     ):
         monkeypatch.setattr(room, name, cached_by_shape(getattr(room, name)))
