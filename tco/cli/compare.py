@@ -232,7 +232,7 @@ def _halls_of(scenario_results: Sequence[Result]) -> list[Hall]:
 
     if not any(SITE_POWER in scenario_result.inputs for scenario_result in scenario_results):
         return []
-    from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
+    from tco.comparison.filled_site import hall_of  # only a site that is filled asks for it
 
     return [hall_of(scenario_result) for scenario_result in scenario_results]
 

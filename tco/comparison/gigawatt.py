@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.statements import published_rows, read_statement
-from tco.comparison.fleet import filled_hall, parse_power
+from tco.comparison.filled_site import filled_hall, parse_power
 from tco.core.columns import Column
 from tco.core.errors import DataError
 from tco.cost.cash_flows import Flow

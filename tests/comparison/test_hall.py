@@ -10,7 +10,7 @@ import math
 import pytest
 
 from tco import DataError, compare, evaluate
-from tco.comparison.fleet import hall_of
+from tco.comparison.filled_site import hall_of
 from tco.scenario.pricing import worlds_in_a_rack
 from tests.cli import HEADLINE, document, tco
 
