@@ -23,6 +23,7 @@ from tco.report.curve import (
 from tco.report.ranges import (
     RATIO,
     TRAINING_COST,
+    TRAINING_DAYS,
     percentile_range_text,
     rounded_percent,
 )
@@ -48,10 +49,10 @@ NAMED = 2  # cheaper systems that are not compared
 TARGETS = {"workload", SPEED}  # settings that may move the target speed
 TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
-EVIDENCE = ("published runs", "median error")
-AVAILABILITY = ("in volume", "serves from")
+EVIDENCE = ("published runs", "model error")
+AVAILABILITY = ("in volume", "serves if ordered")
 SPEED_LEGEND = "Speed: tokens/s per user. Cost: USD per million output tokens, prompts included."
-PICK_LEGEND = "Pick: least mean regret, the share that each draw's cheapest rack would save."
+REGRET_LEGEND = "A draw is one random set of inputs. Regret: share its cheapest rack would save."
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
 MORE_IN_FULL = "Next: tco compare --full (also: {}) | --why | --workloads"
 OTHER_SYSTEMS = "Not shown: other systems; `tco compare --all` ranks them, with the same --set."
@@ -86,6 +87,8 @@ def first_screen(
         *computed_format_words(scenario_results),
         *advice_lines(confidence, scenario_results),
     ]
+    if all(change.before is None and change.median_before is None for change in changes):
+        changes = ()  # the settings ask for other work, of which there is no cost before
     tables = [_change_table(changes, scenario_results)] if changes else []
     if confidence.curve:
         tables.append(_speed_table(confidence, scenario_results))
@@ -243,7 +246,8 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
     ]
     costs = ("median", "P10", "P90") if is_drawn else ("base case",)
     rivals = ("mean regret", "wins", "runner-up", "its regret") if is_drawn else ("runner-up",)
-    columns = ("speed", "pick", *costs, *(rivals if has_rivals else ()))
+    pick = "pick (least mean regret)" if is_drawn and has_rivals else "pick"
+    columns = ("speed", pick, *costs, *(rivals if has_rivals else ()))
     width = len(columns)
     align = "rlrrrrrlr" if is_drawn else "rlrl"
     emphasis = {
@@ -252,7 +256,7 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         if row_label != NO_RACK
     }
     cells = [speed_row[:width] for speed_row in speed_rows]
-    legends = [SPEED_LEGEND, PICK_LEGEND] if is_drawn and has_rivals else [SPEED_LEGEND]
+    legends = [SPEED_LEGEND, REGRET_LEGEND] if is_drawn and has_rivals else [SPEED_LEGEND]
     return Table(columns, cells, "", legends, align=align, emphasis=emphasis)
 
 
@@ -336,8 +340,11 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
     metric = rated_by(scenario_results)
     if metric is None:
         return []
-    size, unit = (1e6, "million USD per trillion tokens") if metric == TRAINING_COST else (1.0, "")
-    label = unit or "USD per million tokens"
+    size, label, last_metric, last_label = (
+        (1e6, "million USD per trillion tokens", TRAINING_DAYS, "days per trillion, base case")
+        if metric == TRAINING_COST
+        else (1.0, "USD per million tokens", RATIO, "performance per TCO")
+    )
     sureness = confidence.sure
     if not sureness:
         cases = [
@@ -356,11 +363,11 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
                 percentile_range_text(sure, metric, size),
                 "-" if best is None else rounded_percent(1 - best["mean"]),
                 "-" if best is None else rounded_percent(sure.share_cheapest),
-                significant(scenario_result.metrics[RATIO], 3) or "-",
+                cost_text(scenario_result.metrics[last_metric]),
             )
         )
     columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
-    return [Table((*columns, "performance per TCO"), work_rows)]
+    return [Table((*columns, last_label), work_rows)]
 
 
 def _scaled_text(cost_value: float | None, size: float) -> str:
@@ -499,10 +506,10 @@ def _cheaper_words(elsewhere: Sequence[Elsewhere], speed: float | None) -> list[
     if not elsewhere:
         return []
     named = [
-        f"{system.system} {cost_text(system.cost)} (from {system.in_volume}, {system.rests_on})"
+        f"{system.system} {cost_text(system.cost)} (volume {system.in_volume}, {system.rests_on})"
         for system in elsewhere[:NAMED]
     ]
     more = len(elsewhere) - len(named)
     rest = f", {more} more in --all" if more else ""
-    where = "" if speed is None else f" at {speed:g} tokens/s"
-    return [f"Compared only if named, though cheaper{where}: {', '.join(named)}{rest}."]
+    where = "" if speed is None else f" at {speed:g}"
+    return [f"Left out unless named, though cheaper{where}: {', '.join(named)}{rest}."]

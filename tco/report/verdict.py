@@ -138,7 +138,7 @@ def later_words(later: Later | None) -> list[str]:
         else tie_words(distinct_picks.pop())
         + (" at every speed" if later.regimes[0].speeds else "")
     )
-    return [f"In {later.date}, once all are in volume, buy {words}."]
+    return [f"If bought in {later.date} instead, with all in volume: {words}."]
 
 
 # ---------------------------------------------------------------- prices

@@ -234,7 +234,7 @@ def test_screen_with_settings_says_where_other_systems_and_remarks_stand():
     text = tco("compare", *TWO, "--set", "terms.life=4 year").stdout
     assert "`tco compare --all` ranks them, with the same --set." in text
     text = tco("compare", "--set", "terms.life=4 year").stdout
-    assert "In 2027-05, once all are in volume" in text
+    assert "If bought in 2027-05 instead, with all in volume:" in text
 
 
 def test_remarks_without_room_are_named_with_the_command_that_shows_them():

@@ -56,11 +56,15 @@ def test_software_is_named_where_it_has_another_pick():
 
 def test_the_later_pick_is_said_only_where_it_differs():
     later = Later("2027-05", 512, [regime("a", speeds=(20.0, 50.0))], True)
-    assert later_words(later) == ["In 2027-05, once all are in volume, buy a at every speed."]
+    assert later_words(later) == [
+        "If bought in 2027-05 instead, with all in volume: a at every speed."
+    ]
     picks = [regime("a", speeds=(20.0,)), regime("b", speeds=(50.0,))]
-    assert later_words(later._replace(regimes=picks))[0].endswith("buy a at 20, b at 50 tokens/s.")
+    assert later_words(later._replace(regimes=picks))[0].endswith(
+        "volume: a at 20, b at 50 tokens/s."
+    )
     training = later._replace(regimes=[regime("a", speeds=())])
-    assert later_words(training)[0].endswith("volume, buy a.")
+    assert later_words(training)[0].endswith("volume: a.")
     assert later_words(later._replace(differs=False)) == []
     assert later_words(None) == []
 
