@@ -312,9 +312,7 @@ def _fit_of(task: Task, optimum: Any, predicted: AnyArray) -> Fit:
     task.set_parameters(np.exp(optimum.x))
     paths, input_values = [p.path for p in task.free.parameters], task.measurements.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(optimum.jac.T @ optimum.jac)), 0))
-    fitted_values = {
-        path: float(input_values[path]) for path in (*paths, *(f.path for f in task.free.followers))
-    }
+    fitted_values = {path: float(input_values[path]) for path in fitted_paths(task.free)}
     return Fit(
         fitted_values,
         dict(zip(paths, spread.tolist(), strict=True)),

@@ -227,12 +227,9 @@ def curve_table(path: Path) -> pd.DataFrame:
     texts = {
         column_name: table[column_name] for column_name in table.columns if of_text(column_name)
     }
-    numbers = {
-        column_name: _to_numbers(table[column_name], column_name, path)
-        for column_name in table.columns
-        if not of_text(column_name)
-    }
-    return pd.DataFrame(texts | numbers).assign(number=range(1, len(table) + 1))
+    return pd.DataFrame(texts | _columns_as_numbers(table, path)).assign(
+        number=range(1, len(table) + 1)
+    )
 
 
 def _checked_rows(
@@ -252,12 +249,7 @@ def _checked_rows(
         raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(targets)}")
     if table.empty:
         raise DataError(f"{path}: holds a header and no row")
-    numbers = {
-        column_name: _to_numbers(table[column_name], column_name, path)
-        for column_name in table.columns
-        if not of_text(column_name)
-    }
-    return kind, table.assign(**numbers)
+    return kind, table.assign(**_columns_as_numbers(table, path))
 
 
 def _travelling(path: Path) -> Path:
@@ -300,6 +292,14 @@ def _check_file(path: Path) -> None:
         )
     if b"\0" in start:
         raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
+
+
+def _columns_as_numbers(table: pd.DataFrame, path: Path) -> dict[str, pd.Series[float]]:
+    return {
+        column_name: _to_numbers(table[column_name], column_name, path)
+        for column_name in table.columns
+        if not of_text(column_name)
+    }
 
 
 def _to_numbers(column: pd.Series[str], column_name: str, path: Path) -> pd.Series[float]:
