@@ -23,7 +23,7 @@ from tco.catalog.rows import (
     split_path,
     usual_value,
 )
-from tco.core.errors import DataError, UnavailableError, unknown
+from tco.core.errors import DataError, UnavailableError, refuse_unknown, unknown
 from tco.core.files import (
     data_directory,
     is_folder,
@@ -144,8 +144,7 @@ class Catalogue:
             )
             if practice_rows is None:
                 families = {family for family, _ in self.calibration_rows}
-                if family not in families:
-                    raise unknown("family of chips", family, families)
+                refuse_unknown("family of chips", [family], families)
                 raise unknown(
                     f"parameter of {family}",
                     parameter_name,
@@ -249,8 +248,7 @@ class Catalogue:
         if shipped_input is None:
             attribute_rows = self.part_rows.get((part, attribute_name))
             if attribute_rows is None:
-                if part not in self.parts:
-                    raise unknown("part", part, self.parts)
+                refuse_unknown("part", [part], self.parts)
                 attribute("parts", attribute_name, f"parts.{part}")
                 where = self.folders[-1] / "parts"
                 parts_with_attribute = self.also_missing(part, attribute_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.types import JsonMapping, JsonObject
 
 # the key by which a site, or a document on top of one, picks a hall for all racks
@@ -25,9 +25,7 @@ def halls_of(document: Document, where: str | Path) -> dict[str, Document]:
     halls = document.get("halls", {})
     if not isinstance(halls, dict) or not all(isinstance(hall, dict) for hall in halls.values()):
         raise DataError(f"{where}: halls: expected a table for each hall, such as [halls.air.pue]")
-    for cooling in halls:
-        if cooling not in COOLINGS:
-            raise unknown("hall", cooling, COOLINGS, f"{where}: halls")
+    refuse_unknown("hall", halls, COOLINGS, f"{where}: halls")
     return halls
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from tco.catalog.catalogue import Catalogue
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.memory import value_once
 from tco.core.provenance import refuse_own
 from tco.core.types import JsonMapping, JsonObject, TextMapping, is_finite_number
@@ -259,11 +259,9 @@ def _expect_parts(catalogue: Catalogue, system: System) -> None:
     where = system.where
     candidates = (part for parts in system.alternatives.values() for part in parts)
     for part in (*system.quantity, *candidates):
-        if part not in catalogue.parts:
-            raise unknown("part", part, catalogue.parts, where)
+        refuse_unknown("part", [part], catalogue.parts, where)
     for part, count in system.spares.items():
-        if part not in catalogue.parts:
-            raise unknown("part", part, catalogue.parts, f"{where}: spares")
+        refuse_unknown("part", [part], catalogue.parts, f"{where}: spares")
         if not is_part_count(count):
             raise DataError(
                 f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail "
@@ -349,19 +347,16 @@ def _choose_variants(
     variants: JsonMapping, chosen_variants: TextMapping, system_name: str, where: str
 ) -> dict[str, str]:
     """Return the option in force of each variant: the chosen one, else the default."""
-    for variant_key in chosen_variants:
-        if variant_key not in variants:
-            raise unknown(f"variant of {system_name}", variant_key, variants)
+    refuse_unknown(f"variant of {system_name}", chosen_variants, variants)
     chosen = {}
     for variant_key, options in variant_options(variants).items():
         chosen_option = chosen_variants.get(variant_key, variants[variant_key].get("default", ""))
-        if chosen_option not in options:
-            raise unknown(
-                f"variant {variant_key} of {system_name}",
-                chosen_option,
-                options,
-                where if variant_key not in chosen_variants else "",
-            )
+        refuse_unknown(
+            f"variant {variant_key} of {system_name}",
+            [chosen_option],
+            options,
+            where if variant_key not in chosen_variants else "",
+        )
         chosen[variant_key] = chosen_option
     return chosen
 

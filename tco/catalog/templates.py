@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tco.catalog.catalogue import Catalogue, is_name
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, CatalogueRow, at_date
-from tco.core.errors import DataError, UsageError, unknown
+from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.files import is_there, read_text, write_all
 from tco.core.types import TextMapping
 
@@ -47,8 +47,7 @@ def part_draft(
         DataError: `like` is unknown, or `part` is not a valid name or is taken.
 
     """
-    if like not in catalogue.parts:
-        raise unknown("part", like, catalogue.parts, "--like")
+    refuse_unknown("part", [like], catalogue.parts, "--like")
     refuse_taken(part, catalogue.parts, "part")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -9,7 +9,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import System
 from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp, log, sqrt
-from tco.core.errors import DataError, UnavailableError, unknown
+from tco.core.errors import DataError, UnavailableError, refuse_unknown
 from tco.core.formula import formula, normal_cdf, total
 from tco.core.inputs import Values
 from tco.core.memory import once_per_owner
@@ -59,16 +59,13 @@ def load_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
         DataError: The name or a basis of cost is unknown, a key is missing, or the date is wrong.
 
     """
-    if perspective_id not in catalogue.ids(FOLDER):
-        raise unknown("perspective", perspective_id, catalogue.ids(FOLDER), "terms.perspective")
+    refuse_unknown("perspective", [perspective_id], catalogue.ids(FOLDER), "terms.perspective")
     path, document = catalogue.document(FOLDER, perspective_id, "perspective")
     for document_key in ("name", "as_of", "owner", "pays"):
         if document_key not in document:
             raise DataError(f"{path}: the key {document_key!r} is missing")
     period(str(document["as_of"]), f"{path}: as_of")
-    for basis in document["pays"]:
-        if basis not in BASES:
-            raise unknown("basis of cost", str(basis), BASES, f"{path}: pays")
+    refuse_unknown("basis of cost", map(str, document["pays"]), BASES, f"{path}: pays")
     return Perspective(
         perspective_id,
         str(document["name"]),
@@ -336,8 +333,7 @@ def load_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
                 f"{path}: {document_key} is {document[document_key]!r}, expected "
                 f"{'a list of texts' if document_key == 'parts' else 'a text'}"
             )
-    if document["kind"] not in AGREEMENT_TERMS:
-        raise unknown("kind of rebate", str(document["kind"]), AGREEMENT_TERMS, str(path))
+    refuse_unknown("kind of rebate", [document["kind"]], AGREEMENT_TERMS, str(path))
     for document_key in ("from", "until"):
         period(str(document[document_key]), f"{path}: {document_key}")
     return Agreement(

@@ -13,7 +13,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import parse_finite_number
 from tco.catalog.statements import lies_within, relative_excess
 from tco.core.columns import Column
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import period
 
@@ -76,8 +76,8 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
         }
         forecast = Forecast(**{**forecast_row, **figures, **verdict})  # type: ignore[arg-type]
         period(forecast.date, f"{where}: date")
-        if measured is not None and forecast.source not in catalogue.sources:
-            raise unknown("source", forecast.source, catalogue.sources, where)
+        if measured is not None:
+            refuse_unknown("source", [forecast.source], catalogue.sources, where)
         if not (forecast.version and forecast.hash) or forecast.id in forecasts:
             raise DataError(
                 f"{where}: {forecast.id}: expected an id of its own, the version that made it and "

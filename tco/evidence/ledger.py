@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 from tco.catalog import Catalogue
 from tco.catalog.rows import parse_finite_number
 from tco.catalog.statements import Statement, read_statement
-from tco.core.errors import DataError, located, unknown
+from tco.core.errors import DataError, located, refuse_unknown
 from tco.core.files import read_csv
 from tco.core.provenance import refuse_own
 from tco.core.units import unit
@@ -85,8 +85,7 @@ def _parse_claim(claim_row: Mapping[str, str], where: str) -> Claim:
         "verdict": ("",) if claim_row["kind"] == "drawn" else get_args(Verdict),
     }
     for column, words in vocabulary.items():
-        if claim_row[column] not in words:
-            raise unknown(column, claim_row[column], words, where)
+        refuse_unknown(column, [claim_row[column]], words, where)
     statement = read_statement(claim_row, where, "claimed")
     if bool(claim_row["article"]) != bool(claim_row["words"]):
         raise DataError(

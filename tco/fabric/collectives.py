@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.errors import unknown
+from tco.core.errors import refuse_unknown, unknown
 from tco.core.formula import everywhere, least, minimum, somewhere, total
 from tco.core.trace import scope
 from tco.core.types import Quantity
@@ -71,8 +71,7 @@ def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Ways:
         "send-recv": _send_receive,
         **{exchange_name: partial(expert_ways, exchange_name) for exchange_name in EXCHANGES},
     }
-    if operation not in makers:
-        raise unknown("operation", operation, makers, "--op")
+    refuse_unknown("operation", [operation], makers, "--op")
     return makers[operation](_signalled(group_links, operation), size)
 
 

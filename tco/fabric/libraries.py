@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.memory import once_per_owner
 from tco.core.types import Quantity, Settings
 from tco.fabric.collective_costs import token_bytes
@@ -198,8 +198,7 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
         }
 
     libraries_by_family: dict[str, list[str]] = catalogue.once("family libraries", read)
-    if family not in libraries_by_family:
-        raise unknown("family", family, libraries_by_family, "performance/libraries.toml")
+    refuse_unknown("family", [family], libraries_by_family, "performance/libraries.toml")
     return combined_library(catalogue, libraries_by_family[family])
 
 
@@ -239,8 +238,7 @@ def token_size(library: CollectiveLibrary, form: str, hidden: Quantity) -> Quant
         DataError: The library has no such format.
 
     """
-    if form not in library.formats:
-        raise unknown("format", form, library.formats, f"tokens of {library.name}")
+    refuse_unknown("format", [form], library.formats, f"tokens of {library.name}")
     return token_bytes(hidden, *library.formats[form])
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tco.catalog.system_tree import System
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.formula import formula, least, total
 from tco.core.inputs import Readable, Rule, following
 from tco.core.trace import scope
@@ -92,8 +92,7 @@ def fabric_scopes(system: System, input_values: Readable) -> list[FabricScope]:
 
     """
     kind = str(system.fabric.get("kind"))
-    if kind not in KINDS:
-        raise unknown("fabric.kind", kind, KINDS, system.where)
+    refuse_unknown("fabric.kind", [kind], KINDS, system.where)
     if system.chips < 2 and kind != "star":
         raise DataError(
             f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} "

@@ -11,7 +11,7 @@ import math
 from itertools import product
 from typing import Any
 
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.types import JsonMapping, JsonObject, is_finite_number
 from tco.models.config import Config
 from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock
@@ -84,8 +84,7 @@ def _parse_model_figures(model_text: str) -> JsonObject:
             raise DataError(
                 f"model {model_text!r}: {pair!r} is no key=value; the keys are {', '.join(KEYS)}"
             )
-        if figure_key not in KEYS:
-            raise unknown("key", figure_key, KEYS, f"model {model_text!r}")
+        refuse_unknown("key", [figure_key], KEYS, f"model {model_text!r}")
         if figure_key in figures:
             raise DataError(f"model {model_text!r}: {figure_key} is given twice")
         figures[figure_key] = _parse_stated_value(figure_value)

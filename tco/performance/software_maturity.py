@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.catalog.rows import input_attributes
 from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown, unknown
 from tco.core.formula import formula
 from tco.core.inputs import Readable
 from tco.core.memory import once_per_owner
@@ -145,8 +145,7 @@ def served_by(catalogue: Catalogue, family: str) -> JsonObject:
 
     """
     family_tables = _serving_families(catalogue)
-    if family not in family_tables:
-        raise unknown("family of chips", family, family_tables, "performance/engines.toml")
+    refuse_unknown("family of chips", [family], family_tables, "performance/engines.toml")
     return family_tables[family]
 
 
@@ -186,8 +185,7 @@ def serving_engine_id(catalogue: Catalogue, family: str, engine_name: str) -> st
     if engine_name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
     engine_ids = serving_engines(catalogue)
-    if engine_name not in engine_ids:
-        raise unknown("serving engine", engine_name, engine_ids, "workload.engine")
+    refuse_unknown("serving engine", [engine_name], engine_ids, "workload.engine")
     return engine_name
 
 

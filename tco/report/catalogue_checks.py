@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.statements import ReproducedFigure
 from tco.core.entry_kinds import DOCUMENT_KINDS, ENTRY_KINDS
-from tco.core.errors import TcoError, unknown
+from tco.core.errors import TcoError, refuse_unknown
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
 
@@ -145,8 +145,9 @@ def _model_findings(catalogue: Catalogue) -> list[str]:
 
     def read_model(model_id: str) -> None:
         source = load_model(catalogue, model_id).source
-        if source and source not in catalogue.sources:
-            raise unknown("source", source, catalogue.sources, str(catalogue.models[model_id]))
+        if source:
+            where = str(catalogue.models[model_id])
+            refuse_unknown("source", [source], catalogue.sources, where)
 
     return list(_read_errors(read_model, catalogue.models).values())
 

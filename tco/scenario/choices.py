@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLINGS
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.files import read_csv
 from tco.core.inputs import Readable
 from tco.core.memory import once_per_owner
@@ -211,8 +211,7 @@ def uses_native_formats(formats_text: str) -> bool:
         DataError: The text is neither `given` nor `native`.
 
     """
-    if formats_text not in (GIVEN, NATIVE):
-        raise unknown("formats", formats_text, (GIVEN, NATIVE), "workload.formats")
+    refuse_unknown("formats", [formats_text], (GIVEN, NATIVE), "workload.formats")
     return formats_text == NATIVE
 
 

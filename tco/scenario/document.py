@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import known_systems
-from tco.core.errors import DataError, nearest_name, unknown
+from tco.core.errors import DataError, nearest_name, refuse_unknown, unknown
 from tco.core.files import read_toml, scenario_directory
 from tco.core.provenance import ANCHOR, making
 from tco.core.types import JsonObject
@@ -149,9 +149,7 @@ def _expect_scenario(catalogue: Catalogue, path: Path, document: JsonObject) -> 
         DataError: A key is unknown or missing, or holds another kind of value.
 
     """
-    for document_key in document:
-        if document_key not in SCENARIO_KEYS:
-            raise unknown("key", document_key, SCENARIO_KEYS, str(path))
+    refuse_unknown("key", document, SCENARIO_KEYS, str(path))
     for document_key in ("system", *DOCUMENTS):
         if not isinstance(document.get(document_key), str):
             raise DataError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from tco.catalog.system_tree import System
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.inputs import Readable, Readings, Values
 from tco.core.own_values import question_quantity
 from tco.core.provenance import period
@@ -565,8 +565,7 @@ def protocol(network: str) -> str:
         DataError: The network is unknown.
 
     """
-    if network not in PROTOCOLS:
-        raise unknown("network", network, PROTOCOLS, "cluster.network")
+    refuse_unknown("network", [network], PROTOCOLS, "cluster.network")
     return PROTOCOLS[network]
 
 

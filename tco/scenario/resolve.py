@@ -15,7 +15,7 @@ from tco.catalog.system_tree import (
     is_bare_chip,
     load_system,
 )
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown, unknown
 from tco.core.inputs import Values, given_of, joint_array_shape
 from tco.core.provenance import KEPT, Given, making, period, refuse_own
 from tco.core.types import JsonObject, Settings
@@ -346,8 +346,8 @@ def _site_hall_cooling(
         inputs.system.cooling,
         cooling_setting.text if cooling_setting else inputs.saved_texts.get("site.cooling"),
     )
-    if cooling is not None and cooling not in COOLINGS:
-        raise unknown("cooling", cooling, COOLINGS, "site.cooling")
+    if cooling is not None:
+        refuse_unknown("cooling", [cooling], COOLINGS, "site.cooling")
     return cooling
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog.accuracy import Standing
-from tco.core.errors import DataError, KeptBackError, unknown
+from tco.core.errors import DataError, KeptBackError, refuse_unknown
 from tco.core.files import read_json
 from tco.core.inputs import Readings
 from tco.core.provenance import DIRECTNESS, RANK, Input, making
@@ -316,9 +316,7 @@ def records(cls: type, record_tables: Iterable[Any], where: str) -> list[Any]:
 
 def _cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
     flow: Flow = _record(Flow, cells, where)
-    for path in flow.inputs:
-        if path not in inputs:
-            raise unknown("input", path, inputs, where)
+    refuse_unknown("input", flow.inputs, inputs, where)
     return flow
 
 

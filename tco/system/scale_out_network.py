@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import System, is_part_count
 from tco.core.elementwise import elementwise_maximum, floor
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown, unknown
 from tco.core.formula import ceil_ratio, formula, total
 from tco.core.inputs import Rule, Values, following
 from tco.core.memory import once_per_owner
@@ -164,9 +164,7 @@ def cards_of(system: System, network: str) -> Cards | None:
         return None
     if not isinstance(stated, dict) or "nic" not in stated:
         raise DataError(f'{where} is {stated!r}, expected a table such as {{ nic = "connectx-7" }}')
-    for table_key in stated:
-        if table_key not in KEYS:
-            raise unknown("key", table_key, KEYS, where)
+    refuse_unknown("key", stated, KEYS, where)
     nic, below, hosts = stated["nic"], stated.get("below"), stated.get("hosts", 0)
     if below is not None and below not in system.quantity:
         raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
@@ -226,8 +224,7 @@ def nic_faults(system: System) -> Iterator[str]:
     """
     network_keys = [f"network.{network_key}" for network_key in ("first_tier", IN_RACKS, *NETWORKS)]
     for network_key in system.network:
-        if f"network.{network_key}" not in network_keys:
-            raise unknown("key", f"network.{network_key}", network_keys, system.where)
+        refuse_unknown("key", [f"network.{network_key}"], network_keys, system.where)
     for network in NETWORKS:
         cards = cards_of(system, network)
         if cards is not None and cards.quantity <= 0:
@@ -461,8 +458,7 @@ def scale_out_network(input_values: Values, plan: NetworkDesign) -> Network:
         DataError: The design is unknown.
 
     """
-    if plan.design not in DESIGNS:
-        raise unknown("network design", plan.design, DESIGNS)
+    refuse_unknown("network design", [plan.design], DESIGNS)
     with scope(f"{plan.prefix}network"):
         return _tier_by_tier(input_values, plan)
 

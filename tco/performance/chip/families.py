@@ -6,7 +6,7 @@ A chip that nobody has measured takes the parameters of its family.
 from __future__ import annotations
 
 from tco.catalog import Catalogue
-from tco.core.errors import unknown
+from tco.core.errors import refuse_unknown
 from tco.core.memory import once_per_owner
 
 
@@ -55,6 +55,5 @@ def family_of(catalogue: Catalogue, chip: str) -> str:
 
     """
     families = families_of(catalogue)
-    if chip not in families:
-        raise unknown("chip", chip, families, "performance/families.toml")
+    refuse_unknown("chip", [chip], families, "performance/families.toml")
     return families[chip]

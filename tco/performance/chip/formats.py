@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown
 from tco.core.formula import formula
 from tco.core.types import Quantity
 from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure
@@ -119,8 +119,7 @@ def computed_on(input_values: Structured, chip: str, format_name: str, where: st
         DataError: The format is unknown or has no peak on the chip.
 
     """
-    if format_name not in FORMATS:
-        raise unknown(where.rpartition(".")[2].replace("_", " "), format_name, FORMATS, where)
+    refuse_unknown(where.rpartition(".")[2].replace("_", " "), [format_name], FORMATS, where)
     form, part = FORMATS[format_name], f"parts.{chip}"
     taken = not form.takes or input_values.exists(f"{part}.{form.takes}")
     # FP4 units cannot compute blocks that they do not take

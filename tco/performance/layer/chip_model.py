@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tco.core.elementwise import elementwise_maximum, exp
-from tco.core.errors import unknown
+from tco.core.errors import refuse_unknown
 from tco.core.formula import Known, formula, in_use, select
 from tco.core.inputs import Readable
 from tco.core.types import Quantity
@@ -310,8 +310,7 @@ def _computed_formats(
         dense,
         computed_on(input_values, chip, stored.experts, "workload.expert_format"),
     )
-    if stored.cache not in FORMATS:
-        raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
+    refuse_unknown("cache format", [stored.cache], FORMATS, "workload.cache_format")
     core = computed_on(input_values, chip, stored.core, "workload.attention_core_format")
     return formats, core, computed_on(input_values, chip, "bf16", "workload.precision")
 
@@ -564,8 +563,7 @@ def _pass_format(input_values: Structured, chip: str, requested_format: str, whe
     A chip without units for `requested_format` converts it to the next wider format that it has.
     An unknown format raises `DataError`, which names the input path `where`.
     """
-    if requested_format not in TRAINED:
-        raise unknown("precision", requested_format, TRAINED, where)
+    refuse_unknown("precision", [requested_format], TRAINED, where)
     computed_format = computed_on(input_values, chip, requested_format, where)
     if not computed_format.unpacked:
         return Passed(requested_format, computed_format)

@@ -19,7 +19,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import values_of
 from tco.catalog.rows import input_attributes
-from tco.core.errors import DataError, located, unknown
+from tco.core.errors import DataError, located, refuse_unknown, unknown
 from tco.core.files import is_there, read_toml
 from tco.core.own_values import own_input, question_quantity, setting_input, untold_errors
 from tco.core.provenance import Given, Input, making
@@ -85,8 +85,7 @@ def promise_of(promise_text: str) -> Promise:
             "s'"
         )
     metric, quantile = promise_match[1].lower(), float(promise_match[2]) / 100
-    if metric not in PROMISED:
-        raise unknown("promise", metric, PROMISED, repr(promise_text))
+    refuse_unknown("promise", [metric], PROMISED, repr(promise_text))
     with located(f"promise {promise_text!r}"):
         limit = question_quantity(promise_match[3], "s")
     if not (0 < quantile < 1 and limit > 0):

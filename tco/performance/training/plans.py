@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, refuse_unknown, unknown
 from tco.core.types import AnyArray, Quantity, is_whole_number
 from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
@@ -458,8 +458,7 @@ def _value_of(axis_name: str, axis_text: str) -> Any:
     if axis_name in WORDS:
         if axis_text == "1f1b-interleaved":
             axis_text = "interleaved"
-        if axis_text not in WORDS[axis_name]:
-            raise unknown(axis_name, axis_text, WORDS[axis_name], "--plan")
+        refuse_unknown(axis_name, [axis_text], WORDS[axis_name], "--plan")
         return ORDERS.index(axis_text) if axis_name == "order" else axis_text
     if axis_name in FLAGS:
         if axis_text.lower() not in ANSWERS:
