@@ -33,6 +33,7 @@ from tco.core.files import (
     scenario_directory,
     stamp_of,
 )
+from tco.core.mappings import lists_by_key
 from tco.core.memory import once_per_owner, value_once
 from tco.core.provenance import Input, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
@@ -169,10 +170,7 @@ class Catalogue:
     @cached_property
     def parts(self) -> dict[str, list[str]]:
         """The attributes known of each part, by part id."""
-        part_attributes: dict[str, list[str]] = {}
-        for part, attribute_name in self.part_rows:
-            part_attributes.setdefault(part, []).append(attribute_name)
-        return part_attributes
+        return lists_by_key(self.part_rows)
 
     @cached_property
     def sources(self) -> dict[str, Source]:
@@ -682,10 +680,7 @@ def _owner_key(group: str, cells: Mapping[str, str]) -> tuple[str, str]:
 
 def _by_owner(group: str, table_rows: Iterable[CatalogueRow]) -> Rows:
     """Return rows by owner and attribute."""
-    rows_by_owner: Rows = {}
-    for table_row in table_rows:
-        rows_by_owner.setdefault(_owner_key(group, table_row.cells), []).append(table_row)
-    return rows_by_owner
+    return lists_by_key((_owner_key(group, table_row.cells), table_row) for table_row in table_rows)
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tco.catalog.catalogue import Catalogue
 from tco.core.errors import DataError, refuse_unknown
+from tco.core.mappings import sums_by_key
 from tco.core.memory import value_once
 from tco.core.provenance import refuse_own
 from tco.core.types import JsonMapping, JsonObject, TextMapping, is_finite_number
@@ -220,8 +221,7 @@ def _read_system(
         spares=tables["spares"],
     )
     system.leaves = list(expand(contains, where))
-    for leaf in system.leaves:
-        system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
+    system.quantity |= sums_by_key((leaf.part, leaf.quantity) for leaf in system.leaves)
     _expect_parts(catalogue, system)
     return system
 

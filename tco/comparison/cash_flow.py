@@ -18,6 +18,7 @@ from tco.core.columns import Hidden
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError
 from tco.core.inputs import Values
+from tco.core.mappings import sums_by_key
 from tco.cost.cash_flows import (
     MONTHLY,
     OPERATION,
@@ -531,8 +532,5 @@ def _upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Pay
 
 
 def _priced_part_counts(scenario_result: Result) -> dict[str, float]:
-    part_counts: dict[str, float] = {}
-    for line in scenario_result.bill.lines if scenario_result.bill else []:
-        if line.extended is not None:
-            part_counts[line.part] = part_counts.get(line.part, 0.0) + line.quantity
-    return part_counts
+    lines = scenario_result.bill.lines if scenario_result.bill else []
+    return sums_by_key((line.part, line.quantity) for line in lines if line.extended is not None)

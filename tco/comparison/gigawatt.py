@@ -18,6 +18,7 @@ from tco.catalog.statements import published_rows, read_statement
 from tco.comparison.filled_site import filled_hall, parse_power
 from tco.core.columns import Column
 from tco.core.errors import DataError
+from tco.core.mappings import sums_by_key
 from tco.cost.cash_flows import Flow
 from tco.cost.ledger import WAITING
 from tco.evaluation.evaluation import evaluate_each
@@ -129,11 +130,11 @@ def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
     """Return the capex of a filled site by kind of part, USD."""
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
     hall = filled_hall(evaluation)
-    sums: dict[str, float] = {}
-    for line in scenario_result.lines:
-        if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
-            kind = _purchase_kind(catalogue, line)
-            sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
+    sums = sums_by_key(
+        (_purchase_kind(catalogue, line), float(line.amount) * hall["worlds"])
+        for line in scenario_result.lines
+        if not line.recurs and line.asset != WAITING  # nothing is bought by waiting
+    )
     if not sums:
         raise DataError(
             f"{evaluation.name}: {scenario_result.texts['terms.perspective']} buys nothing, so no "

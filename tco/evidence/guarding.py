@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError
 from tco.core.files import data_directory
+from tco.core.mappings import lists_by_key
 from tco.core.provenance import Input, period
 from tco.cost.guards import COLUMNS, GUARDS
 from tco.cost.price_dates import BILL, is_dated_price
@@ -59,14 +60,13 @@ def _prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
 def measure_guards(catalogue: Catalogue) -> list[Guard]:
     """Return each price in force with the published figures that check it."""
     prices = _prices_in_force(catalogue)
-    failures: dict[tuple[str, float], list[str]] = {}
-    for publication_name in catalogue.published:
-        for published_row in read_published(catalogue, publication_name):
-            if published_row.cells["kind"] == INDEPENDENT:
-                for change in failing_changes(published_row, prices):
-                    failures.setdefault(change, []).append(
-                        f"{publication_name}/{published_row.cells['source']}"
-                    )
+    failures = lists_by_key(
+        (change, f"{publication_name}/{published_row.cells['source']}")
+        for publication_name in catalogue.published
+        for published_row in read_published(catalogue, publication_name)
+        if published_row.cells["kind"] == INDEPENDENT
+        for change in failing_changes(published_row, prices)
+    )
     return [
         Guard(price, *(tuple(failures.get((path, factor), ())) for factor in (DEARER, CHEAPER)))
         for path, price in prices.items()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-Part = TypeVar("Part")
+from tco.core.mappings import sums_by_key
 
 
 class Attention(NamedTuple):
@@ -262,21 +262,8 @@ class LayerBlock(NamedTuple):
 
 def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
     """Return the kinds of layers in order of first appearance, equal ones counted together."""
-    counts = _layer_counts((layer._replace(layers=0), layer.layers) for layer in layers)
+    counts = sums_by_key((layer._replace(layers=0), layer.layers) for layer in layers)
     return tuple(kind._replace(layers=count) for kind, count in counts.items() if count)
-
-
-def _layer_counts(parts: Iterable[tuple[Part, int]]) -> dict[Part, int]:
-    """Return the layers of each part, in order of first appearance.
-
-    Args:
-        parts: Parts of layers, each with the number of its layers.
-
-    """
-    counts: dict[Part, int] = {}
-    for part, layers in parts:
-        counts[part] = counts.get(part, 0) + layers
-    return counts
 
 
 BY_KEYS = "read by its keys"  # begins what is said of a model whose family is not known
@@ -349,19 +336,19 @@ class Architecture(NamedTuple):
 
         Their feed-forward parts may differ.
         """
-        return _layer_counts(
+        return sums_by_key(
             (block.attention, block.layers) for block in self.blocks if block.attention.heads
         )
 
     @property
     def mixers(self) -> dict[StateMixer, int]:
         """Layers by kind of state-space or linear-attention mixer."""
-        return _layer_counts((block.mixer, block.layers) for block in self.blocks if block.mixer)
+        return sums_by_key((block.mixer, block.layers) for block in self.blocks if block.mixer)
 
     @property
     def feed_forwards(self) -> dict[FeedForward, int]:
         """Layers by kind of feed-forward part."""
-        return _layer_counts(
+        return sums_by_key(
             (block.feed_forward, block.layers) for block in self.blocks if block.feed_forward.width
         )
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.rows import attribute
+from tco.core.mappings import sums_by_key
 from tco.evaluation.chip_prices import chip_of
 from tco.performance.chip.families import family_of
 from tco.performance.software_maturity import parameters_of_family, served_by
@@ -239,11 +240,9 @@ def _document_or_input_text(system_result: Result, path: str) -> str:
 
 def _cost_by_group(system_result: Result, chip: str) -> dict[str, float]:
     """Return the cost per chip-hour in USD, by group of lines."""
-    costs: dict[str, float] = {}
-    for line in system_result.lines:
-        group = _cost_group(line, chip)
-        costs[group] = costs.get(group, 0.0) + float(line.usd_per_chip_hour)
-    return costs
+    return sums_by_key(
+        (_cost_group(line, chip), float(line.usd_per_chip_hour)) for line in system_result.lines
+    )
 
 
 def _cost_group(line: Flow, chip: str) -> str:

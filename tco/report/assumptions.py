@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from tco.core.mappings import lists_by_key
 from tco.core.types import JsonMapping, JsonObject
 from tco.cost.price_dates import Available
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
@@ -110,10 +111,11 @@ def premises_without_halls(scenario_results: Sequence[Result]) -> list[str]:
 
 def _hall_words(scenario_results: Sequence[Result]) -> str:
     """Name the racks that stand in each hall of their site, in one line."""
-    racks: dict[str, list[str]] = {}
-    for scenario_result in scenario_results:
-        if scenario_result.hall_cooling is not None:
-            racks.setdefault(scenario_result.hall_cooling, []).append(scenario_result.scenario)
+    racks = lists_by_key(
+        (scenario_result.hall_cooling, scenario_result.scenario)
+        for scenario_result in scenario_results
+        if scenario_result.hall_cooling is not None
+    )
     halls = (
         f"{cooling} for {', '.join(scenario_names)}" for cooling, scenario_names in racks.items()
     )
@@ -586,10 +588,11 @@ def plan_option_text(plan: JsonMapping | None) -> str:
 
 def missing_notes(scenario_result: Result) -> list[str]:
     """Return a note for every reason that leaves metrics null."""
-    absent: dict[str, list[str]] = {}
-    for metric_name, metric_value in scenario_result.metrics.items():
-        if metric_value is None:
-            absent.setdefault(why_absent(scenario_result, metric_name), []).append(metric_name)
+    absent = lists_by_key(
+        (why_absent(scenario_result, metric_name), metric_name)
+        for metric_name, metric_value in scenario_result.metrics.items()
+        if metric_value is None
+    )
     return [
         f"not computed: {', '.join(metric_names)}: {why}" for why, metric_names in absent.items()
     ]

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.columns import Column
+from tco.core.mappings import lists_by_key
 from tco.core.types import JsonMapping
 from tco.regression.baseline import baseline_path
 from tco.regression.drift import metrics_with_ratios
@@ -188,9 +189,7 @@ def _metric_table(
                 for metric_value in values_or_none
             )
             lines.append((metric, unit, *cells))
-    origins: dict[str, list[str]] = {}
-    for scenario, state in states.items():
-        origins.setdefault(_provenance(state), []).append(scenario)
+    origins = lists_by_key((_provenance(state), scenario) for scenario, state in states.items())
     above = [
         f"{', '.join(scenario_names)}: {origin}." for origin, scenario_names in origins.items()
     ]

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun
+from tco.core.mappings import lists_by_key
 from tco.regression.difference import Move, Side
 from tco.regression.drift import Drift, Shift
 from tco.report.difference import (
@@ -150,9 +151,7 @@ def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift
 
 def _headed_by_scenario(table: Table) -> Table:
     """Return a table with its first column, the scenario, as headings of groups of rows."""
-    groups: dict[str, list[Sequence[str]]] = {}
-    for scenario, *cells in table.rows:
-        groups.setdefault(scenario, []).append(cells)
+    groups = lists_by_key((scenario, cells) for scenario, *cells in table.rows)
     columns = table.columns[1:]
     grouped_rows: list[Sequence[str]] = []
     for scenario, group in groups.items():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from tco.catalog import Catalogue
 from tco.comparison.designs import AXES, Design
 from tco.comparison.frontier_records import BANDED, Frontier, Point
+from tco.core.mappings import lists_by_key
 from tco.core.types import JsonObject
 from tco.evaluation.side_by_side import speed_of
 from tco.report.assumptions import (
@@ -463,9 +464,9 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
 
 def _beaten_table(designs: Sequence[Design]) -> Table:
     """Tabulate the designs that are beaten, system by system, and what beats each."""
-    by_system: dict[str, list[Design]] = {}
-    for design in designs:
-        by_system.setdefault(frontier_scenario_label(design.frontier), []).append(design)
+    by_system = lists_by_key(
+        (frontier_scenario_label(design.frontier), design) for design in designs
+    )
     design_rows: list[Sequence[str]] = []
     for scenario_label, of_system in by_system.items():
         beaten = [design for design in of_system if design.by is not None]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.core.mappings import lists_by_key
 from tco.core.types import AnyArray, JsonObject
 from tco.fabric.collectives import fastest_algorithm_time, reach
 from tco.fabric.expert_exchange import Tokens, reported_bytes
@@ -267,10 +268,11 @@ def _rows_by_collective(
     measurements: MeasuredRows, skip: AnyArray
 ) -> Iterator[tuple[Rows, AnyArray]]:
     """Yield the rows that are predicted together with their indices, without those left out."""
-    groups: dict[CollectiveRowKey, list[int]] = {}
-    for row_index, collective_key in enumerate(_parse_collective_rows(measurements)):
-        if skip[row_index] == "":
-            groups.setdefault(collective_key, []).append(row_index)
+    groups = lists_by_key(
+        (collective_key, row_index)
+        for row_index, collective_key in enumerate(_parse_collective_rows(measurements))
+        if skip[row_index] == ""
+    )
     for collective_key, row_indices in groups.items():
         indices = np.array(row_indices)
         yield Rows(measurements.chosen(indices), collective_key), indices

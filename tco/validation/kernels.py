@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.mappings import lists_by_key
 from tco.core.memory import once_per_owner
 from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.performance.chip.engine_corrections import Correction, correction_of_rows
@@ -364,9 +365,8 @@ def _kernel_rows(measurements: MeasuredRows) -> KernelRows:
     target, target_names = measurements.first_stated(*ANSWERS)
     kinds = _kernel_kinds(measurements)
     skip = _kernel_skip_reasons(measurements, kinds, target, target_names)
-    members: dict[KernelKind, list[int]] = {}
-    for row_index in np.flatnonzero(skip == "").tolist():
-        members.setdefault(kinds[row_index], []).append(row_index)
+    scored = np.flatnonzero(skip == "").tolist()
+    members = lists_by_key((kinds[row_index], row_index) for row_index in scored)
     questions, lines = [], np.full(len(measurements), "", dtype=object)
     for kind, row_indices in members.items():
         sides = _kernel_arguments(kind, measurements.chosen(np.array(row_indices)))

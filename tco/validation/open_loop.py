@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
+from tco.core.mappings import lists_by_key
 from tco.core.trace import untraced_value
 from tco.core.types import AnyArray, BoolArray, FloatArray
 from tco.models.architecture import load_model
@@ -139,10 +139,10 @@ def _ladders(measurements: MeasuredRows, skip: AnyArray) -> Iterator[list[int]]:
     """Yield the rows of each ladder."""
     columns = [measurements[text_column] for text_column in TEXTS]
     columns += [np.nan_to_num(measurements[number_column]) for number_column in NUMBERS]
-    rows_by_ladder = dict[tuple[Any, ...], list[int]]()
-    for row_index in np.flatnonzero(skip == "").tolist():
-        ladder_key = tuple(column[row_index] for column in columns)
-        rows_by_ladder.setdefault(ladder_key, []).append(row_index)
+    rows_by_ladder = lists_by_key(
+        (tuple(column[row_index] for column in columns), row_index)
+        for row_index in np.flatnonzero(skip == "").tolist()
+    )
     yield from rows_by_ladder.values()
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.errors import DataError
 from tco.core.inputs import Values
+from tco.core.mappings import lists_by_key
 from tco.core.types import AnyArray, JsonObject
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
@@ -234,12 +235,11 @@ def _fastest_plan_per_row(queries: list[TrainingQuery], measurements: MeasuredRo
         [None] * count,
         np.full(count, np.inf),
     )
-    groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, PlanBlock]]] = {}
-    for query in queries:
-        for block in query.blocks:
-            groups.setdefault((*query.training_row.structure, block.schedule), []).append(
-                (query, block)
-            )
+    groups = lists_by_key(
+        ((*query.training_row.structure, block.schedule), (query, block))
+        for query in queries
+        for block in query.blocks
+    )
     inputs = plain_inputs(measurements.catalogue, {})
     for members in groups.values():
         _keep_best_of_group(members, measurements, inputs, fastest)

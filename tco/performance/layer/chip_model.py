@@ -19,6 +19,7 @@ from tco.core.elementwise import elementwise_maximum, exp
 from tco.core.errors import refuse_unknown
 from tco.core.formula import Known, formula, in_use, select
 from tco.core.inputs import Readable
+from tco.core.mappings import lists_by_key
 from tco.core.types import Quantity
 from tco.core.units import Pure, Second
 from tco.fabric.links import Latencies, Links, known_of
@@ -499,12 +500,12 @@ def model_format_notes(machine: Machine) -> list[str]:
 
     A note names the stored format, the format of the computation and the parts of the model.
     """
-    parts: dict[Computed, list[str]] = {}
-    for part_name, form in zip(
-        ("attention", "dense parts", "experts"), machine.formats, strict=True
-    ):
-        if not form.is_native:
-            parts.setdefault(form, []).append(part_name)
+    names = "attention", "dense parts", "experts"
+    parts = lists_by_key(
+        (form, part_name)
+        for form, part_name in zip(machine.formats, names, strict=True)
+        if not form.is_native
+    )
     format_notes = []
     for form, part_names in parts.items():
         which = "" if len(part_names) == len(machine.formats) else f" ({' and '.join(part_names)})"

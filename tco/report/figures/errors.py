@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 
 from tco.catalog.accuracy import FAMILY_WORDS, WORDS
+from tco.core.mappings import lists_by_key
 from tco.report.figures.drawing import MARGIN, Drawing, styled, text_width, tip
 from tco.report.figures.style import LIGHT, MUTED, WIDE
 
@@ -43,9 +44,10 @@ def errors_figure(accuracy_rows: Sequence[Mapping[str, str]], width: float = WID
         "configuration; the line ends at the 90th percentile",
     )
     drawing.legend({"median": MEDIAN, "median, chip unseen in the fit": LEFT_OUT}, "oD")
-    kinds: dict[str, list[Mapping[str, str]]] = {}
-    for accuracy_row in sorted(accuracy_rows, key=_kind_rank):
-        kinds.setdefault(measurement_kind_label(accuracy_row["kind"]), []).append(accuracy_row)
+    kinds = lists_by_key(
+        (measurement_kind_label(accuracy_row["kind"]), accuracy_row)
+        for accuracy_row in sorted(accuracy_rows, key=_kind_rank)
+    )
     ends = [
         float(accuracy_row[key])
         for accuracy_row in accuracy_rows

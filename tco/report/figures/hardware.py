@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from tco.catalog.system_tree import System
+from tco.core.mappings import lists_by_key
 from tco.fabric.topology import FabricScope
 from tco.report.figures.drawing import (
     MARGIN,
@@ -165,9 +166,8 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
     """
     lines = [line for line in bill.lines if line.extended is not None and float(line.extended) > 0]
     trees = {line.path.rpartition("/")[0] for line in bill.lines}
-    assemblies: dict[str, list[BillLine]] = {}
-    for line in sorted(lines, key=lambda line: -float(line.extended)):
-        assemblies.setdefault(_assembly_of(line, trees), []).append(line)
+    dearest_first = sorted(lines, key=lambda line: -float(line.extended))
+    assemblies = lists_by_key((_assembly_of(line, trees), line) for line in dearest_first)
     total = _bill_lines_cost(lines)
     by_price = sorted(assemblies.items(), key=lambda item: -_bill_lines_cost(item[1]))
     shares = {assembly_name: _bill_lines_cost(group) / total for assembly_name, group in by_price}

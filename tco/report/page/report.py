@@ -13,7 +13,7 @@ from tco.comparison.ranking import Ranking
 from tco.comparison.report_data import Material
 from tco.core.equation import equation
 from tco.core.errors import UsageError
-from tco.core.formula import Formula
+from tco.core.mappings import lists_by_key
 from tco.core.trace import walk
 from tco.evaluation.side_by_side import speed_of
 from tco.report.assumptions import formats_rows, premise_lines, workload_title
@@ -242,9 +242,10 @@ def method(scenario_results: Sequence[Result]) -> Iterator[Section]:
         for node in walk(*scenario_result.nodes.values())
         if node.formula
     }
-    rooms: dict[str, list[Formula]] = {}
-    for formula in sorted(used.values(), key=lambda used_formula: used_formula.name):
-        rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)
+    rooms = lists_by_key(
+        (formula.function.__module__.split(".")[1], formula)
+        for formula in sorted(used.values(), key=lambda used_formula: used_formula.name)
+    )
     for room, formulas in sorted(rooms.items()):
         method_rows = [
             (used_formula.name, equation(used_formula), used_formula.unit, used_formula.source)

@@ -11,6 +11,7 @@ import numpy as np
 from tco.catalog.accuracy import accuracy_rows as accuracies
 from tco.catalog.labels import short_name
 from tco.comparison.report_data import Material, variant_of
+from tco.core.mappings import lists_by_key
 from tco.core.provenance import Input
 from tco.report.comparison import comparison_table
 from tco.report.cost import cost_table
@@ -436,9 +437,9 @@ def sources(material: Material) -> Iterator[Section]:
         for input_record in scenario_result.inputs.values()
     ):
         distinct_inputs.setdefault((input_record.kind, input_record.path), input_record)
-    dates: dict[str, list[str]] = {}
-    for input_record in distinct_inputs.values():
-        dates.setdefault(input_record.source, []).append(input_record.as_of)
+    dates = lists_by_key(
+        (input_record.source, input_record.as_of) for input_record in distinct_inputs.values()
+    )
     ages = []
     for scenario_result in material.results:
         shares = scenario_result.shares.get("hardware", {})
