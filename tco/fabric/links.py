@@ -358,17 +358,15 @@ def _latencies_of(
     world: FabricScope,
     port: Quantity,
     network_step: Quantity,
-    age: Quantity | None = None,
 ) -> Latencies:
-    """Return a family's latencies at the clock of a chip; young software lengthens on-chip ones."""
+    """Return a family's latencies at the clock of a chip."""
     prior, part = f"performance.{family}", f"parts.{chip}"
-    clock, dies = input_values[f"{part}.max_clock"], input_values[f"{part}.dies"]
     scale = latency_scale(
-        clock,
-        dies,
+        input_values[f"{part}.max_clock"],
+        input_values[f"{part}.dies"],
         input_values[f"{prior}.die_latency_factor"],
         input_values[f"{prior}.reference_clock"],
-        1.0 if age is None else age,
+        1.0,  # settled software
     )
 
     def scaled(latency_name: str, ratio: Quantity = 1.0) -> Quantity:
@@ -421,7 +419,6 @@ def chip_links(
     route: Route,
     reduces: Any,
     library: CollectiveLibrary,
-    age: Quantity | None = None,
     signalled: bool = False,
     port: Any = None,
 ) -> Links:
@@ -435,7 +432,6 @@ def chip_links(
         route: Scale-out route between worlds.
         reduces: Whether the switches add up: a flag, one or zero, or an array.
         library: Collective library on the links.
-        age: Factor by which young software lengthens the on-chip latencies; None stands for 1.
         signalled: Whether the steps of collectives are transfers with mutual signals.
         port: Bandwidth of the switch port that the lanes enter, byte/s; None where unknown.
 
@@ -456,7 +452,7 @@ def chip_links(
         spread=link_rate(everyone, direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=_latencies_of(input_values, chip, family, inner, world, port, step, age),
+        latencies=_latencies_of(input_values, chip, family, inner, world, port, step),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
