@@ -326,7 +326,7 @@ def _moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -
     # another search would only find the plan again where it does not read the input
     is_searched = plan is not None and not hold
     if is_searched and (
-        today.path in function.plan_inputs({}) or today.path not in side.result.inputs
+        today.path in function.plan_inputs() or today.path not in side.result.inputs
     ):
         plan = None
     function = function._replace(plan=plan)

@@ -93,9 +93,9 @@ class ScenarioFunction(NamedTuple):
         chain = run(inputs, readings, None, performance)
         return assemble_result(inputs, readings, chain, 0.0, trace=False, refuse=False), reads
 
-    def plan_inputs(self, input_values: Settings) -> frozenset[str]:
+    def plan_inputs(self) -> frozenset[str]:
         """Return the inputs that the search of the plan reads, none where the rates are stated."""
-        inputs, readings, _ = self._rated(input_values)
+        inputs, readings, _ = self._rated({})
         return _plan_inputs_of(inputs, readings)
 
     def _rated(self, input_values: Settings) -> tuple[ResolvedScenario, Values, Any]:

@@ -270,7 +270,7 @@ def _inputs_that_flip(
 ) -> tuple[dict[str, float], list[Pair]]:
     """Return the values at which inputs flip the order alone, by path, and the pairs that do."""
     flips = flips_of(quantity.ranges, ratios, quantity.together)
-    plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs({}))
+    plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs())
     return flips, pairs_that_flip(quantity.ranges, ratios, quantity.together, plan_inputs)
 
 

@@ -128,7 +128,7 @@ def _has_stated_load(input_values: Values) -> bool:
 def _served_model(inputs: ResolvedScenario, input_values: Values) -> Architecture:
     """Return the scenario's model, asked for no more than it can be."""
     model = scenario_model(inputs, input_values)
-    _refuse_beyond_context(model, input_values, ("workload.input_tokens", "workload.output_tokens"))
+    _refuse_beyond_context(model, input_values)
     _refuse_no_requests(input_values)
     _refuse_beyond_head(input_values)
     _refuse_unknown_software(inputs)
@@ -250,10 +250,9 @@ def storage_and_compute_formats(inputs: ResolvedScenario, input_values: Readable
     }
 
 
-def _refuse_beyond_context(
-    model: Architecture, input_values: Values, paths: tuple[str, ...]
-) -> None:
+def _refuse_beyond_context(model: Architecture, input_values: Values) -> None:
     """Refuse sequences longer than the model was made for."""
+    paths = "workload.input_tokens", "workload.output_tokens"
     length = sum(input_values.number(path) for path in paths)
     if somewhere(length > model.context):
         raise DataError(

@@ -263,7 +263,6 @@ def envelopes_of(
     table: pd.DataFrame,
     catalogue: Catalogue,
     input_values: Values,
-    chips: frozenset[str] | None = None,
     settings: TextMapping | None = None,
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file with enough configurations, each against both predictions."""
@@ -273,7 +272,7 @@ def envelopes_of(
     )
     for envelope_key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = sweep.kind(envelope_key)
-        if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
+        if len(runs) < LEAST:
             continue
         speed_and_rate = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.measurements, named["chip"]):
@@ -508,7 +507,7 @@ def against_runs(
         also hold the accuracy of the order of chip pairs, under `ratio_of_two`.
 
     """
-    envelopes = list(envelopes_of(table, catalogue, input_values, settings=settings))
+    envelopes = list(envelopes_of(table, catalogue, input_values, settings))
     two = envelope_order_accuracy(envelopes, [envelope.alike for envelope in envelopes]) | {
         "off_at_random": [off_at_random(envelopes, error) for error in ERRORS]
     }

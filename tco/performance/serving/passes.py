@@ -544,12 +544,10 @@ def prefill_memory(
     model: Architecture,
     plan: PrefillPlan,
     request: ServingRequest,
-    prompts: Any = 1.0,
 ) -> Quantity:
-    """Return the HBM a chip needs that reads some prompts a group."""
-    return _prompts_in_memory(
-        machine, model, plan, request, _prefill_shape(machine, plan, request, prompts)
-    )
+    """Return the HBM a chip needs that reads one prompt a group."""
+    shape = _prefill_shape(machine, plan, request, 1.0)
+    return _prompts_in_memory(machine, model, plan, request, shape)
 
 
 def _prompts_in_memory(

@@ -64,7 +64,6 @@ class TrainingSearchResult:
     seconds: float = 0.0
     top: list[Candidate] = field(default_factory=list)
     count: int = 2  # so many of the quickest
-    limit: float = np.inf  # that take less time than this
 
     def offer(self, candidate: Candidate) -> None:
         """Keep a candidate if it is among the quickest; of equals the first met stays."""
@@ -73,15 +72,11 @@ class TrainingSearchResult:
     @property
     def bar(self) -> float:
         """The time a plan must beat to be kept."""
-        return self.top[-1].seconds if len(self.top) == self.count else self.limit
+        return self.top[-1].seconds if len(self.top) == self.count else np.inf
 
 
 def search_training_plans(
-    job: TrainingJob,
-    machine: Machine,
-    fixed: Fixed = ALL_FREE,
-    count: int = 2,
-    limit: float = np.inf,
+    job: TrainingJob, machine: Machine, fixed: Fixed = ALL_FREE, count: int = 2
 ) -> TrainingSearchResult:
     """Search the plan space of a training job for the quickest plans.
 
@@ -90,15 +85,14 @@ def search_training_plans(
         machine: Chip model of the job.
         fixed: Axes of a plan with their allowed values; other axes are free.
         count: Number of the quickest plans to keep.
-        limit: Time of a step in s that a plan must beat.
 
     Returns:
         Quickest plans that fit, plan counts, and the time of the search as `seconds`; `best` is
-        None where no plan fits and beats the limit.
+        None where no plan fits.
 
     """
     began = time.perf_counter()
-    search_result = TrainingSearchResult(count=count, limit=limit)
+    search_result = TrainingSearchResult(count=count)
     for chips in chips_in_use(job, machine.links, fixed):
         sized_job = replace(job, chips=chips)
         for block in space(sized_job, machine.links.domain, fixed):
