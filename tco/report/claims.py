@@ -6,8 +6,7 @@ check`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tco.catalog import Catalogue
 from tco.catalog.statements import ReproducedFigure
@@ -15,20 +14,23 @@ from tco.evidence.check import Finding
 from tco.evidence.draws import ConclusionProbability, SpeedProbability
 from tco.evidence.verdicts import Verdict
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import NARROW_SCREEN, Table, headed, significant
 
 # claims up to which their notes and commands are printed
 MOST_DETAILED = 40
-PIPE_WIDTH = 100
+# what a reader acts on comes first
 VERDICTS: dict[Verdict, str] = {
+    "contradicts": "the computed figure differs, and another source differs too",
+    "off": "the computed figure differs; no other source is compared",
+    "open": "the claim is true in some draws and false in others",
     "holds": "the computed figure agrees with the claim",
-    "open": "the draws do not decide the claim",
-    "arithmetic": "it agrees, but its inputs come from the claim: this tests nothing",
-    "not-shown": "the source leaves its case open, or the claim is within the model's error",
-    "off": "the computed figure does not agree with the claim",
-    "contradicts": "it does not agree, and neither does another source",
-    "not-derivable": "nothing can be computed for it",
+    "arithmetic": "it agrees, but it was computed from the claim itself: no proof",
+    "not-shown": "cannot be judged: the source leaves out its conditions, or the model "
+    "is not exact enough",
+    "not-derivable": "cannot be computed: the data for it are missing",
 }
+LISTED: tuple[Verdict, ...] = ("contradicts", "off", "open")  # among many claims
+BOUNDS = {"equal": "", "at-least": "at least ", "at-most": "at most "}
 CONCLUSION_KEYS = ("low", "high", "probability", "turns_at_tokens_per_s_per_user")
 CLAIM = Record(
     *("id", "claim", "source"),
@@ -73,67 +75,152 @@ def claims_answer(
     return CLAIMS.answer(
         catalogue,
         findings,
-        lambda: [_verdicts_table(catalogue, findings), _claims_table(findings)],
+        lambda: _claims_tables(catalogue, findings),
         (FINDING, findings),
         notes,
     )
 
 
-def _verdicts_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
-    """Return the count and the meaning of each verdict, and the sources of the claims."""
-    counts = Counter(finding.verdict for finding in findings)
-    verdict_rows = [
-        (verdict, str(counts[verdict]), meaning)
+def _claims_tables(catalogue: Catalogue, findings: Sequence[Finding]) -> list[Table]:
+    """Return the tables of verdicts, of claims by verdict and of sources."""
+    detailed = len(findings) <= MOST_DETAILED
+    groups = {
+        verdict: [finding for finding in findings if finding.verdict == verdict]
+        for verdict in VERDICTS
+    }
+    present = [verdict for verdict, group in groups.items() if group]
+    listed = present if detailed or len(present) == 1 else LISTED
+    verdict_tables = [
+        _claims_table(
+            catalogue,
+            f"{verdict} ({len(groups[verdict])}): {VERDICTS[verdict]}",
+            groups[verdict],
+            detailed,
+        )
+        for verdict in listed
+        if groups[verdict]
+    ]
+    surprises = [
+        finding for finding in findings if not finding.as_expected and finding.verdict not in listed
+    ]
+    if surprises:
+        title = "Not the verdict that the ledger expects"
+        verdict_tables.insert(0, _claims_table(catalogue, title, surprises, detailed))
+    omitted = [verdict for verdict in present if verdict not in listed]
+    return [
+        _summary_table(findings, groups),
+        *verdict_tables,
+        _closing_table(catalogue, findings, omitted, detailed),
+    ]
+
+
+def _summary_table(
+    findings: Sequence[Finding], groups: Mapping[Verdict, Sequence[Finding]]
+) -> Table:
+    """Return the count and the meaning of each verdict."""
+    summary_rows = [
+        (verdict, str(len(groups[verdict])), meaning)
         for verdict, meaning in VERDICTS.items()
-        if counts[verdict]
+        if groups[verdict]
     ]
     unexpected = sum(not finding.as_expected for finding in findings)
-    agreement = f"{unexpected} are not" if unexpected else "All are"
-    sources = dict.fromkeys(finding.claim.source for finding in findings)
+    expectation = (
+        f"Verdicts that the ledger does not expect: {unexpected}. Exit code 1."
+        if unexpected
+        else "All verdicts are the ones that the ledger expects."
+    )
     below = [
-        f"{agreement} as the ledger of claims expects.",
-        "Sources:",
-        *(f"  {catalogue.source_title(source)}" for source in sources),
+        expectation,
+        "claimed: what the source states. computed: what the data give, each input at its value. "
+        "deviation: computed against claimed; +8 % is 108 where 100 is claimed.",
     ]
-    title = f"{len(findings)} published claims, checked against the data and the model"
     return Table(
         ("verdict", "claims", "meaning"),
-        verdict_rows,
-        title,
+        summary_rows,
+        f"{len(findings)} published claims, each computed anew",
         below=below,
         align="lrl",
-        width=PIPE_WIDTH,
+        width=NARROW_SCREEN,
     )
 
 
-def _claims_table(findings: Sequence[Finding]) -> Table:
-    """Return each claim with its verdict and figures, of few claims with their notes."""
-    detailed = len(findings) <= MOST_DETAILED
+def _claims_table(
+    catalogue: Catalogue, title: str, findings: Sequence[Finding], detailed: bool
+) -> Table:
+    """Return claims with their figures and remarks.
+
+    Args:
+        catalogue: Holds the titles of sources.
+        title: What the claims have in common.
+        findings: The claims.
+        detailed: Whether notes and commands are printed.
+
+    """
     claim_rows: list[Sequence[str]] = []
     for finding in findings:
-        claim, conclusion = finding.claim, finding.conclusion
-        ends = (conclusion.low, conclusion.high) if conclusion else ()
+        claim = finding.claim
+        unit, _, bound = claim.unit.partition(" (")
+        label = claim.unit if bound and not bound.endswith("bound)") else unit
         claim_rows.append(
             (
                 claim.id,
-                finding.verdict,
-                significant(claim.claimed.value, 6),
-                significant(finding.computed, 5),
-                " to ".join(significant(end, 3) or "no end" for end in ends),
-                claim.unit,
+                headed(claim.claim, label),
+                BOUNDS[claim.relation] + significant(claim.claimed.value, 4),
+                significant(finding.computed, 4),
+                _deviation_text(finding),
             )
         )
-        remarks = (
-            claim.claim,
-            conclusion and _probability_text(conclusion),
-            detailed and claim.command,
-            detailed and finding.note,
-            not finding.as_expected and f"The ledger expects: {claim.verdict}.",
-        )
-        claim_rows += [(f"    {remark}", "", "", "", "", "") for remark in remarks if remark]
-    columns = ("id", "verdict", "claimed", "computed", "P10 to P90", "unit")
-    below = [] if detailed else ["Notes and commands of each claim: --format json."]
-    return Table(columns, claim_rows, "Claims", below=below, align="llrrrl", width=PIPE_WIDTH)
+        remarks = _claim_remarks(catalogue, finding, detailed)
+        claim_rows += [(f"      {remark}", "", "", "", "") for remark in remarks]
+    columns = ("id", "claim, unit", "claimed", "computed", "deviation")
+    return Table(columns, claim_rows, title, align="llrrr", width=NARROW_SCREEN)
+
+
+def _claim_remarks(catalogue: Catalogue, finding: Finding, detailed: bool) -> list[str]:
+    """Return the sentences below a claim."""
+    claim, conclusion = finding.claim, finding.conclusion
+    remarks = (
+        conclusion and _probability_text(conclusion),
+        detailed and claim.against and f"Against: {catalogue.source_title(claim.against)}.",
+        detailed and finding.note,
+        detailed and claim.command,
+        not finding.as_expected and f"The ledger expects: {claim.verdict}.",
+    )
+    return [remark for remark in remarks if remark]
+
+
+def _deviation_text(finding: Finding) -> str:
+    """Return the deviation of the computed figure, in percent or points."""
+    claimed, computed = finding.claim.claimed.value, finding.computed
+    if computed is None or finding.verdict == "open":
+        return ""
+    if finding.claim.unit.startswith("%"):
+        return f"{_signed(computed - claimed)} points"
+    return f"{_signed((computed / claimed - 1) * 100)} %" if claimed else ""
+
+
+def _signed(difference: float) -> str:
+    return ("+" if difference > 0 else "") + significant(difference, 2)
+
+
+def _closing_table(
+    catalogue: Catalogue,
+    findings: Sequence[Finding],
+    omitted: Sequence[Verdict],
+    detailed: bool,
+) -> Table:
+    """Return the commands for further claims and reasons, and the sources."""
+    commands = []
+    if omitted:
+        commands.append(f"The other claims: tco claims --verdict WORD; words: {', '.join(omitted)}")
+    if not detailed:
+        commands.append("Why they differ: tco claims --verdict contradicts; --verdict off")
+        commands.append("Every claim with its note and its source: tco claims --format csv")
+    sources = dict.fromkeys(finding.claim.source for finding in findings)
+    source_lines = [f"  {catalogue.source_title(source)}" for source in sources]
+    return Table(
+        (), (), above=[*commands, "Sources of the claims:", *source_lines], width=NARROW_SCREEN
+    )
 
 
 def _probability_text(conclusion: ConclusionProbability) -> str:
@@ -145,7 +232,11 @@ def _probability_text(conclusion: ConclusionProbability) -> str:
     speeds = f" ({by_speed})" if by_speed else ""
     turn = conclusion.turns_at_tokens_per_s_per_user
     turns = "" if turn is None else f"; it turns at about {turn:.3g} tokens/s per user"
-    return f"It holds in {conclusion.probability * 100:.0f} % of the draws{speeds}{turns}."
+    low, high = (significant(end, 3) or "no end" for end in (conclusion.low, conclusion.high))
+    return (
+        f"True in {conclusion.probability * 100:.0f} % of the draws{speeds}{turns}; computed "
+        f"P10 to P90 {low} to {high}."
+    )
 
 
 # ---------------------------------------------------------------- figures of publications

@@ -1,0 +1,80 @@
+"""Claims on the screen: what fails first, by how much, and what the verdicts mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.evidence.check import Finding
+from tco.evidence.draws import ConclusionProbability
+from tco.evidence.ledger import read_ledger
+from tco.report.claims import LISTED, claims_answer
+from tests.catalogue import CATALOGUE
+
+LEDGER = read_ledger(CATALOGUE)
+
+
+def finding(claim_id, computed, verdict=None, conclusion=None):
+    claim = LEDGER[claim_id]
+    return Finding(claim, computed, verdict or claim.verdict, [], conclusion=conclusion)
+
+
+def tables_of(findings):
+    return claims_answer(CATALOGUE, findings, []).tables()
+
+
+def every_finding():
+    """Return a finding for each claim as the ledger expects it; what is drawn is open."""
+    return [
+        finding(claim.id, claim.claimed.value, claim.verdict or "open") for claim in LEDGER.values()
+    ]
+
+
+def test_of_many_claims_those_that_fail_or_are_open_are_listed_in_this_order():
+    summary, *lists, closing = tables_of(every_finding())
+    assert [table.title.partition(" ")[0] for table in lists] == list(LISTED)
+    assert [row[0] for row in summary.rows][:3] == list(LISTED)
+    assert closing.above[0].endswith("holds, arithmetic, not-shown, not-derivable")
+
+
+def test_a_verdict_that_the_ledger_does_not_expect_comes_first():
+    findings = every_finding()
+    position = [finding.claim.id for finding in findings].index("C014")
+    findings[position] = finding("C014", 0.65, "holds")
+    summary, first, *_ = tables_of(findings)
+    assert first.rows[0][:2] == ("C014", "BF16 per Trn3 chip, PFLOP/s")
+    assert first.rows[1][0].strip() == "The ledger expects: contradicts."
+    assert summary.below[0] == "Verdicts that the ledger does not expect: 1. Exit code 1."
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "computed", "claimed_text", "deviation"),
+    [
+        ("C014", 0.6291456, "0.65", "-3.2 %"),
+        ("C184", 10368.0, "144", "+7,100 %"),
+        ("C027", 640.0, "640", "0 %"),
+        ("C037", 75.0, "40", "+35 points"),  # of a share, in points
+        ("P023", 1.44, "at most 0", "+1.4 points"),
+        ("C023", None, "225.9", ""),
+    ],
+)
+def test_the_deviation_is_that_of_the_computed_figure_from_the_claimed_one(
+    claim_id, computed, claimed_text, deviation
+):
+    _, claims, _ = tables_of([finding(claim_id, computed, "off")])
+    assert (claims.rows[0][2], claims.rows[0][4]) == (claimed_text, deviation)
+
+
+def test_few_claims_have_the_contradicted_source_and_the_note():
+    _, claims, _ = tables_of([finding("C051", 1.28)])
+    remarks = [row[0].strip() for row in claims.rows[1:]]
+    assert remarks[0].startswith("Against: SemiAnalysis:")
+    assert remarks[1] == LEDGER["C051"].note
+
+
+def test_an_open_claim_says_in_how_many_draws_it_is_true():
+    conclusion = ConclusionProbability(0.54, 0.807, 1.28, [], None)
+    _, claims, _ = tables_of([finding("P006", 1.0138, "open", conclusion)])
+    assert claims.rows[0][1:] == (LEDGER["P006"].claim, "at least 1", "1.014", "")
+    assert claims.rows[1][0].strip() == (
+        "True in 54 % of the draws; computed P10 to P90 0.807 to 1.28."
+    )
