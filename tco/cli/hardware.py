@@ -61,10 +61,10 @@ def network(
     span: str | None = None,
     between_sites: Annotated[float | None, typer.Option(min=0, max=1)] = None,
 ) -> None:
-    """Size a folded Clos: its switches, links, optics, watts, dollars.
+    """Size a scale-out network: switches, links, optics, watts, dollars.
 
-    A folded Clos, or fat tree, joins chips through tiers of switches. Without --chips it is as
-    large as its tiers allow.
+    It is a folded Clos, or fat tree: tiers of switches join the chips. Without --chips it is as
+    large as its tiers allow. `tco price SYSTEM` shows the network that a system buys.
 
     Switches:
         switch: Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).
@@ -109,9 +109,11 @@ def network(
         wanted_network = wanted_network._replace(between_sites=between_sites)
     size, clos = requested_clos(inputs, input_values, wanted_network)
     ratio = float(input_values.number("cluster.oversubscription"))
-    facts = ["No tier is oversubscribed."]
+    facts = ["Switches have as much bandwidth up as down: the network is not oversubscribed."]
     if ratio != 1:
         facts = [f"Below the top tier a switch has {ratio:g} times as much bandwidth down as up."]
+    if chips is None:
+        facts.append("No --chips is named: the network is as large as its tiers allow.")
     if span is not None:
         share = f"{wanted_network.between_sites * 100:.0f} %"
         facts.append(

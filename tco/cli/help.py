@@ -55,6 +55,11 @@ SAME_AS = {
     "--life": "--set 'terms.life=5 year'",
     "--rate": "--set terms.rate=9%",
 }
+# command that takes no name -> what shows the same of a system
+WITHOUT_SYSTEM = {
+    "tco network": "`tco network` takes switches and chips, but no system: `tco price SYSTEM` "
+    "shows the network that a system buys."
+}
 # form that `--format` lacks -> command that writes it
 WRITTEN_BY = {
     "xlsx": "tco export SCENARIO -o FILE.xlsx",
@@ -97,8 +102,10 @@ def _next_step(error: Any, ctx: Any) -> str:
             f" Use {substitute}." if substitute else f" `{ctx.command_path} -h` lists the options."
         )
     if hasattr(error, "param_type"):
-        lines = examples(ctx.command_path)
-        return f" Such as: {lines[0]}" if lines else ""
+        return _example_text(ctx)
+    if error.message.startswith("Got unexpected extra argument"):
+        substitute = WITHOUT_SYSTEM.get(ctx.command_path)
+        return (f" {substitute}" if substitute else "") + _example_text(ctx)
     for form, command in WRITTEN_BY.items():
         if (
             isinstance(error, typer.BadParameter)
@@ -106,6 +113,11 @@ def _next_step(error: Any, ctx: Any) -> str:
         ):
             return f" `{command}` writes it."
     return ""
+
+
+def _example_text(ctx: Any) -> str:
+    lines = examples(ctx.command_path)
+    return f" Such as: {lines[0]}" if lines else ""
 
 
 class HelpPage:

@@ -332,7 +332,7 @@ def _design_sentences(network: Network, design: JsonObject) -> list[str]:
         )
     return [
         ports,
-        f"Switches: {design['switch']} with {design['radix']:.0f} ports of {port}. "
-        f"{tiers} of them can join {design['max_endpoints']:,} chips.",
+        f"Each switch ({design['switch']}) has {design['radix']:.0f} ports of {port}. "
+        f"{tiers} of such switches can join up to {design['max_endpoints']:,} chips.",
         REACHED_BY[design["design"]],
     ]
