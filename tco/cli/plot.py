@@ -129,12 +129,14 @@ def operators(request: CommandRequest, output: Output, scenario: str, width: Wid
 def frontier(
     request: CommandRequest,
     output: Output,
-    named_scenarios: list[str],
+    scenarios: list[str] | None = None,
     prefill: list[str] | None = None,
     against: Literal["cost", "chip", "power"] = "cost",
     width: Width = WIDE,
 ) -> None:
     """Draw what each speed per user costs on each system.
+
+    Without a name the four headline racks are drawn.
 
     What is asked:
         prefill (SCENARIO): Read prompts on a pool of another system. Repeatable.
@@ -143,9 +145,10 @@ def frontier(
     """
     from tco.comparison import frontier as study
     from tco.comparison.confidence import confidence_of
-    from tco.evaluation.evaluation import evaluate_each
+    from tco.evaluation.evaluation import HEADLINE, evaluate_each
     from tco.report.figures.frontier import AGAINST, frontier_figure
 
+    named_scenarios = scenarios or HEADLINE
     system_frontiers = study.frontier(
         named_scenarios, prefill or (), request.settings, request.data
     )
@@ -263,8 +266,8 @@ def drawn_map(
 @kind("set", "hold", "variant", usual=("data", "form", "quiet", "redact"))
 def line(
     request: CommandRequest,
-    named_scenarios: list[str],
     vary: str,
+    scenarios: list[str] | None = None,
     start: str | None = None,
     end: str | None = None,
     metric: str = METRIC,
@@ -275,7 +278,8 @@ def line(
 ) -> None:
     """Draw a metric against one input, a line for each scenario.
 
-    The plan is chosen again at every value. Without --output the numbers are printed.
+    The plan is chosen again at every value. Without --output the numbers are printed. Without a
+    name the four headline racks are drawn.
 
     What is asked:
         vary (PATH): The input to move, or terms.date.
@@ -286,7 +290,9 @@ def line(
 
     """
     from tco.comparison.input_lines import lines_of
+    from tco.evaluation.evaluation import HEADLINE
 
+    named_scenarios = scenarios or HEADLINE
     if output is None and width is not None:
         raise UsageError("--width is of a figure; name its file, such as -o line.svg")
     if output is not None and request.form != "table":
@@ -319,26 +325,26 @@ def line(
 def fabric(
     request: CommandRequest,
     output: Output,
-    systems: Annotated[
-        list[str],
-        name_argument("systems"),
-    ],
+    systems: Annotated[list[str] | None, name_argument("systems")] = None,
     width: Width = WIDE,
 ) -> None:
     """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope.
 
+    Without a name the four headline racks are drawn.
+
     Arguments:
-        systems (SYSTEM...): Ids of systems; `tco systems list` shows them.
+        systems (SYSTEM...): Ids of systems, such as `tco systems list` shows.
 
     """
     from tco.core.inputs import as_number
+    from tco.evaluation.evaluation import HEADLINE
     from tco.fabric.topology import fabric_scopes
     from tco.report.figures.hardware import fabric_figure
     from tco.scenario.resolve import system_inputs
 
     catalogue = request.catalogue
     system_scopes, unused = [], []
-    for system_name in systems:
+    for system_name in systems or HEADLINE:
         inputs = system_inputs(catalogue, system_name, request.settings, request.variant)
         input_values = inputs.values(as_number)
         system_scopes.append((inputs.system.name, fabric_scopes(inputs.system, input_values)))

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from tco.cli import plot
-from tests.cli import app, tco
+from tests.cli import HEADLINE, app, tco
 from tests.report.helpers import WIDE
 
 KINDS = {
@@ -154,6 +154,20 @@ def test_a_mistake_is_told_and_leaves_no_file(words, code, message, tmp_path, mo
     assert done.exit_code == code, done.stderr
     assert message in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [("frontier",), ("line", "--vary", "terms.life"), ("fabric",)])
+def test_a_figure_without_a_name_shows_the_headline_racks(options, tmp_path):
+    done = tco("plot", *options, "-o", tmp_path / "figure.svg")
+    assert done.exit_code == 0, done.stderr
+    figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert figure == _figure_of(options, tmp_path)
+
+
+def _figure_of(options, folder):
+    """Return the figure that names the four headline racks."""
+    tco("plot", options[0], *HEADLINE, *options[1:], "-o", folder / "named.svg")
+    return (folder / "named.svg").read_text(encoding="utf-8")
 
 
 def test_a_line_without_a_file_prints_the_numbers_of_the_figure():
