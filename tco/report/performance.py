@@ -22,7 +22,7 @@ from tco.report.assumptions import (
     workload_words,
 )
 from tco.report.explanation import structure_document
-from tco.report.ranges import TRAINING_DAYS, figures
+from tco.report.ranges import TRAINING_DAYS, figures, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, sentence
 from tco.scenario.metrics import METRICS
@@ -41,28 +41,28 @@ TOKEN_TIMES = ("ttft_s", "tpot_s")
 BAR = 24
 WHOLE = 100  # from which a mean of a plan is printed without decimals
 CUTS = {
-    "nothing": "nothing: each rack works by itself",
-    "experts": "experts, flat over all racks",
+    "nothing": "none: each rack works by itself",
+    "experts": "expert parallel",
     "tensor": "tensor parallel",
     "context": "context parallel",
 }
 HOPS = (
-    "chips: that exchange with each other. domains: of one fabric, that they lie in. hops: "
-    "devices on the way, on average. GB: what a chip sends in a step, over all layers. "
-    "waiting: of the ms, until the last chip is ready; `tco collective` has all start together."
+    "chips: how many exchange data with each other. domains: scale-up domains that they span. "
+    "hops: devices on the way, on average. GB, ms: data and time of a chip per step, over all "
+    "layers. waiting: part of the ms, until the last chip is ready; `tco collective` leaves it out."
 )
 LIMITS = (
-    "limited by: what takes most of the time. of time: its share. at limit: the figure if "
-    "nothing else took time; - where the limit is a latency."
+    "limited by: the resource that takes the largest share of the time. at limit: the figure if "
+    "nothing but this resource took time; - for a latency."
 )
 PARALLEL = (
-    "Parallel: over how many chips an instance of the model is split. batch: sequences that it "
-    "works on at once."
+    "An instance is one copy of the model. parallel: over how many chips it is split. batch: "
+    "sequences that it works on at once."
 )
 SMALLEST = 0.01  # share of a phase from which an operator has a line of its own
 OPERATOR_LEGEND = (
-    "limited by: what the operator's time is due to. of limit: share of the rate that this limit "
-    "allows; - where the limit is a latency."
+    "limited by: the resource that sets the operator's time. of limit: how much of its rate the "
+    "operator reaches; - for a latency."
 )
 AXES = ("tp", "pp", "dp", "ep", "cp")
 PLAN_WORDS = {
@@ -98,28 +98,37 @@ def _pools_of(scenario_result: Result) -> Pools:
 
 
 def _pool_tables(scenario_result: Result) -> list[Table]:
-    """Tabulate the instances of both pools, in a fleet and in one domain by itself."""
+    """Tabulate the chips of both pools, in a large installation and in one domain."""
     share, engines = _pools_of(scenario_result)
     if share is None:
         return []
     plan = scenario_result.report.plan
     rate = scenario_result.metrics["output_tokens_per_s_per_chip"]
     pool_rows = [
-        ["prefill", f"{share * 100:.0f} %", f"{plan['prefill']['chips']:g}"],
-        ["decode", f"{(1 - share) * 100:.0f} %", f"{plan['decode']['chips']:g}"],
+        ["In a large installation", "", "", ""],
+        ["  prefill", rounded_percent(share), f"{plan['prefill']['chips']:g}", "any number"],
+        ["  decode", rounded_percent(1 - share), f"{plan['decode']['chips']:g}", "any number"],
     ]
-    columns = ["instances that", "share of a fleet's chips", "chips each"]
-    if engines is None or not rate:
-        return [Table(columns, pool_rows)]
-    pool_rows[0] += [f"{engines.prefill_engines}", f"{engines.prefill_chips}"]
-    pool_rows[1] += [f"{engines.decode_engines}", f"{engines.decode_chips}"]
-    columns += [f"in one scale-up domain of {engines.chips}", "chips each there"]
-    own_rate = engines.output_tokens_per_s_per_chip
-    below = [
-        f"One scale-up domain by itself reaches {fixed_digits(own_rate)} output tokens/s per chip, "
-        f"{own_rate / rate * 100:.0f} % of a fleet's rate."
-    ]
-    return [Table(columns, pool_rows, below=below)]
+    below = []
+    if engines is not None and rate:
+        pool_rows += [
+            [f"In one scale-up domain of {engines.chips} chips", "", "", ""],
+            _pool_row("  prefill", engines.prefill_engines, engines.prefill_chips, engines.chips),
+            _pool_row("  decode", engines.decode_engines, engines.decode_chips, engines.chips),
+        ]
+        own_rate = engines.output_tokens_per_s_per_chip
+        below = [
+            f"One scale-up domain reaches {fixed_digits(own_rate)} output tokens/s per chip, "
+            f"{rounded_percent(own_rate / rate)} of a large installation's {fixed_digits(rate)}."
+        ]
+    title = "How chips are divided between prefill and decode"
+    columns = ["", "share of chips", "chips per instance", "instances"]
+    return [Table(columns, pool_rows, title, below=below)]
+
+
+def _pool_row(phase: str, instances: int, instance_chips: int, chips: int) -> list[str]:
+    share = instances * instance_chips / chips
+    return [phase, rounded_percent(share), f"{instance_chips}", f"{instances}"]
 
 
 def _cut_tables(scenario_result: Result) -> list[Table]:
@@ -130,8 +139,9 @@ def _cut_tables(scenario_result: Result) -> list[Table]:
         [CUTS[cut_name], fixed_digits(rate) if rate else "none fits"]
         for cut_name, rate in scenario_result.serving.cuts.items()
     ]
-    columns = ["what crosses the racks of a scale-up domain", "output tokens/s per decoding chip"]
-    return [Table(columns, cut_rows)]
+    columns = ["parallelism across the racks", "decode tokens/s per chip"]
+    title = "Decode with the model split across the racks of a scale-up domain, or not"
+    return [Table(columns, cut_rows, title)]
 
 
 def _figure_label(metric: str) -> str:
@@ -212,7 +222,7 @@ FIGURE = Record(
     Member(
         "bound_share",
         float,
-        label="of time",
+        label="share of time",
         show=lambda figure: f"{figure['bound_share'] * 100:.0f} %",
     ),
     Member(
@@ -351,7 +361,7 @@ def _performance_tables(scenario_result: Result) -> list[Table]:
     if scenario_result.axes:
         tables.append(
             AXIS.table(
-                scenario_result.axes, "Exchanges between the chips of an instance", (), [HOPS]
+                scenario_result.axes, "Data exchanged between the chips of an instance", (), [HOPS]
             )
         )
     return [*tables, *_operator_tables(scenario_result)]
@@ -369,10 +379,10 @@ def _operator_tables(scenario_result: Result) -> list[Table]:
         rest = []
         if len(long) < len(of_phase):
             share = sum(operator.share for operator in small)
-            label = f"{len(small)} shorter ones"
+            label = f"{len(small)} below 1 % each"
             rest = [(label, "", f"{share * 100:.1f} %", "-", "-", "")]
         time = fixed_digits(float(phase.time) * 1e3)
-        title = f"{sentence(phase_name)}: {time} ms by operator"
+        title = f"{sentence(phase_name)}: {time} ms, by operator"
         title += _step_words(phase_name, scenario_result)
         legend = [] if tables else [OPERATOR_LEGEND]
         tables.append(operator_record.table(long, title, (), legend, rest))
@@ -391,7 +401,7 @@ def _step_words(phase_name: str, scenario_result: Result) -> str:
     waits = ", before waits for prompts" if is_read_between else ""
     return (
         f". By speculative decoding a step gives each user {fixed_digits(step / per_token)} "
-        f"tokens, which is {fixed_digits(per_token * 1e3)} ms per token{waits}"
+        f"tokens: {fixed_digits(per_token * 1e3)} ms per token{waits}"
     )
 
 
@@ -402,7 +412,8 @@ def _sentences_below(scenario_result: Result) -> list[str]:
     seconds = "" if making.get() else f" in {search['seconds']:.2f} s"
     below = [
         LIMITS,
-        f"{search['plans']:,} plans were tried{seconds}; {search['feasible']:,} of them fit.",
+        f"{search['plans']:,} plans were tried{seconds}; {search['feasible']:,} of them fit into "
+        "memory.",
     ]
     if report.runner_up:
         differences = {

@@ -82,8 +82,8 @@ METRICS: dict[str, Metric] = {
         "USD/chip/h/(PFLOP/s)", "cost of a dense FP8 PFLOP/s for an hour"
     ),
     "usd_per_hbm_tb_per_s_hour": Metric("USD/chip/h/(TB/s)", "cost of a TB/s of HBM for an hour"),
-    "output_tokens_per_s_per_chip": Metric("token/s/chip", "output tokens per second and chip"),
-    "input_tokens_per_s_per_chip": Metric("token/s/chip", "input tokens per second and chip"),
+    "output_tokens_per_s_per_chip": Metric("token/s/chip", "output tokens/s per chip"),
+    "input_tokens_per_s_per_chip": Metric("token/s/chip", "input tokens/s per chip"),
     "tokens_per_s_per_user": Metric("token/s", "tokens per second each user gets"),
     "ttft_s": Metric("s", "time to first token, without queueing"),
     "tpot_s": Metric("s", "time per output token"),

@@ -138,6 +138,16 @@ def test_perf_prints_the_rate_of_whole_engines_on_one_domain():
     assert document("perf", "trn3-nl32x2", "--set", "workload.concurrency=64")["alone"] is None
 
 
+def test_the_chips_of_one_domain_are_divided_in_whole_instances():
+    text = tco("perf", "gb200-nvl72").stdout
+    engines = document("perf", "gb200-nvl72")["alone"]
+    _, _, of_domain = text.partition(f"In one scale-up domain of {engines['chips']} chips\n")
+    for phase, line in zip(("prefill", "decode"), of_domain.splitlines(), strict=False):
+        chips, instances = engines[f"{phase}_chips"], engines[f"{phase}_engines"]
+        share = chips * instances / engines["chips"] * 100
+        assert line.split() == [phase, f"{share:.0f}", "%", str(chips), str(instances)]
+
+
 def test_a_step_of_speculative_decoding_says_its_tokens_beside_the_time_per_token():
     text = tco("perf", "gb200-nvl72").stdout
     (title,) = [line for line in text.splitlines() if line.startswith("Decode: ")]
@@ -145,8 +155,8 @@ def test_a_step_of_speculative_decoding_says_its_tokens_beside_the_time_per_toke
     step = sum(row["time_us"] for row in answer["operators"] if row["phase"] == "decode") / 1e3
     time_per_token = answer["metrics"]["tpot_s"] * 1e3
     assert title == (
-        f"Decode: {step:.1f} ms by operator. By speculative decoding a step gives each user "
-        f"{step / time_per_token:.2f} tokens, which is {time_per_token:.1f} ms per token"
+        f"Decode: {step:.1f} ms, by operator. By speculative decoding a step gives each user "
+        f"{step / time_per_token:.2f} tokens: {time_per_token:.1f} ms per token"
     )
     plain = tco("perf", "gb200-nvl72", "--set", "workload.draft_tokens=0").stdout
     assert "By speculative decoding" not in plain
