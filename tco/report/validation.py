@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from os.path import isdir  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
@@ -91,21 +92,47 @@ def validation_answer(
     )
 
 
-SCORES = ("median error", "mean error", "P90 error", "bias")
+SCORES = ("median", "mean", "P90", "bias")
 UNSEEN = {"accelerator": "chip"}
+MEASURED = {  # column of a measured quantity -> words
+    "tpot_ms_mean": "time per output token",
+    "total_tput_tok_s_per_gpu": "tokens/s per chip, in and out",
+    "output_tput_tok_s_per_gpu": "output tokens/s per chip",
+    "ttft_s_mean": "mean time to first token",
+    "ttft_s_p90": "P90 of time to first token",
+    "time_us": "time",
+    "tflops": "TFLOP/s",
+    "gb_s": "GB/s",
+    "algbw_gb_s": "GB/s of the buffer",
+    "step_time_s": "time of a training step",
+    "tokens_s_per_accelerator": "tokens/s per chip",
+    "model_tflops_per_accelerator": "model TFLOP/s per chip",
+    "hw_tflops_per_accelerator": "executed TFLOP/s per chip",
+}
 GROUP_LABELS = {
     "accelerator": "chip",
     "source_id": "source",
     "framework": "software",
-    "target": "measured quantity",
+    "dtype": "number format",
+    "op": "operation",
+    "target": "measured quantity (column)",
     "tier": "tier (fitted: A)",
 }
 SCORE_COLUMNS = ("rows", *(f"{score_name}, %" for score_name in SCORES), "rank correlation")
 SCORE_LEGEND = (
-    "Error: how far the prediction is from the measurement, without sign. Bias: the median with "
-    "its sign. Rank correlation: 1 where predictions and measurements have the same order."
+    "median, mean, P90: of the errors, which have no sign. bias: the median error with its sign; + "
+    "is predicted too large. rank correlation: 1 where predictions and measurements have the same "
+    "order."
+)
+UNSEEN_LEGEND = (
+    "without its ...: each row is predicted by a fit that never saw its chip, model or source."
+)
+CURVE_LEGEND = (
+    "shape of each curve: the errors of rows that differ in load or size alone, once their median "
+    "error is taken out."
 )
 SKIPPED = {"suspect": "suspect: the file says so of the row"}  # reason -> words
+UNSTATED_COLUMNS = re.compile(r"unstated ([\w ]+): (\w+(?:, \w+)*)")
 
 
 def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
@@ -124,7 +151,7 @@ def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
 
 
 def _one_decimal_percent(error_share: float | None) -> str:
-    return "-" if error_share is None else f"{error_share * 100:.1f}"
+    return "-" if error_share is None else f"{error_share * 100:z.1f}"
 
 
 def _score_cells(label: str, score: JsonObject, count: str = "n") -> list[str]:
@@ -143,7 +170,7 @@ def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Tabl
     tables = [_score_table(file_name, kind, card)]
     if card["skipped"]:
         reasons = sorted(card["skipped"].items(), key=lambda item: -item[1])
-        skipped = [(f"{count:,}", SKIPPED.get(reason, reason)) for reason, count in reasons]
+        skipped = [(f"{count:,}", _skip_words(reason)) for reason, count in reasons]
         tables.append(Table(("rows", "why they are skipped"), skipped, align="rl"))
     for group, parts in card["by"].items():
         largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
@@ -152,26 +179,42 @@ def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Tabl
             tables.append(
                 Table(
                     (GROUP_LABELS.get(group, group), *SCORE_COLUMNS),
-                    [_score_cells(group_key, score) for group_key, score in largest],
+                    [
+                        _score_cells(
+                            f"{MEASURED[group_key]} ({group_key})"
+                            if group == "target" and group_key in MEASURED
+                            else group_key,
+                            score,
+                        )
+                        for group_key, score in largest
+                    ],
                     below=[f"and {hidden} more; --format json has all"] if hidden else [],
                 )
             )
     return tables
 
 
+def _skip_words(reason: str) -> str:
+    """Return the reason for skipping rows, with the columns that the file leaves empty."""
+    if unstated := UNSTATED_COLUMNS.fullmatch(reason):
+        return f"{unstated[1]} not stated: fill {unstated[2]}"
+    return SKIPPED.get(reason, reason)
+
+
 def _score_table(file_name: str, kind: str, card: JsonObject) -> Table:
     """Return the scores of all rows, of refits without some, and of curves."""
     score_rows = [_score_cells("all compared rows", card, "scored")]
+    left_out = {what: score for what, score in card["left_out"].items() if what != "nothing"}
     score_rows += [
-        _score_cells(f"{UNSEEN.get(what, what)} not in the fit", score)
-        for what, score in card["left_out"].items()
-        if what != "nothing"
+        _score_cells(f"  without its {UNSEEN.get(what, what)}", score)
+        for what, score in left_out.items()
     ]
-    for label, score in (
-        ("within each measured curve", card["curves"]),
-        ("offline batches (apart)", card["offline"]),
-    ):
-        score_rows += [_score_cells(label, score)] if score["n"] else []
+    curves, offline = card["curves"], card["offline"]
+    if curves["n"]:
+        label, _, *scores = _score_cells("  shape of each curve", curves)
+        score_rows.append([label, f"{curves['n']:,} curves", *scores])
+    if offline["n"]:
+        score_rows.append(_score_cells("offline runs, apart", offline))
     reasons = "; the others are skipped, with the reason below" if card["skipped"] else ""
     above = [f"{card['scored']:,} of {card['n']:,} rows are compared{reasons}."]
     if card["scored"]:
@@ -180,13 +223,14 @@ def _score_table(file_name: str, kind: str, card: JsonObject) -> Table:
             f"measurement, nine of ten within {card['p90_ape'] * 100:.1f} %."
         )
     below = [SCORE_LEGEND]
+    below += [UNSEEN_LEGEND] if left_out else []
+    below += [CURVE_LEGEND] if curves["n"] else []
     ranges = card["ranges"]
     if ranges["n"]:
         below += [
-            f"{ranges['n']:,} rows leave something unstated. {ranges['inside']:,} of them lie "
-            "inside the range that it allows.",
-            f"That range is a factor of {ranges['median_width']:.2f} at the median; --rows gives "
-            "both ends.",
+            f"{ranges['n']:,} rows do not state everything: the prediction is then a range, at the "
+            f"median a factor of {ranges['median_width']:.2f}. {ranges['inside']:,} measurements "
+            "lie inside it; --rows gives both ends.",
         ]
     title = f"{file_name}: predictions against measurements of {kind}"
     return Table(("", *SCORE_COLUMNS), score_rows, title, above, below)

@@ -44,3 +44,20 @@ def test_own_file_precedes_a_shipped_file_of_the_same_name(tmp_path, monkeypatch
         "travel with the program are amd_collectives, amd_gemm_kernels"
         in tco("validate", "kernel").stderr
     )
+
+
+def test_columns_of_a_file_are_told_in_words():
+    text = tco("validate", "trainium_inference").stdout
+    assert (
+        "output tokens/s per chip (output_tput_tok_s_per_gpu)"
+        in tco("validate", "inference").stdout
+    )
+    assert "  without its chip " in text
+    assert "without its ...: each row is predicted by a fit that never saw its chip" in text
+    assert "-0.0" not in text
+
+
+def test_a_skipped_row_names_the_columns_to_fill():
+    text = tco("validate", "inference").stdout
+    assert "speculative decoding not stated: fill spec_decoding" in text
+    assert "267 curves" in next(line for line in text.splitlines() if "shape of each curve" in line)
