@@ -11,6 +11,7 @@ from tco.cli.help import Listing
 from tco.cli.options import CommandRequest, command
 from tco.core.entry_kinds import ENTRY_KINDS
 from tco.core.errors import UsageError
+from tco.core.types import JsonObject
 
 FigureKind = Annotated[
     str | None,
@@ -57,7 +58,14 @@ def _add_entry_kind(kind_name: str) -> typer.Typer:
     def show(request: CommandRequest, entry: str = argument) -> None:
         from tco.report.catalogue_pages import entry_answer
 
-        choices = {"variant": request.variant, "set": request.settings}
+        price_date = request.settings.get("terms.date")
+        if kind.options == ("date",) and price_date:
+            request.require_form("--date", "table", "md")
+        choices: JsonObject = {
+            "variant": request.variant,
+            "set": request.settings,
+            "date": price_date,
+        }
         catalogue = request.catalogue_of(entry if kind_name == "scenarios" else None)
         chosen = [choices[option] for option in kind.options]
         request.emit(entry_answer(kind_name, catalogue, entry, *chosen))

@@ -39,7 +39,11 @@ DOCUMENT_KINDS = {
     "traffic": _document_kind("traffic", "traffic", "promises"),
 }
 ENTRY_KINDS = {
-    "parts": EntryKind("part", "every row of a part, the alternatives among them"),
+    "parts": EntryKind(
+        "part",
+        "the values of a part at a price date, and those of other dates and sources",
+        options=("date",),
+    ),
     "systems": EntryKind(
         "system",
         "the tree of a system, and what its chip and its scale-up domain offer",

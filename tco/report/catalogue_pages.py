@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from tco.report.document_pages import (
 )
 from tco.report.inputs import scenario_answer
 from tco.report.record import Answer, Document, Member, Record, document, record_of
-from tco.report.table import Table, significant
+from tco.report.table import Table, headed, input_unit, significant
 
 if TYPE_CHECKING:
     from tco.catalog.system_tree import System
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 PART_ROW = STATED_VALUE.only(
     "part", "attribute", *ROW_COLUMNS, "directness", "source", "use", "note"
 )
-VALUE = PART_ROW.only("value", "unit", "low", "kind", "as_of")
-UNUSED_VALUE = PART_ROW.only("value", "unit", "source")
+VALUE = PART_ROW.only("value", "low", "kind", "as_of")
+UNUSED_VALUE = PART_ROW.only("value", "source")
 MONEY, RENTS = "price and cost", "rent"  # of which `tco rents` tells
 MAIN_GROUPS = {  # a chip's main values: all in USD, and these
     "speed, memory and power": (
@@ -49,12 +50,13 @@ MAIN_GROUPS = {  # a chip's main values: all in USD, and these
 PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
-def _part_answer(catalogue: Catalogue, part: str) -> Answer:
+def _part_answer(catalogue: Catalogue, part: str, price_date: str | None) -> Answer:
     """Return every row of a part, with notes, sources and the systems that hold the part.
 
     Args:
         catalogue: Holds the rows.
         part: Id of the part.
+        price_date: Month whose values the table shows first; None for that of `tco compare`.
 
     Raises:
         DataError: The part is unknown, or a row is wrong.
@@ -80,12 +82,18 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
             rest.append(f"Rents: tco rents {part}.")
         if systems:
             rest.append(f"Paths that --set takes: tco inputs {systems[-1]} {part}.")
+        shown_date = price_date or _headline_date(catalogue)
+        other_date = _other_date(shown_rows, shown_date)
         above = [
             f"Systems with this part: {', '.join(systems) or 'none'}",
-            *_headline_words(catalogue, part_rows),
+            f"Another price date: tco parts show {part} --date {other_date}."
+            if other_date
+            else "These values are the same at every price date.",
         ]
-        values_table, *unused_tables = _value_tables(part, shown_rows)
-        tables = [values_table._replace(above=above), *unused_tables]
+        reason = "" if price_date else ", the price date of `tco compare`"
+        title = f"Part {part_label(part)}: values at {shown_date}{reason}"
+        values_table, *unused_tables = _value_tables(part, shown_rows, shown_date)
+        tables = [values_table._replace(title=title, above=above), *unused_tables]
         return [*tables[:-1], tables[-1]._replace(below=[*tables[-1].below, *rest])]
 
     return PART.answer(catalogue, {"part": part, "rows": part_rows}, tables, (PART_ROW, part_rows))
@@ -99,40 +107,37 @@ def _main_group(part_row: StatedValue) -> str:
     return next(groups, "")
 
 
-def _value_tables(part: str, part_rows: Sequence[StatedValue]) -> list[Table]:
-    """Return the values in use, grouped, and those that other sources state."""
+def _value_tables(part: str, part_rows: Sequence[StatedValue], price_date: str) -> list[Table]:
+    """Return the values in use at a date, grouped, and those that are not in use then."""
 
     def cells(part_row: StatedValue, record: Record) -> list[str]:
         label = short_name(f"parts.{part}.{part_row.attribute}").removeprefix(f"{part} ")
-        return [label, *(member.text(part_row) for member in record.members)]
+        unit = input_unit(part_row.attribute, part_row.unit)
+        return [headed(label, unit), *(member.text(part_row) for member in record.members)]
 
-    used = [part_row for part_row in part_rows if not _why_unused(part_row, part_rows)]
+    used = [row for row in part_rows if not _why_unused(row, part_rows, price_date)]
     value_rows: list[list[str]] = []
     for group in ("", *MAIN_GROUPS):
         group_rows = [part_row for part_row in used if _main_group(part_row) == group]
         heading = [[group, *[""] * len(VALUE.members)]] if group and group_rows else []
         value_rows += [*heading, *(cells(part_row, VALUE) for part_row in group_rows)]
-    title = f"Part {part_label(part)}: values at the latest price date"
     heads = [member.label or "" for member in VALUE.members]
-    tables = [Table(("", *heads), value_rows, title, align="lrllll")]
+    legend = ["P5 to P95: 9 of 10 draws lie between them. fixed: all draws take the value."]
+    tables = [Table(("", *heads), value_rows, below=legend, align="lrlll")]
     unused_rows = [
         [*cells(part_row, UNUSED_VALUE), reason]
         for part_row in part_rows
-        if (reason := _why_unused(part_row, part_rows))
+        if (reason := _why_unused(part_row, part_rows, price_date))
     ]
     if unused_rows:
         heads = [member.label or "" for member in UNUSED_VALUE.members]
-        unused_table = Table(
-            ("", *heads, "use"),
-            unused_rows,
-            "Values that are not used at the latest price date",
-            below=[
-                "alternative: what another source states. until: a scenario with an earlier price "
-                "date takes this value."
-            ],
-            align="lrlll",
-        )
-        tables.append(unused_table)
+        below = [
+            "alternative: what another source states. from, until: date from or until which the "
+            "value is used."
+        ]
+        title = f"Values that are not used at {price_date}"
+        columns = ("", *heads, "use")
+        tables.append(Table(columns, unused_rows, title, below=below, align="lrll"))
     return tables
 
 
@@ -151,36 +156,47 @@ def _note_lines(catalogue: Catalogue, part_rows: Sequence[StatedValue]) -> list[
     ]
 
 
-def _why_unused(part_row: StatedValue, part_rows: Sequence[StatedValue]) -> str:
-    """Return the reason for leaving a row out at the latest price date, or an empty text."""
+def _why_unused(part_row: StatedValue, part_rows: Sequence[StatedValue], price_date: str) -> str:
+    """Return the reason for leaving a row out at a date, or an empty text."""
     if part_row.use == ALTERNATIVE:
         return ALTERNATIVE
-    rivals = [
-        rival
-        for rival in part_rows
-        if rival.attribute == part_row.attribute and rival.use != ALTERNATIVE
+    series = sorted(
+        (
+            rival
+            for rival in part_rows
+            if rival.attribute == part_row.attribute and rival.use != ALTERNATIVE
+        ),
+        key=lambda rival: (_first_day(rival), rival.as_of),
+    )
+    position = series.index(part_row)
+    last_day = period(price_date, "--date").last
+    if position and _first_day(part_row) > last_day:
+        return f"from {part_row.as_of}"
+    later = series[position + 1 : position + 2]
+    is_over = later and _first_day(later[0]) <= last_day
+    return f"until {later[0].as_of}" if is_over else ""
+
+
+def _first_day(part_row: StatedValue) -> date:
+    return period(part_row.as_of).first if part_row.as_of else date.min
+
+
+def _other_date(part_rows: Sequence[StatedValue], price_date: str) -> str:
+    """Return the latest month of a value that a date does not use, or an empty text."""
+    months = [
+        _first_day(part_row).isoformat()[:7]
+        for part_row in part_rows
+        if _why_unused(part_row, part_rows, price_date) not in ("", ALTERNATIVE)
     ]
-    later_dates = [rival.as_of for rival in rivals if rival.as_of > part_row.as_of]
-    return f"until {min(later_dates)}" if later_dates else ""
+    return max(months, default="")
 
 
-def _headline_words(catalogue: Catalogue, part_rows: Sequence[StatedValue]) -> list[str]:
-    """Return which values `tco compare` takes instead of later ones, in a sentence."""
+def _headline_date(catalogue: Catalogue) -> str:
+    """Return the price date of `tco compare`."""
     from tco.scenario.document import HEADLINE_DOCUMENTS
 
     _, terms = catalogue.document("terms", HEADLINE_DOCUMENTS["terms"], "terms")
-    date = str(terms["date"])
-    last_day = period(date).last
-    dated = [part_row for part_row in part_rows if part_row.use != ALTERNATIVE]
-    later = {row.attribute for row in dated if period(row.as_of).first > last_day}
-    earlier = {
-        row.attribute: row
-        for row in sorted(dated, key=lambda row: row.as_of)
-        if row.attribute in later and period(row.as_of).first <= last_day
-    }
-    value, unit = (PART_ROW.only(name).members[0].text for name in ("value", "unit"))
-    taken = [f"{name} {value(row)} {unit(row)}".rstrip() for name, row in earlier.items()]
-    return [f"`tco compare` is of {date} and takes {', '.join(taken)}."] if taken else []
+    return str(terms["date"])
 
 
 def _part_row(
@@ -513,7 +529,9 @@ def _worth_text(fact: str, fact_value: str | float) -> str:
 
 
 # ---------------------------------------------------------------- any entry
-def entry_answer(kind: str, catalogue: Catalogue, entry_id: str, *choices: JsonObject) -> Answer:
+def entry_answer(
+    kind: str, catalogue: Catalogue, entry_id: str, *choices: JsonObject | str | None
+) -> Answer:
     """Return the page of a catalogue entry.
 
     Args:

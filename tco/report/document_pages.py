@@ -23,8 +23,14 @@ TEXTS = ("unit", "as_of", "kind", "source", "note")
 
 
 def _stated_range_text(stated_value: StatedValue) -> str:
-    if stated_value.low is None or stated_value.high is None:
+    if stated_value.value is None:
         return ""
+    if (
+        stated_value.low is None
+        or stated_value.high is None
+        or stated_value.low == stated_value.high
+    ):
+        return "fixed"
     return (
         f"{input_text(stated_value.attribute, stated_value.low, 4)} to "
         f"{input_text(stated_value.attribute, stated_value.high, 4)}"
@@ -44,7 +50,7 @@ class StatedValue(NamedTuple):
 
     value: Annotated[float | None, Column("value", _stated_value_text)]
     unit: Annotated[str, Column("unit", _stated_unit)]
-    low: Annotated[float | None, Column("low to high", _stated_range_text)]
+    low: Annotated[float | None, Column("P5 to P95", _stated_range_text)]
     high: float | None
     as_of: Annotated[str, Column("as of")]
     kind: Annotated[

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -582,15 +583,45 @@ def test_message_of_a_mistake_ends_with_the_next_command(
 
 def test_dates_of_a_part_are_shown_as_months():
     lines = [line.split() for line in tco("parts", "show", "trn3").stdout.splitlines()]
-    assert ["released", "2025-12", "press", "2026-11"] in lines
+    assert ["released", "2025-12", "fixed", "press", "2026-11"] in lines
     (volume,) = [line for line in lines if line[:4] == ["first", "month", "in", "volume"]]
     assert volume[4:8] == ["2026-02", "2026-01", "to", "2026-05"]
 
 
-def test_a_part_says_which_price_the_headline_takes_before_a_later_one():
+def test_a_part_shows_the_values_of_the_headline_and_says_how_to_see_a_later_price():
     text = tco("parts", "show", "mi450x").stdout
-    assert "`tco compare` is of 2026-11 and takes price 55,000 USD." in text
-    assert "tco compare" not in tco("parts", "show", "trn3").stdout
+    assert text.startswith("Part mi450x: values at 2026-11, the price date of `tco compare`")
+    assert "Another price date: tco parts show mi450x --date 2027-01." in text
+    assert price_lines(text) == [("55,000", "2026-07"), ("62,100", "2027-01")]
+    later = tco("parts", "show", "mi450x", "--date", "2027-01").stdout
+    assert "values at 2027-01\n" in later
+    assert price_lines(later) == [("62,100", "2027-01"), ("55,000", "2027-01")]
+
+
+def price_lines(text):
+    """Return the price in use with its date, and the one of the nearest other date."""
+    lines = [line.split() for line in text.splitlines() if line.startswith("price, USD")]
+    in_use = [line for line in lines if "to" in line]
+    dated = [line for line in lines if line[-2] in ("from", "until")]
+    return [(line[2], line[-1]) for line in (*in_use, dated[-1])]
+
+
+def test_the_first_value_of_a_part_holds_before_its_series_begins():
+    text = tco("parts", "show", "mi450x", "--date", "2020-01").stdout
+    assert re.search(r"price, USD +66,700 .* 2025-10", text)
+    assert "from 2026-07" in text
+
+
+def test_a_part_without_later_values_says_so():
+    text = tco("parts", "show", "connectx-7").stdout
+    assert "These values are the same at every price date." in text
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_date_of_a_part_is_refused_where_all_dates_are_given(form):
+    done = tco("parts", "show", "mi450x", "--date", "2027-01", "--format", form)
+    assert done.exit_code == 2
+    assert "--date has no effect with --format" in done.stderr
 
 
 def test_a_life_of_five_months_is_noted_once_for_all_racks():
