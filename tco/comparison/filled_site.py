@@ -1,4 +1,4 @@
-"""A site filled with one system: racks, chips, capex, output and margin of a grid power.
+"""A site filled with one system: racks, chips, capex, output and yearly money of a grid power.
 
 The grid power must carry the worst hour, so peak PUE decides how many racks fit. Energy is paid
 for at the typical PUE.
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from tco.core.errors import DataError, located
 from tco.core.own_values import question_number_and_unit, question_quantity
 from tco.core.types import JsonObject
+from tco.cost.cash_flows import Flow, chips_cost
+from tco.cost.ledger import WAITING
 from tco.cost.revenue import rent_income, token_income
 from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
 from tco.evaluation.scenario_function import Evaluation
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from tco.system.bill import Bill
 
 HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
+PRICES = ("money.rent", "money.token_price")  # of what a site sells: an hour, a million tokens
 
 
 def parse_power(power_text: str, where: str) -> float:
@@ -113,6 +116,50 @@ def hall_of(scenario_result: Result) -> dict[str, float | None] | None:
     }
 
 
+def purchases(scenario_result: Result) -> list[Flow]:
+    """Return the cost lines that are bought, less rebates, USD per scale-up domain."""
+    return [
+        line
+        for line in scenario_result.lines
+        if not line.recurs and line.asset != WAITING  # nothing is bought by waiting
+    ]
+
+
+def yearly_money(scenario_result: Result, chips: float) -> dict[str, float | None]:
+    """Return the cost, revenue and gross margin of chips, USD per year.
+
+    The revenue is that of the hours that are available and used, at the stated price. A figure is
+    None where the cost is unknown, or where nothing is rented out or sold.
+    """
+    hour, income = scenario_result.metrics["tco_usd_per_chip_hour"], hourly_income(scenario_result)
+    cost = None if hour is None else float(chips_cost(chips, hour))
+    revenue = None if income is None else float(chips_cost(chips, income))
+    return {
+        "cost_usd_per_year": cost,
+        "revenue_usd_per_year": revenue,
+        "margin_usd_per_year": None if cost is None or revenue is None else revenue - cost,
+    }
+
+
+def hourly_income(scenario_result: Result) -> float | None:
+    """Return the income of rented hours and sold tokens, USD per chip and calendar hour.
+
+    The income is None where nothing is rented out or sold.
+    """
+    rate = scenario_result.metrics["output_tokens_per_s_per_chip"]
+    rent, token_price = (
+        scenario_result.inputs[path].value if path in scenario_result.inputs else 0.0
+        for path in PRICES
+    )
+    if not rent and not (token_price and rate):
+        return None
+    used = _used_share(scenario_result)
+    income = float(rent_income(rent, 1.0, used))
+    if rate:
+        income += float(token_income(token_price, rate, 1.0, used))
+    return income / HOURS_PER_MONTH
+
+
 def _racks_of(scenario_result: Result, bill: Bill, worlds: float) -> float:
     """Return the racks of scale-up domains; small domains share a rack."""
     racks_per_world: float = scenario_result.metrics["racks"]
@@ -137,18 +184,8 @@ def _yearly_margin_per_megawatt(
 
     The margin is None where nothing is rented or sold.
     """
-    inputs, metrics = scenario_result.inputs, scenario_result.metrics
-    rate = metrics["output_tokens_per_s_per_chip"]
-    rent, token_price = (
-        inputs[path].value if path in inputs else 0.0
-        for path in ("money.rent", "money.token_price")
-    )
-    if not rent and not (token_price and rate):
+    income = hourly_income(scenario_result)
+    if income is None:
         return None
-    used = _used_share(scenario_result)
-    income = float(rent_income(rent, 1.0, used))
-    if rate:
-        income += float(token_income(token_price, rate, 1.0, used))
-    cost = metrics["tco_usd_per_chip_hour"]
-    margin = float(yearly_margin(income / HOURS_PER_MONTH, cost, chips, power))
-    return margin * WATTS_PER_MEGAWATT
+    cost = scenario_result.metrics["tco_usd_per_chip_hour"]
+    return float(yearly_margin(income, cost, chips, power)) * WATTS_PER_MEGAWATT

@@ -11,10 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tco.comparison.filled_site import filled_hall, parse_power
+from tco.comparison.filled_site import (
+    PRICES,
+    filled_hall,
+    hourly_income,
+    parse_power,
+    purchases,
+    yearly_money,
+)
 from tco.core.errors import DataError, UsageError
 from tco.core.provenance import MONTHS
-from tco.cost.cash_flows import chips_cost
 from tco.cost.price_dates import year_of
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation
@@ -138,13 +144,17 @@ def _year_of_arrival(evaluation: Evaluation) -> float:
 def purchase_notes(evaluation: Evaluation) -> list[str]:
     """Return the notes on a purchase, those on old prices counted in one.
 
-    Notes on the power are left out, as the command sets it. So are notes on chosen parts.
+    Notes on the power are left out, as the command sets it. So are notes on chosen parts, and notes
+    that prices of which the revenue is computed move no metric.
     """
     scenario_result = evaluation.result
+    answered = [f"{SITE_POWER} is"]
+    if hourly_income(scenario_result) is not None:
+        answered += [f"{path} is set, but moves no metric" for path in PRICES]
     notes = [
         f"{evaluation.name}: {note}"
         for note in scenario_result.notes
-        if note not in scenario_result.chosen and not note.startswith(f"{SITE_POWER} is")
+        if note not in scenario_result.chosen and not note.startswith(tuple(answered))
     ]
     count = len(scenario_result.ages.notes)
     if count:
@@ -179,13 +189,16 @@ def late_notes(scenario_name: str, scenario_result: Result) -> list[str]:
 
 
 def _wave_totals(evaluation: Evaluation) -> dict[str, float | None]:
-    """Return a wave's hall totals with its yearly and waiting cost, USD.
+    """Return a wave's hall totals with all that it buys, its yearly money and waiting cost, USD.
 
-    A cost is None where its metric is unknown.
+    An amount is None where its metric is unknown.
     """
-    hall, metrics = filled_hall(evaluation), evaluation.result.metrics
-    cost, waiting = metrics["tco_usd_per_chip_hour"], metrics["waiting_usd_per_chip"]
-    return {total_name: hall[total_name] for total_name in SUMMED} | {
-        "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
+    hall, scenario_result = filled_hall(evaluation), evaluation.result
+    waiting = scenario_result.metrics["waiting_usd_per_chip"]
+    bought = sum(float(line.amount) for line in purchases(scenario_result))
+    return {
+        **{total_name: hall[total_name] for total_name in SUMMED},
+        "capex_with_hall_usd": bought * hall["worlds"],
+        **yearly_money(scenario_result, hall["chips"]),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
     }

@@ -1,4 +1,4 @@
-"""Capex of a grid power filled with one system, by kind of part, beside published figures.
+"""Capex and yearly money of a grid power filled with one system, beside published figures.
 
 A megawatt is one of the grid at the fence. Racks may draw what carries the worst hour, less what is
 kept in hand, as `hall_of` fills a site. The capex is what the cost lines say is bought: racks,
@@ -15,12 +15,11 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.statements import published_rows, read_statement
-from tco.comparison.filled_site import filled_hall, parse_power
+from tco.comparison.filled_site import filled_hall, parse_power, purchases, yearly_money
 from tco.core.columns import Column
 from tco.core.errors import DataError
 from tco.core.mappings import sums_by_key
 from tco.cost.cash_flows import Flow
-from tco.cost.ledger import WAITING
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.scenario.beliefs import Dice
@@ -94,10 +93,14 @@ class Gigawatt(NamedTuple):
     chips: float
     grid_w: float  # at the fence
     it_w: float  # that racks may draw
-    usd: float
+    usd: float  # with the hall, less rebates
     usd_per_grid_w: float
     usd_per_it_w: float
     output_tokens_per_s: float | None
+    capex_usd: float  # of the IT alone, before rebates
+    cost_usd_per_year: float | None
+    revenue_usd_per_year: float | None  # None where nothing is rented out or sold
+    margin_usd_per_year: float | None
     lines: Annotated[list[PurchaseSum], Column(csv=False)]
     # percentiles of the dollars per watt of the grid
     range: Annotated[dict[str, float], Column(csv=False)]
@@ -132,8 +135,7 @@ def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
     hall = filled_hall(evaluation)
     sums = sums_by_key(
         (_purchase_kind(catalogue, line), float(line.amount) * hall["worlds"])
-        for line in scenario_result.lines
-        if not line.recurs and line.asset != WAITING  # nothing is bought by waiting
+        for line in purchases(scenario_result)
     )
     if not sums:
         raise DataError(
@@ -155,6 +157,8 @@ def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
         usd_per_grid_w=usd / grid_w,
         usd_per_it_w=usd / it_w,
         output_tokens_per_s=hall["output_tokens_per_s"],
+        capex_usd=hall["capex_usd"],
+        **yearly_money(scenario_result, hall["chips"]),
         lines=lines,
         range=_cost_per_watt_percentiles(evaluation),
         published=_published_costs(catalogue, scenario_result.system),

@@ -1,4 +1,4 @@
-"""Capex of racks for a grid power: answer of `tco gigawatt`."""
+"""Capex and yearly money of racks for a grid power: answer of `tco gigawatt`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from tco.catalog import Catalogue
 from tco.comparison.fleet import purchase_notes
 from tco.comparison.gigawatt import KINDS, Gigawatt, PublishedCost
 from tco.report.assumptions import premise_lines, workload_title
+from tco.report.fleet import (
+    CAPEX_WORDS,
+    COST_WORDS,
+    any_sale,
+    revenue_words,
+)
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
 
@@ -58,6 +64,10 @@ def _site_input(site: Gigawatt, input_name: str) -> float:
     return float(site.evaluation.result.inputs[f"site.{input_name}"].value)
 
 
+def _billion_usd_text(usd: float | None) -> str:
+    return "-" if usd is None else f"{usd / BILLION:.2f}"
+
+
 # label -> text of a site: from the grid to racks and dollars, and what they come to
 SITE_ROWS: dict[str, Callable[[Gigawatt], str]] = {
     "MW from the grid": lambda site: significant(site.grid_w / 1e6),
@@ -67,7 +77,8 @@ SITE_ROWS: dict[str, Callable[[Gigawatt], str]] = {
     "MW for the racks": lambda site: f"{site.it_w / 1e6:,.1f}",
     "racks": lambda site: f"{site.racks:,.0f}",
     "chips": lambda site: f"{site.chips:,.0f}",
-    "capex, billion USD": lambda site: f"{site.usd / BILLION:.2f}",
+    "capex of IT, billion USD": lambda site: _billion_usd_text(site.capex_usd),
+    "capex with hall, billion USD": lambda site: _billion_usd_text(site.usd),
 }
 COST_ROWS: dict[str, Callable[[Gigawatt], str]] = {
     "USD per watt of the grid (base case)": lambda site: f"{site.usd_per_grid_w:.1f}",
@@ -78,32 +89,41 @@ COST_ROWS: dict[str, Callable[[Gigawatt], str]] = {
     "million output tokens/s": lambda site: (
         "-" if site.output_tokens_per_s is None else f"{site.output_tokens_per_s / 1e6:,.1f}"
     ),
+    "cost per year, billion USD": lambda site: _billion_usd_text(site.cost_usd_per_year),
+}
+REVENUE_ROWS: dict[str, Callable[[Gigawatt], str]] = {
+    "revenue per year, billion USD": lambda site: _billion_usd_text(site.revenue_usd_per_year),
+    "gross margin per year, billion USD": lambda site: _billion_usd_text(site.margin_usd_per_year),
 }
 
 
 def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     """Return a column for each system: from the grid to racks, from racks to dollars."""
     capex_by_kind = {kind: [_capex_of_kind(kind, site) for site in sites] for kind in KINDS}
+    evaluations = [site.evaluation for site in sites]
+    last_rows = COST_ROWS | (REVENUE_ROWS if any_sale(evaluations) else {})
     table_rows = [
         *((label, *map(cell_text, sites)) for label, cell_text in SITE_ROWS.items()),
         *(
-            (f"  {kind}", *(f"{capex / BILLION:.2f}" for capex in amounts))
+            (f"  {kind}", *map(_billion_usd_text, amounts))
             for kind, amounts in capex_by_kind.items()
             if any(amounts)
         ),
-        *((label, *map(cell_text, sites)) for label, cell_text in COST_ROWS.items()),
+        *((label, *map(cell_text, sites)) for label, cell_text in last_rows.items()),
     ]
     below = [
         "Every figure is an estimate. Racks are filled up to what the hottest hour leaves them.",
+        f"{CAPEX_WORDS} Its parts and USD per watt are of the capex with hall.",
+        f"{COST_WORDS} {revenue_words(evaluations)}",
         "P10 to P90: 8 of 10 draws of all prices and powers lie between them.",
     ]
     if not all(site.output_tokens_per_s is None for site in sites):
         below.append("Tokens are counted in the hours that chips are up and used.")
-    scenario_results = [site.evaluation.result for site in sites]
+    scenario_results = [evaluation.result for evaluation in evaluations]
     return Table(
-        ["", *(site.evaluation.name for site in sites)],
+        ["", *(evaluation.name for evaluation in evaluations)],
         table_rows,
-        "Capex of a site that is filled with racks of one system",
+        "Capex and yearly cost of a site that is filled with racks of one system",
         list(dict.fromkeys([workload_title(scenario_results), *premise_lines(scenario_results)])),
         below,
     )

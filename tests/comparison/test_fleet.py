@@ -11,10 +11,11 @@ from tests.cli import document, tco
 
 WAVES = ("gb200-nvl72:40 MW:2026-06", "trn3-nl32x2:60 MW:2025-12")
 STATED = ("--set", "workload=stated", "--set", "workload.output_rate=500 token/s/chip")
+PRICED = (*STATED, "--set", "money.token_price=2 USD/Mtoken")
 
 
 def test_each_wave_is_its_own_hall_at_its_own_prices():
-    fleet_document = document("fleet", *WAVES, "--power", "100 MW", *STATED)
+    fleet_document = document("fleet", *WAVES, "--power", "100 MW", *PRICED)
     assert [wave["scenario"] for wave in fleet_document["waves"]] == ["trn3-nl32x2", "gb200-nvl72"]
     halls = [
         document(
@@ -25,7 +26,7 @@ def test_each_wave_is_its_own_hall_at_its_own_prices():
             power,
             "--set",
             f"terms.date={wave['date']}",
-            *STATED,
+            *PRICED,
         )["rows"][0]
         for wave, power in zip(fleet_document["waves"], ("60 MW", "40 MW"), strict=True)
     ]
@@ -38,6 +39,11 @@ def test_each_wave_is_its_own_hall_at_its_own_prices():
         )
         paid = wave["cost_usd_per_year"] / (wave["output_tokens_per_s"] * 8760 * 3600) * 1e6
         assert paid == pytest.approx(row["metrics"]["usd_per_million_output_tokens"])
+        sold = wave["output_tokens_per_s"] * 8760 * 3600 / 1e6
+        assert wave["revenue_usd_per_year"] == pytest.approx(2 * sold)
+        assert wave["margin_usd_per_year"] == pytest.approx(
+            row["hall"]["margin_usd_per_mw_year"] * wave["site_power_w"] / 1e6
+        )
     for name, value in fleet_document["fleet"].items():
         assert value == pytest.approx(sum(wave[name] for wave in fleet_document["waves"]))
     assert fleet_document["waves"][0]["so_far"]["chips"] == fleet_document["waves"][0]["chips"]
@@ -55,6 +61,15 @@ def test_the_table_has_a_row_for_all():
         .stdout.splitlines()[0]
         .startswith("date,scenario,site_power_w,racks")
     )
+
+
+def test_yearly_revenue_stands_beside_the_cost_where_something_is_sold():
+    sold, unsold = (tco("fleet", *WAVES, *settings) for settings in (PRICED, STATED))
+    assert "revenue per year   gross margin per year" in sold.stdout
+    assert "moves no metric" not in sold.stderr
+    assert "revenue per year" not in unsold.stdout
+    assert "--set money.token_price='2 USD/Mtoken' adds the revenue" in unsold.stdout
+    assert document("fleet", *WAVES, *STATED)["fleet"]["revenue_usd_per_year"] is None
 
 
 def test_wave_without_a_stated_rate_has_no_tokens():

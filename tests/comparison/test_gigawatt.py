@@ -29,6 +29,9 @@ def test_a_gigawatt_is_one_for_all_who_ask(rows, name):
     row = rows[name]
     fleet = document("fleet", f"{name}:1 GW", "--set", "workload=stated")["fleet"]
     assert (row["racks"], row["chips"]) == (fleet["racks"], fleet["chips"])
+    assert row["capex_usd"] == fleet["capex_usd"]
+    assert row["usd"] == pytest.approx(fleet["capex_with_hall_usd"], rel=1e-12)
+    assert row["cost_usd_per_year"] == fleet["cost_usd_per_year"]
     # but for a last rack that is not whole
     assert row["usd_per_grid_w"] == pytest.approx(
         result(name).metrics["usd_per_facility_w"], rel=1e-3
@@ -54,6 +57,30 @@ def test_dollars_of_a_gigawatt_sum_over_its_parts(rows, name):
         * sum(line.extended for line in scenario_result.bill.lines if line.part == RACKS[name]),
         rel=1e-12,
     )
+
+
+def test_revenue_of_a_year_is_that_of_the_cash_flow_by_month():
+    priced = ("--set", "money.token_price=2 USD/Mtoken", "--set", "workload=stated")
+    priced += ("--set", "workload.output_rate=500 token/s/chip")
+    (row,) = document("gigawatt", "gb200-nvl72", *priced)["rows"]
+    payments = document("price", "gb200-nvl72", "--cash-flow", *priced)["cash_flow"]
+    income = sum(
+        cash["usd"] for cash in payments if cash["line"] == "income" and cash["month"] <= 12
+    )
+    assert row["revenue_usd_per_year"] == pytest.approx(-income * row["chips"] / 72)
+    assert row["margin_usd_per_year"] == pytest.approx(
+        row["revenue_usd_per_year"] - row["cost_usd_per_year"]
+    )
+    screen = tco("gigawatt", "gb200-nvl72", *priced)
+    assert f"{row['revenue_usd_per_year'] / 1e9:.2f}" in screen.stdout
+    assert "money.token_price is set" not in screen.stderr
+
+
+def test_a_site_that_sells_nothing_says_how_to_add_a_revenue(rows):
+    assert rows["h100-hgx8"]["revenue_usd_per_year"] is None
+    printed_text = tco("gigawatt", "h100-hgx8", "--set", "workload=stated").stdout
+    assert "revenue per year" not in printed_text
+    assert "--set money.token_price='2 USD/Mtoken' adds the revenue" in printed_text
 
 
 # what an engineer calls each part that is bought of a rack of GB200, by the last name of its line

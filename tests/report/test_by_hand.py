@@ -276,6 +276,10 @@ def site_of(**fields):
         "usd_per_grid_w": 33.305,
         "usd_per_it_w": 46.64,
         "output_tokens_per_s": 381.23e6,
+        "capex_usd": 23.309e9,
+        "cost_usd_per_year": 8.384e9,
+        "revenue_usd_per_year": None,
+        "margin_usd_per_year": None,
         "lines": [PurchaseSum("chips", 12.347e9), PurchaseSum("hall", 9.996e9)],
         "range": {"p10": 28.91, "p50": 33.26, "p90": 39.25},
         "published": [PublishedCost("Bernstein", "paper", 35.0, 50.0, "all of it")],
@@ -295,7 +299,8 @@ def test_a_site_is_shown_in_megawatts_billions_and_millions():
         "MW for the racks": "714.2",
         "racks": "5,705",
         "chips": "12.35",
-        "capex, billion USD": "33.30",
+        "capex of IT, billion USD": "23.31",
+        "capex with hall, billion USD": "33.30",
         "hall": "10.00",
         "USD per watt of the grid (base case)": "33.3",
         "median": "33.3",
@@ -303,11 +308,12 @@ def test_a_site_is_shown_in_megawatts_billions_and_millions():
         "P90": "39.2",
         "USD per watt for the racks (base case)": "46.6",
         "million output tokens/s": "381.2",
+        "cost per year, billion USD": "8.38",
     }
     assert ("chips", "410,760") in [tuple(row) for row in table.rows]
     assert any("Tokens are counted" in line for line in table.below)
     silent = _gigawatt_table([site_of(output_tokens_per_s=None)])
-    assert silent.rows[-1][1] == "-"
+    assert dict(silent.rows)["million output tokens/s"] == "-"
     assert not any("Tokens are counted" in line for line in silent.below)
 
 
