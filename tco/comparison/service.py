@@ -3,7 +3,7 @@
 Costs are per token, month and agent. Chips in use are the chips of whole engines and the spare
 chips that failures ask for. Whole scale-up domains are bought, and every chip of a domain is paid
 for at any hour. Money is of the bought domains. Rates per chip, utilisation, power and energy are
-of the chips in use.
+of the chips in use. The energy that is paid for follows the load that the simulation finds.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from tco.scenario.workload import scenario_model, server_of
 
 HOURS_A_MONTH = 730.5
 RATE = f"{GROUP}.requests_per_s"
+UTILISATION = "terms.utilisation"
 ROUNDS = 6  # in which the rate of users and their fleet settle
 SETTLED = 0.02  # relative change of the time between requests at which they have
 PERCENTILES = (50, 90, 99)
@@ -195,6 +196,31 @@ class _ServedSystem(NamedTuple):
         return promises_of_served(self.promises, self.served_share, self.rejection)
 
 
+def _evaluate_cost(
+    scenario: str, demand: ServiceRequest, catalogue: Catalogue, implied: TextMapping | None = None
+) -> Result:
+    """Return the cost of a system without a workload; settings go before implied ones."""
+    paid = {
+        path: setting_text
+        for path, setting_text in demand.own_settings.items()
+        if not path.startswith("workload.")
+    }
+    settings = {**(implied or {}), **paid}
+    return evaluate(scenario, settings, catalogue=catalogue, variant=demand.variant, workload=False)
+
+
+def _utilisation_of_domains(fleet: ServingFleet, domain_chips: float) -> dict[str, str]:
+    """Return the utilisation of all chips that are bought, as a setting.
+
+    The fleet's load is that of its engines. Spare and other chips of its domains idle. A smaller
+    utilisation than the input may have counts as the smallest one.
+    """
+    utilisation = fleet.utilisation * fleet.chips / (fleet.domains * domain_chips)
+    group, _, attribute_name = UTILISATION.partition(".")
+    smallest = input_attributes()[group, attribute_name].minimum
+    return {UTILISATION: f"{max(utilisation, smallest):.12g}"}
+
+
 def _served_system(scenario: str, demand: ServiceRequest) -> _ServedSystem:
     """Return a system whose workload has the mean lengths of the traffic."""
     catalogue = catalogue_for(scenario, demand.data)
@@ -210,12 +236,7 @@ def _served_system(scenario: str, demand: ServiceRequest) -> _ServedSystem:
     input_values = inputs.values()
     machine, model = server_of(inputs, input_values)
     request = request_of(input_values)
-    paid = {
-        path: setting_text
-        for path, setting_text in demand.own_settings.items()
-        if not path.startswith("workload.")
-    }
-    result = evaluate(scenario, paid, catalogue=catalogue, variant=demand.variant, workload=False)
+    result = _evaluate_cost(scenario, demand, catalogue)
     pause = traffic.thinking + request.answer / max(input_values["workload.interactivity"], 1.0)
     served_share = share_served(traffic, model.context)
     input_values.check_given(inputs.is_known)
@@ -301,14 +322,17 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
     """Return the least fleet of a system that keeps promises, and its cost.
 
     It has the fewest scale-up domains, and no more racks than asked for. With samples the cost has
-    a range: that of the same plan in steady state, prices and practice drawn together.
+    a range: that of the same plan in steady state, prices and practice drawn together. The load
+    that is found sets the utilisation, in the base case and in the draws.
     """
     system = _served_system(scenario, demand)
     if demand.users is None:
         search, fleet = _cheapest_fleet(system, demand, system.traffic)
     else:
         search, fleet = _fleet_for_users(system, demand, demand.users)
-    metrics = _fleet_metrics(system.result, search, system.promises, fleet)
+    load = _utilisation_of_domains(fleet, system.result.metrics["chips"])
+    at_load = _evaluate_cost(scenario, demand, catalogue_for(scenario, demand.data), load)
+    metrics = _fleet_metrics(at_load, search, system.promises, fleet)
     if demand.racks is not None and metrics["racks"] > demand.racks:
         raise DataError(f"{scenario}: {_too_few_racks(demand.racks, search.rate, fleet, metrics)}")
     errors = {
@@ -318,7 +342,7 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
         if not (fleet.growing and metric_name in WAITS)
     }
     spread = (
-        _token_cost_percentiles(scenario, system.settings, demand, fleet, metrics)
+        _token_cost_percentiles(scenario, system.settings, load, demand, fleet, metrics)
         if demand.samples
         else None
     )
@@ -501,6 +525,7 @@ def _wait_quantiles(times: Mapping[str, AnyArray]) -> dict[str, float]:
 def _token_cost_percentiles(
     scenario: str,
     settings: TextMapping,
+    load: TextMapping,
     demand: ServiceRequest,
     fleet: ServingFleet,
     metrics: Mapping[str, float],
@@ -520,7 +545,7 @@ def _token_cost_percentiles(
         scenario,
         samples=demand.samples,
         seed=demand.seed,
-        set={**settings, **speed},
+        set={**load, **settings, **speed},
         data=demand.data,
         hold=True,
     )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from tco.catalog import Catalogue
-from tco.comparison.service import METRICS, OF_WAITS, PERCENTILES, Service
+from tco.comparison.service import METRICS, OF_WAITS, PERCENTILES, UTILISATION, Service
 from tco.comparison.trace_files import RequestTrace
 from tco.performance.service.traffic import PROMISED
 from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
+from tco.scenario.result import set_of
 
 
 def _measured(metric_name: str, metrics: dict[str, float]) -> float | None:
@@ -162,13 +163,23 @@ def _service_table(services: Sequence[Service]) -> Table:
         f"Power is {first.power_basis}.",
     ]
     if "site.electricity_price" in first.result.inputs:
-        work_share = rounded_percent(first.result.inputs["terms.utilisation"].value)
-        below.append(
-            f"The cost counts the energy of chips at work {work_share} of the time, whatever the "
-            "load (--set terms.utilisation=...)."
-        )
+        below.append(_energy_words(first))
     scenario_names = [service.result.scenario for service in services]
     return Table(("", *scenario_names), service_rows, title, above, below)
+
+
+def _energy_words(service: Service) -> str:
+    """Return the sentence on the use of the chips whose energy is paid for."""
+    if UTILISATION not in set_of(service.result):
+        return (
+            "The cost counts the energy of the load above; other chips that are bought draw what "
+            "idle chips do. --set terms.utilisation=80% counts a share of the time for all of them."
+        )
+    return (
+        "The cost counts the energy of chips at work "
+        f"{rounded_percent(service.result.inputs[UTILISATION].value)} of the time, as "
+        "terms.utilisation is set, whatever the load."
+    )
 
 
 def _waits_table(services: Sequence[Service]) -> Table:

@@ -90,8 +90,31 @@ def test_service_buys_whole_scale_up_domains(system):
     assert (domains - 1) * chips < metrics["chips"]
     assert metrics["chips"] >= sum(pool["chips"] * pool["engines"] for pool in pools)
     assert metrics["racks"] == domains * racks
-    priced = answer("price", system)["metrics"]["tco_usd_per_chip_hour"]
-    assert metrics["usd_per_month"] == pytest.approx(metrics["chips_bought"] * priced * 730.5)
+    engine_chips = sum(pool["chips"] * pool["engines"] for pool in pools)
+    load = metrics["utilisation"] * engine_chips / metrics["chips_bought"]
+    price = answer("price", system, "--set", f"terms.utilisation={load!r}")["metrics"]
+    assert metrics["usd_per_month"] == pytest.approx(
+        metrics["chips_bought"] * price["tco_usd_per_chip_hour"] * 730.5
+    )
+
+
+def test_energy_follows_the_load_unless_a_utilisation_is_set():
+    quiet, busy = (
+        answer("service", "gb200-nvl72", "--set", f"traffic.requests_per_s={rate}")["metrics"]
+        for rate in (0.2, 400)
+    )
+    assert quiet["chips_bought"] == busy["chips_bought"]
+    assert quiet["usd_per_month"] < busy["usd_per_month"]
+    # a load below the least utilisation that a scenario may have counts as that one
+    least = answer("price", "gb200-nvl72", "--set", "terms.utilisation=1%")["metrics"]
+    assert quiet["usd_per_month"] == pytest.approx(72 * least["tco_usd_per_chip_hour"] * 730.5)
+    setting = ("--set", "terms.utilisation=80%")
+    stated, priced = (
+        answer(command, "gb200-nvl72", *setting)["metrics"] for command in ("service", "price")
+    )
+    assert stated["usd_per_month"] == pytest.approx(72 * priced["tco_usd_per_chip_hour"] * 730.5)
+    assert "chips at work 80 % of the time" in tco("service", "gb200-nvl72", *setting).stdout
+    assert "the energy of the load above" in tco("service", "gb200-nvl72").stdout
 
 
 @pytest.fixture(scope="module")

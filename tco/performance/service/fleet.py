@@ -6,7 +6,7 @@ Engines of a pool are alike and are given requests without regard to their state
 them stands for all. A prompt's cache then goes to a decoding engine: the first token takes what
 both pools take, requests of one joined with those of the other by lot. Closed forms only say how
 many engines a pool needs at least. The same random numbers serve every plan and size, so that a
-tighter promise is never cheaper.
+tighter promise never needs a smaller fleet.
 
 What is bought are whole scale-up domains. The least fleet therefore has the fewest domains, and of
 fleets with as many domains the fewest chips.
