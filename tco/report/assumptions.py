@@ -45,7 +45,6 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "tokens_per_s_per_user": ("tokens/s per user", "", 1),
         "tokens_per_s_per_facility_mw": ("tokens/s per MW of site", "", 1),
         "step_s": ("training step", "s", 1),
-        "train_days_per_trillion_tokens": ("days per trillion training tokens", "", 1),
         "mfu": ("model FLOPs utilisation", "%", 0.01),
         "exposed_communication": ("exposed communication, of a step", "%", 0.01),
         "pipeline_bubble": ("pipeline bubble, of a step", "%", 0.01),

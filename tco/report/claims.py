@@ -137,7 +137,7 @@ def _summary_table(
     return Table(
         ("verdict", "claims", "meaning"),
         summary_rows,
-        f"{len(findings)} published claims, each computed anew",
+        f"{len(findings)} published claims, checked against the data and the model",
         below=below,
         align="lrl",
         width=NARROW_SCREEN,

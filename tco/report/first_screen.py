@@ -23,7 +23,6 @@ from tco.report.curve import (
 from tco.report.ranges import (
     RATIO,
     TRAINING_COST,
-    TRAINING_DAYS,
     percentile_range_text,
     rounded_percent,
 )
@@ -340,11 +339,8 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
     metric = rated_by(scenario_results)
     if metric is None:
         return []
-    size, label, last_metric, last_label = (
-        (1e6, "million USD per trillion tokens", TRAINING_DAYS, "days per trillion, base case")
-        if metric == TRAINING_COST
-        else (1.0, "USD per million tokens", RATIO, "performance per TCO")
-    )
+    size, unit = (1e6, "million USD per trillion tokens") if metric == TRAINING_COST else (1.0, "")
+    label = unit or "USD per million tokens"
     sureness = confidence.sure
     if not sureness:
         cases = [
@@ -363,11 +359,11 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
                 percentile_range_text(sure, metric, size),
                 "-" if best is None else rounded_percent(1 - best["mean"]),
                 "-" if best is None else rounded_percent(sure.share_cheapest),
-                cost_text(scenario_result.metrics[last_metric]),
+                significant(scenario_result.metrics[RATIO], 3) or "-",
             )
         )
     columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
-    return [Table((*columns, last_label), work_rows)]
+    return [Table((*columns, "performance per TCO"), work_rows)]
 
 
 def _scaled_text(cost_value: float | None, size: float) -> str:

@@ -22,7 +22,7 @@ from tco.report.assumptions import (
     workload_words,
 )
 from tco.report.explanation import structure_document
-from tco.report.ranges import TRAINING_DAYS, figures, rounded_percent
+from tco.report.ranges import figures, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, sentence
 from tco.scenario.metrics import METRICS
@@ -431,10 +431,4 @@ def _sentences_below(scenario_result: Result) -> list[str]:
         below.append(f"Memory of the fullest chip, GB: {used}; {total:.1f} in all.")
     if scenario_result.metrics["mfu"] is not None:
         below.append(MFU)
-    if (days := scenario_result.metrics[TRAINING_DAYS]) is not None:
-        chips = scenario_result.inputs["cluster.chips"].value
-        below.append(
-            f"Failures included, a trillion tokens takes {fixed_digits(days)} days on {chips:,g} "
-            "chips."
-        )
     return below

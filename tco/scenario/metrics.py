@@ -19,7 +19,6 @@ from tco.core.units import (
     FLOPPerPetaflop,
     FLOPPerSecond,
     Pure,
-    SecondPerDay,
     SecondPerHour,
     TokenPerMillion,
     TokenPerSecond,
@@ -90,9 +89,6 @@ METRICS: dict[str, Metric] = {
     "step_s": Metric("s", "time of a training step"),
     "mfu": Metric("", "model FLOPs utilisation"),
     "train_tokens_per_s": Metric("token/s", "tokens per second of the training job"),
-    "train_days_per_trillion_tokens": Metric(
-        "day/Ttoken", "days of training on a trillion tokens, with failures"
-    ),
     "exposed_communication": Metric("", "share of a training step that waits for links"),
     "pipeline_bubble": Metric("", "pipeline bubble, share of a training step"),
     "host_floor": Metric("", "share of a training step that waits for the host's launches"),
@@ -218,7 +214,6 @@ TRAINING = frozenset(
         "step_s",
         "mfu",
         "train_tokens_per_s",
-        "train_days_per_trillion_tokens",
         "exposed_communication",
         "pipeline_bubble",
         "host_floor",
@@ -366,20 +361,6 @@ def usd_per_trillion(
     used_hour is the cost per used chip-hour, rate the tokens per second of all chips.
     """
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
-
-
-@formula(unit="day/Ttoken", source="tco-contract")
-def days_per_trillion(
-    rate: TokenPerSecond,
-    goodput: Pure,
-    seconds_per_day: SecondPerDay = 86400,
-    tokens_per_trillion: TokenPerTrillion = 1e12,
-) -> Quantity:
-    """Days of training on a trillion tokens: d = 1e12 / (86,400 x rate x goodput).
-
-    rate is the tokens per second of all chips, goodput the share of the time that failures leave.
-    """
-    return tokens_per_trillion / (rate * goodput * seconds_per_day)
 
 
 @formula(unit="token/s/MW", source="tco-contract")
@@ -550,10 +531,6 @@ def joined_metrics(
             lambda: usd_per_trillion(
                 used, input_values["cluster.chips"], metrics["train_tokens_per_s"]
             ),
-        )
-        name_metric(
-            "train_days_per_trillion_tokens",
-            lambda: days_per_trillion(metrics["train_tokens_per_s"], metrics["goodput"]),
         )
     elif isinstance(workload, ServingResult) and TOKENS in metrics:
         out, into = metrics[TOKENS], metrics.get("input_tokens_per_s_per_chip")

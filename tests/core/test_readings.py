@@ -30,7 +30,6 @@ SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])
 OTHER = {
     "s": "ms",
     "h": "day",
-    "day": "h",
     "year": "month",
     "month": "year",
     "byte": "GB",
