@@ -42,9 +42,10 @@ def price(
         from tco.comparison.cash_flow import swap_of
 
         upgrade = swap_of(swap)
-    (evaluation,) = request.evaluate_scenarios(
-        [scenario], workload=cash_flow or request.form == "json"
-    )
+    rates = cash_flow or request.form == "json"
+    (evaluation,) = request.evaluate_scenarios([scenario], workload=rates)
+    if not rates and evaluation.result.texts["workload.kind"] == "training":
+        (evaluation,) = request.evaluate_scenarios([scenario])  # days and cost of the whole job
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
     money = _money_by_month(request, evaluation, upgrade) if cash_flow else None
     drawn = drawn_chip_hour(evaluation)

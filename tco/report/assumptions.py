@@ -20,6 +20,8 @@ from tco.scenario.choices import USUAL
 from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, in_words, why_absent
+from tco.scenario.workload_sizing import DAY
+from tco.scenario.workload_sizing import TOKENS as TRAINED
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
 # in the metric's own)
@@ -32,6 +34,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "usd_per_million_output_tokens": ("cost per million output tokens", "USD", 1),
         "usd_per_million_tokens": ("cost per million tokens, in and out", "USD", 1),
         "train_usd_per_trillion_tokens": ("cost per trillion training tokens", "million USD", 1e6),
+        "train_usd": ("cost of training on all tokens of the job", "million USD", 1e6),
         "tco_usd_per_used_chip_hour": ("cost per used chip-hour", "USD", 1),
         "tco_usd_per_chip_hour": ("cost per chip-hour", "USD", 1),
         "tco_gross_usd_per_chip_hour": ("cost per chip-hour before rebates", "USD", 1),
@@ -44,6 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "output_tokens_per_s_per_chip": ("output tokens/s per chip", "", 1),
         "tokens_per_s_per_user": ("tokens/s per user", "", 1),
         "tokens_per_s_per_facility_mw": ("tokens/s per MW of site", "", 1),
+        "train_time_s": ("training on all tokens of the job, without stops", "days", DAY),
         "step_s": ("training step", "s", 1),
         "mfu": ("model FLOPs utilisation", "%", 0.01),
         "exposed_communication": ("exposed communication, of a step", "%", 0.01),
@@ -76,6 +80,36 @@ PHASES = ("decode", "prefill", "step")
 def shown_metric(metric: str) -> tuple[str, str, float]:
     """Return the label, the unit and the size of that unit in which tables print a metric."""
     return _SHOWN_BY_METRIC.get(metric) or (METRICS[metric].label, METRICS[metric].unit, 1.0)
+
+
+def training_job_words(
+    scenario_results: Sequence[Result], medians: Sequence[JsonMapping] = ()
+) -> list[str]:
+    """Return a sentence on days and cost of the whole training job of each scenario; or nothing.
+
+    Args:
+        scenario_results: Results, whose base case is printed without medians.
+        medians: Medians by metric of each result, in its order.
+
+    """
+    words_by_tokens: dict[float, list[str]] = {}
+    for index, scenario_result in enumerate(scenario_results):
+        metrics = medians[index] if medians else scenario_result.metrics
+        days, cost = (
+            "-" if metrics.get(metric) is None else significant(metrics[metric] / size, 3)
+            for metric, size in (("train_time_s", DAY), ("train_usd", 1e6))
+        )
+        if days != "-":
+            tokens = scenario_result.inputs[TRAINED].value
+            named = f"{scenario_result.scenario} " if len(scenario_results) > 1 else ""
+            words_by_tokens.setdefault(tokens, []).append(f"{named}{days} days, {cost} million USD")
+    statistic = "median" if medians else "base case"
+    return [
+        f"Training on {significant(tokens / 1e12)} trillion tokens (--set {TRAINED}=...), "
+        f"{statistic}: {'; '.join(words)}. The days are without stops; the cost pays for stops "
+        "and idle hours too."
+        for tokens, words in words_by_tokens.items()
+    ]
 
 
 def is_estimated(scenario_result: Result, metric: str) -> bool:

@@ -22,6 +22,7 @@ from tco.report.assumptions import (
     kinds_in_sentence,
     missing_notes,
     premise,
+    training_job_words,
 )
 from tco.report.ranges import base_case_words, figures
 from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
@@ -167,6 +168,7 @@ def cost_table(scenario_result: Result, drawn: DrawnMetric | None = None) -> Tab
         for metric in ("tco_gross_usd_per_chip_hour", "tco_usd_per_used_chip_hour")
     )
     below = [
+        *training_job_words([scenario_result]),
         f"Cost per chip-hour before rebates {mark}{gross} USD, per used chip-hour {mark}{used} "
         f"USD. bought, USD: for one scale-up domain of {scenario_result.metrics['chips']:g} chips.",
         f"Sources: {', '.join(f'{number} {source}' for source, number in sources.items())}.",

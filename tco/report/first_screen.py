@@ -11,7 +11,12 @@ from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.side_by_side import SPEED, rated_by
-from tco.report.assumptions import premises_without_halls, workload_title, workloads
+from tco.report.assumptions import (
+    premises_without_halls,
+    training_job_words,
+    workload_title,
+    workloads,
+)
 from tco.report.curve import (
     bound_mark,
     chance_text,
@@ -363,7 +368,11 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
             )
         )
     columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
-    return [Table((*columns, "performance per TCO"), work_rows)]
+    medians = [
+        {name: ends["p50"] for name, ends in sure.ranges.items() if ends} for sure in sureness
+    ]
+    below = training_job_words(scenario_results, medians)
+    return [Table((*columns, "performance per TCO"), work_rows, below=below)]
 
 
 def _scaled_text(cost_value: float | None, size: float) -> str:

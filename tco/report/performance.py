@@ -19,6 +19,7 @@ from tco.report.assumptions import (
     available_words,
     plan_option_text,
     shown_metric,
+    training_job_words,
     workload_words,
 )
 from tco.report.explanation import structure_document
@@ -431,4 +432,4 @@ def _sentences_below(scenario_result: Result) -> list[str]:
         below.append(f"Memory of the fullest chip, GB: {used}; {total:.1f} in all.")
     if scenario_result.metrics["mfu"] is not None:
         below.append(MFU)
-    return below
+    return [*training_job_words([scenario_result]), *below]

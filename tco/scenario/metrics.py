@@ -20,6 +20,7 @@ from tco.core.units import (
     FLOPPerSecond,
     Pure,
     SecondPerHour,
+    Token,
     TokenPerMillion,
     TokenPerSecond,
     TokenPerSecondPerChip,
@@ -34,6 +35,8 @@ from tco.cost.ledger import Cost, power_per_chip
 from tco.cost.site import facility_power, grid_power, price_per_grid_power, sellable_share
 from tco.performance.serving.plans import cached_share
 from tco.performance.serving.record import ServingResult
+from tco.scenario.workload_sizing import TOKENS as TRAINED
+from tco.scenario.workload_sizing import time_to_train
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
@@ -108,6 +111,8 @@ METRICS: dict[str, Metric] = {
         "token/s/MW", "output tokens per second and MW of site power"
     ),
     "train_usd_per_trillion_tokens": Metric("USD/Ttoken", "cost of training on a trillion tokens"),
+    "train_time_s": Metric("s", "time of training on all tokens of the job, without stops"),
+    "train_usd": Metric("USD", "cost of training on all tokens of the job"),
     "grid_co2e_g_per_chip_hour": Metric("g/chip/h", "greenhouse gas of the grid per chip-hour"),
     "embodied_co2e_g_per_chip_hour": Metric(
         "g/chip/h",
@@ -218,6 +223,8 @@ TRAINING = frozenset(
         "pipeline_bubble",
         "host_floor",
         "train_usd_per_trillion_tokens",
+        "train_time_s",
+        "train_usd",
     )
 )
 SERVED = (
@@ -363,6 +370,17 @@ def usd_per_trillion(
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
 
 
+@formula(unit="USD", source="tco-contract")
+def training_job_cost(
+    cost: USDPerTrillionTokens,
+    tokens: Pure,
+    one_token: Token = 1,
+    tokens_per_trillion: TokenPerTrillion = 1e12,
+) -> Quantity:
+    """Cost of training on all tokens of a job: C = c T / 1e12."""
+    return cost * tokens * one_token / tokens_per_trillion
+
+
 @formula(unit="token/s/MW", source="tco-contract")
 def tokens_per_megawatt(
     rate: TokenPerSecondPerChip, facility: WattPerChip, watt_per_megawatt: WattPerMegawatt = 1e6
@@ -470,6 +488,11 @@ def collect(
         metrics[metric] = input_values[f"{part}.{attribute}"]
     for metric, rate_value in workload.rates.items():
         name(metric, partial(_computed_value, rate_value))
+    if "train_tokens_per_s" in metrics and input_values.exists(TRAINED):
+        name(
+            "train_time_s",
+            lambda: time_to_train(input_values[TRAINED], metrics["train_tokens_per_s"]),
+        )
     if cost is not None:
         joined_metrics(input_values, f"{part}.peak_fp8", workload, metrics, name)
     return metrics
@@ -526,12 +549,14 @@ def joined_metrics(
     if used is None:
         return
     if "train_tokens_per_s" in metrics:
-        name_metric(
+        cost = name_metric(
             "train_usd_per_trillion_tokens",
             lambda: usd_per_trillion(
                 used, input_values["cluster.chips"], metrics["train_tokens_per_s"]
             ),
         )
+        if input_values.exists(TRAINED):
+            name_metric("train_usd", lambda: training_job_cost(cost, input_values[TRAINED]))
     elif isinstance(workload, ServingResult) and TOKENS in metrics:
         out, into = metrics[TOKENS], metrics.get("input_tokens_per_s_per_chip")
         name_metric("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))

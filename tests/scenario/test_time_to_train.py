@@ -1,11 +1,14 @@
 """A training job that is to end in some days takes the fewest whole domains that keep them."""
 
+import re
+
 import pytest
 
 import tco
 from tco.core.errors import DataError
 from tco.scenario.workload_sizing import chips_in
 from tests.catalogue import CATALOGUE
+from tests.cli import tco as run_tco
 
 DAYS, CHIPS, RATE = "workload.days", "cluster.chips", "train_tokens_per_s"
 JOB = "llama-3.1-405b-training-gb200-nvl72"
@@ -52,3 +55,30 @@ def test_a_scenario_takes_the_chips_of_its_days(days):
 def test_days_and_chips_are_not_both_asked_for():
     with pytest.raises(DataError, match="the chips follow from the days; leave one out"):
         tco.evaluate(JOB, {DAYS: "90 day", CHIPS: "4608"}, catalogue=CATALOGUE)
+
+
+def test_a_job_has_the_days_and_the_cost_of_its_tokens():
+    evaluation = tco.evaluate(JOB, {"workload.train_tokens": "15e12"}, catalogue=CATALOGUE)
+    metrics = evaluation.metrics
+    assert metrics["train_time_s"] == pytest.approx(15e12 / metrics[RATE], rel=1e-12)
+    cost = 15 * metrics["train_usd_per_trillion_tokens"]
+    assert metrics["train_usd"] == pytest.approx(cost, rel=1e-12)
+    # paid for: all chips through the job, with stops and idle hours
+    hours = metrics["train_time_s"] / 3600 * evaluation.inputs[CHIPS].value
+    assert metrics["train_usd"] == pytest.approx(hours * metrics["tco_usd_per_used_chip_hour"])
+
+
+@pytest.mark.parametrize("command", ["price", "perf", "compare"])
+def test_screens_of_a_training_job_say_its_days_and_its_cost(command):
+    printed_text = " ".join(
+        run_tco(command, JOB, "--set", "workload.train_tokens=15e12").stdout.split()
+    )
+    assert "Training on 15 trillion tokens (--set workload.train_tokens=...)" in printed_text
+    assert re.search(r": [\d.]+ days, [\d.]+ million USD\.", printed_text)
+
+
+def test_serving_has_no_training_job():
+    metrics = tco.evaluate("trn3-nl72x2", {}, catalogue=CATALOGUE).metrics
+    assert metrics["train_time_s"] is None
+    assert metrics["train_usd"] is None
+    assert "Training on" not in run_tco("price", "trn3-nl72x2").stdout
