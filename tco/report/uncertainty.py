@@ -8,7 +8,7 @@ import numpy as np
 
 from tco.compile.execute import fork_map
 from tco.core.numeric_environment import mixed_arithmetic_notes
-from tco.core.types import AnyArray, JsonObject
+from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.report.assumptions import (
     SHOWN,
     missing_notes,
@@ -16,7 +16,7 @@ from tco.report.assumptions import (
     shown_metric,
     workload_line,
 )
-from tco.report.ranges import figures, percentiles, range_end_label
+from tco.report.ranges import figures, percentiles, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits, headed
 from tco.sampling.uncertainty import (
@@ -38,6 +38,10 @@ PICTURED = (
     COST,
     "train_usd_per_trillion_tokens",
     "tco_usd_per_chip_hour",
+)
+# whose medians say why the cost of training has a median above its base case
+GAP_METRICS = (
+    *("train_usd_per_trillion_tokens", "step_s", "tco_usd_per_used_chip_hour", "goodput"),
 )
 COLUMNS = ("p50", "p10", "p90", "p5", "p95")  # as a table orders them
 BINS, WIDTH, DIGITS = 16, 40, 3
@@ -224,6 +228,7 @@ def _uncertainty_tables(
         "P5 to P95: percentiles of the draws. base case: every input at its value.",
         "A draw takes every input at random from its range (low and high are its P5 and P95). The "
         f"plan is {plan} in each draw, its batch solved for the target.",
+        *training_gap_words(scenario_result.metrics, statistics),
     ]
     if not uncertainty.sample.meets.all():
         below.append(
@@ -233,6 +238,35 @@ def _uncertainty_tables(
         below.append("For the chance to beat another rack, add --baseline NAME.")
     columns = ("", "median", *(figure_name.upper() for figure_name in COLUMNS[1:]), "base case")
     return [Table(columns, table_rows, title, above, below), *_histograms(uncertainty)]
+
+
+def training_gap_words(
+    base_case: JsonMapping, statistics: Mapping[str, JsonObject | None]
+) -> list[str]:
+    """Return a sentence on why the base case of a training cost lies under its median; or nothing.
+
+    Args:
+        base_case: Metrics of the base case.
+        statistics: Figures of the draws by metric.
+
+    """
+    ratios: dict[str, float] = {}
+    medians: dict[str, float] = {}
+    for metric in GAP_METRICS:
+        median, value = (statistics.get(metric) or {}).get("p50"), base_case.get(metric)
+        if not median or not value:
+            return []
+        medians[metric], ratios[metric] = median, median / value
+    cost, step, hour, goodput = (ratios[metric] for metric in GAP_METRICS)
+    if min(cost, step, hour) <= 1 or goodput >= 1:
+        return []
+    return [
+        f"The base case of the training cost lies {rounded_percent(1 - 1 / cost)} under the "
+        f"median. In the medians a step takes {rounded_percent(step - 1)} longer, and a used "
+        f"chip-hour costs {rounded_percent(hour - 1)} more: failures leave "
+        f"{rounded_percent(medians['goodput'])} of the hours, in the base case "
+        f"{rounded_percent(base_case['goodput'])}."
+    ]
 
 
 def _chance_sentences(uncertainty: Uncertainty) -> list[str]:

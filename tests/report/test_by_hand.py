@@ -39,6 +39,7 @@ from tco.report.table import (
     sentence,
     weak,
 )
+from tco.report.uncertainty import training_gap_words
 from tco.report.verdict import _basis_of
 from tco.report.workloads import _workloads_table
 from tco.scenario.result import OWN_COST
@@ -387,3 +388,30 @@ def test_steps_of_a_metric_add_up_and_are_told_in_per_cent_of_where_they_begin()
     assert (first[0], second[0], total[0]) == ("+1", "-1.5", "-0.5")
     percents = [float(row[1].rstrip(" %")) for row in (first, second, total)]
     assert percents == pytest.approx([50.0, -50.0, -25.0])
+
+
+TRAINING_MEDIANS = {
+    "train_usd_per_trillion_tokens": {"p50": 6.25e6},
+    "step_s": {"p50": 15.0},
+    "tco_usd_per_used_chip_hour": {"p50": 1.8},
+    "goodput": {"p50": 0.86},
+}
+TRAINING_BASE = {
+    "train_usd_per_trillion_tokens": 5e6,
+    "step_s": 12.0,
+    "tco_usd_per_used_chip_hour": 1.5,
+    "goodput": 0.91,
+}
+
+
+def test_a_training_cost_under_its_median_has_its_reason():
+    (sentence,) = training_gap_words(TRAINING_BASE, TRAINING_MEDIANS)
+    assert sentence == (
+        "The base case of the training cost lies 20 % under the median. In the medians a step "
+        "takes 25 % longer, and a used chip-hour costs 20 % more: failures leave 86 % of the "
+        "hours, in the base case 91 %."
+    )
+    # the reason is not this one where steps are no slower, or nothing is trained
+    assert training_gap_words(TRAINING_BASE | {"step_s": 15.0}, TRAINING_MEDIANS) == []
+    assert training_gap_words(TRAINING_BASE | {"goodput": 0.8}, TRAINING_MEDIANS) == []
+    assert training_gap_words({"goodput": 0.9}, {"goodput": {"p50": 0.8}}) == []
