@@ -45,6 +45,15 @@ def node_equation(node: Node) -> str | None:
     return None
 
 
+def node_meaning(node: Node) -> str:
+    """Return the meaning of a number that a formula gives, in words without its equation."""
+    if node.formula is None:
+        return ""
+    summary = node.formula.text.partition("\n\n")[0]
+    words = summary.partition(": ")[0].rstrip(".")
+    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+
+
 class View(NamedTuple):
     """Settings of an explanation: catalogue of its sources, and depth."""
 
@@ -132,6 +141,8 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         node_name: str, node: Node, indent: str, level: int, share: str = ""
     ) -> Iterator[str]:
         line_text = indent + _number_text(node_name, node, share)
+        meaning = node_meaning(node) if level and not share else ""
+        line_text += f": {meaning}" if meaning else ""
         if node.is_leaf:
             yield f"{line_text}  [{_origin(node, view)}]"
         elif node.id in visited_ids:
@@ -269,13 +280,13 @@ def explanation_answer(
     """
     title = f"{scenario_result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = (
-        f"--depth {(short.depth or 0) + 1} opens one more, --all all of them. What is below a "
-        f"name: tco explain {scenario_result.scenario} NAME"
+        f"--depth {(short.depth or 0) + 1} opens one more, --all opens all. Inputs below an id: "
+        f"tco explain {scenario_result.scenario} ID"
     )
     legend = (
-        "Below a number stand its equation and, indented, the inputs of that. [ ]: source, where "
-        f"it is first used. %: share of the sum. ~: an estimate or an assumption. {STRUCTURE}: "
-        f"{STRUCTURE_TITLE}."
+        "Read NAME = VALUE: meaning. The equation of a number is below it, and the inputs of the "
+        "equation are indented below that. [ ]: source, where it is first used. %: share of the "
+        f"sum. ~: an estimate or an assumption. {STRUCTURE}: {STRUCTURE_TITLE}."
     )
     below = [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
     below += structure_text(scenario_result.structure)
@@ -325,5 +336,6 @@ def structure_text(structure: Structure | None) -> list[str]:
         parts.append(f"a network of {tiers} ({', '.join(network['parts'])})")
     formats = map(str.upper, dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
-    deciding = f"{count_with_noun(len(structure.readings), 'input')} decided beforehand"
-    return [f"{deciding} (--format json): {', '.join(parts)}."] if parts else []
+    inputs = count_with_noun(len(structure.readings), "input")
+    chosen = f"Chosen beforehand from {inputs} (--format json lists them): {', '.join(parts)}."
+    return [chosen] if parts else []

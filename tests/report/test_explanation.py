@@ -26,7 +26,7 @@ def tree(name, metric=METRIC, *more):
 def lines(name, metric=METRIC, *more):
     """The lines of the tree, without what is said above it and below it."""
     output_lines = tco("explain", name, metric, *more).stdout.splitlines()
-    below = re.compile(r"\d+ (levels are open|inputs decided)")
+    below = re.compile(r"\d+ levels are open|Chosen beforehand")
     tree_lines = output_lines[output_lines.index("") + 1 :]
     return list(itertools.takewhile(lambda line: not below.match(line), tree_lines))
 
@@ -186,7 +186,7 @@ def test_cost_of_a_chip_hour_is_explained_without_a_search_of_plans(monkeypatch)
     cost = document("explain", "gb200-nvl72", METRIC)
     assert cost["structure"]["plan"] is None
     assert (
-        "decided beforehand (--format json): a network"
+        "inputs (--format json lists them): a network"
         in tco("explain", "gb200-nvl72", METRIC).stdout
     )
     for searching in (["usd_per_million_output_tokens"], [METRIC, "--plan", "tp=8"]):
@@ -197,7 +197,7 @@ def test_explanation_of_a_token_names_the_plan_among_what_was_decided():
     token_cost = "usd_per_million_output_tokens"
     assert document("explain", "gb200-nvl72", token_cost)["structure"]["plan"]["decode"]
     assert (
-        "decided beforehand (--format json): the plan, a network"
+        "inputs (--format json lists them): the plan, a network"
         in tco("explain", "gb200-nvl72", token_cost).stdout
     )
 
@@ -211,3 +211,13 @@ def test_the_first_equation_is_said_in_numbers_and_what_is_below_is_indented():
     assert numbers.startswith(f"= 1 * {used_hour:.6g} USD/chip/h / ({rate:,.6g} token/s/chip *")
     assert any(line.startswith("   used_hour = ") for line in text)
     assert any(line.startswith("      calendar = ") for line in text)
+
+
+def test_a_number_says_what_it_is_beside_the_name_that_the_equation_has():
+    text = lines("gb200-nvl72", "usd_per_million_output_tokens")
+    used_hour = next(line for line in text if line.startswith("   used_hour = "))
+    assert used_hour.endswith("USD/chip/h: cost per used chip-hour")
+    decode = next(line for line in text if line.lstrip().startswith("decode = "))
+    assert ": output tokens per second and decoding chip  (4 inputs below " in decode
+    (term,) = [line for line in text if line.lstrip().startswith("gb200-gpu = ")]
+    assert " %  (3 inputs below " in term  # its share says what it is of
