@@ -52,6 +52,7 @@ def init(
     put(
         f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco "
         "price mine.toml\n"
+        "data/parts/mine.csv has an example of a price: remove its # to use it.\n"
         "Git ignores data/ and reports/, but for baselines: prices of your own stay private. "
         f"To commit data/, remove its line from {folder / '.gitignore'}.\n"
     )

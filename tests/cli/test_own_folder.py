@@ -17,6 +17,25 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "mine"
 
 
+@pytest.fixture
+def quote(folder):
+    """The file of a price of one's own, whose example is in use."""
+    path = folder / "data" / "parts" / "mine.csv"
+    path.write_text(path.read_text().replace("#nitro", "nitro"))
+    return path
+
+
+def test_the_example_of_a_price_changes_no_answer(folder):
+    for scenario in ("gb200-nvl72", "trn3-nl72x2"):
+        done = tco("price", scenario)
+        assert done.exit_code == 0
+        assert "own values" not in done.stderr
+
+
+def test_the_example_of_a_price_is_in_force_without_its_mark(quote):
+    assert "own values: 1 in force, 0 not used" in tco("price", "trn3-nl72x2").stderr
+
+
 def test_init_makes_a_folder_that_works(folder):
     assert sorted(
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
@@ -76,7 +95,7 @@ def test_init_below_a_file_is_refused(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_data_beside_a_scenario_is_laid_over_ours(folder):
+def test_data_beside_a_scenario_is_laid_over_ours(quote):
     lines = {line["path"]: line for line in document("price", "mine.toml")["lines"]}
     overlay_lines = [line for path, line in lines.items() if path.endswith("nitro-v6-400g")]
     assert overlay_lines
@@ -139,10 +158,9 @@ def test_a_tolerated_increase_passes_and_what_gets_better_too(folder):
     )
 
 
-def test_own_price_changes_the_baseline(folder):
+def test_own_price_changes_the_baseline(quote):
     assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
-    path = folder / "data" / "parts" / "mine.csv"
-    path.write_text(path.read_text().replace(",500,", ",550,"))
+    quote.write_text(quote.read_text().replace(",500,", ",550,"))
     drift = document("baseline", "check", "main", code=1)["drift"]
     assert any(
         "price parts.nitro-v6-400g.price: 500 -> 550 USD" in reason
