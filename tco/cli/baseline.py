@@ -105,7 +105,8 @@ def check(
 ) -> None:
     """Compare today's results with the kept ones, and fail if any moved.
 
-    It exits with 1 and says why, step by step, if any metric moved.
+    It exits with 1 and says why, step by step, if any metric moved. Without --metric every metric
+    counts, and so do the figures of the draws; --metric METRIC gates on one.
 
     What is asked:
         threshold (LIMIT): Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.

@@ -25,6 +25,7 @@ from tco.report.table import Table
 
 # file and line that a message begins with
 PLACE = re.compile(r"(?P<file>[^\s:]+\.(?:toml|csv|json))(?::(?P<line>\d+))?:")
+GATE = "usd_per_million_output_tokens"  # of which most pipelines check the drift
 VERDICTS = {None: "", True: "worse", False: "better"}
 MOVED = Record(Member("scenario", label="scenario"), MOVE.read_via("move"))
 DRIFT = Record(
@@ -99,7 +100,7 @@ def drift_answer(
     notes += [_unguarded_text(baseline_name, file) for file in unguarded]
 
     def tables() -> list[Table]:
-        tables = [_drift_table(baseline_name, len(checked), drifts)] if drifts or not shifts else []
+        tables = [_drift_table(baseline_name, checked, drifts)] if drifts or not shifts else []
         if shifts:
             title = f"baseline {baseline_name}: {shift_count}"
             shift_table = SHIFT.table(shifts, title)._replace(align="lrlrr")
@@ -133,10 +134,19 @@ def _unguarded_warning(baseline_name: str, file: str) -> str:
     return f"::warning {title}::{_in_message(_unguarded_text(baseline_name, file))}\n"
 
 
-def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift]) -> Table:
+def _drift_table(
+    baseline_name: str, checked: Mapping[str, Sequence[str]], drifts: Sequence[Drift]
+) -> Table:
     if not drifts:
-        counted = count_with_noun(scenario_count, "scenario")
+        counted = count_with_noun(len(checked), "scenario")
         return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved")
+    metrics = dict.fromkeys(metric for metrics in checked.values() for metric in metrics)
+    above = []
+    if len(metrics) > 1:
+        above = [
+            f"All {len(metrics)} metrics are checked. To gate on one: tco baseline "
+            f"check {baseline_name} --metric {GATE if GATE in metrics else next(iter(metrics))}"
+        ]
     below = ["Step by step, all earlier steps kept:"]
     scenarios = dict.fromkeys(drift.scenario for drift in drifts)
     for scenario in scenarios:
@@ -145,7 +155,7 @@ def _drift_table(baseline_name: str, scenario_count: int, drifts: Sequence[Drift
     below.append(f"To accept: tco baseline save {baseline_name} {' '.join(scenarios)}")
     metric_count = count_with_noun(len(drifts), "metric")
     return _headed_by_scenario(
-        DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {metric_count} moved", (), below)
+        DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {metric_count} moved", above, below)
     )
 
 

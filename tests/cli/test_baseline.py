@@ -256,6 +256,18 @@ def test_one_cause_gives_one_annotation_a_scenario():
     assert "more metrics moved" in done.stdout
 
 
+def test_a_check_of_all_metrics_says_how_to_gate_on_one():
+    (hint,) = [
+        line
+        for line in tco("baseline", "check", "main", *DEARER).stdout.splitlines()
+        if "To gate on one" in line
+    ]
+    option = "--metric usd_per_million_output_tokens"
+    assert hint.endswith(f"tco baseline check main {option}")
+    gated = tco("baseline", "check", "main", *DEARER, *option.split()).stdout
+    assert "To gate on one" not in gated
+
+
 def test_junit_names_every_metric_that_was_checked(baseline_folder):
     done = tco("baseline", "check", "main", *DEARER, "--format", "junit", "--output", "checks.xml")
     assert (done.exit_code, done.stdout) == (1, "")
