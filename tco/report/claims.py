@@ -22,7 +22,7 @@ MOST_DETAILED = 40
 VERDICTS: dict[Verdict, str] = {
     "contradicts": "the computed figure differs, and another source differs too",
     "off": "the computed figure differs; no other source is compared",
-    "open": "the claim is true in some draws and false in others",
+    "open": "undecided: the claim is true in 10 to 90 % of the draws",
     "holds": "the computed figure agrees with the claim",
     "arithmetic": "it agrees, but it was computed from the claim itself: no proof",
     "not-shown": "cannot be judged: the source leaves out its conditions, or the model "
