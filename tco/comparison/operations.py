@@ -334,7 +334,7 @@ def answer_kernel_query(
     precision: str,
     sides: JsonMapping,
     library: str | None,
-    cores: float | None = None,
+    cores: float | None,
 ) -> KernelAnswer:
     """Return the time, parts and tiling of a kernel of some shape.
 

@@ -30,7 +30,7 @@ class Costs(NamedTuple):
     ends: Mapping[str, FloatArray] = {}  # with the software of all at an end of its reach
 
 
-def _regime_at(rack_names: Sequence[str], costs: Costs, late: TextMapping = NONE_LATE) -> Regime:
+def _regime_at(rack_names: Sequence[str], costs: Costs, late: TextMapping) -> Regime:
     """Return the regime at one speed: kind, picks, rival and probability.
 
     Args:

@@ -248,9 +248,9 @@ def standing_cost(
     rebates: Sequence[Rebate],
     chips: float,
     tenure: str,
-    sidecar: str | None = None,
-    holding: Holding = Holding(),  # noqa: B008 - a constant
-    broken: Sequence[Failing] = (),
+    sidecar: str | None,
+    holding: Holding,
+    broken: Sequence[Failing],
 ) -> StandingCost:
     """Return the cost of a world of `chips` without the energy that it draws.
 
@@ -364,7 +364,7 @@ def with_waiting(
     per_chip: Quantity,
     chips: float,
     inputs: Sequence[str],
-    own_rates: Container[str] = (),
+    own_rates: Container[str],
 ) -> Cost:
     """Return a cost with a line for waiting until the system is there.
 

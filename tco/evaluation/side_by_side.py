@@ -117,7 +117,7 @@ def speed_of(scenario_result: Result) -> float | None:
     return None if speed is None else speed.value
 
 
-def speeds_of(scenario_result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]:
+def speeds_of(scenario_result: Result, chosen: Sequence[float]) -> tuple[float, ...]:
     """Return the speeds of a curve, chosen or usual with the workload's own, in order."""
     workload_speed = speed_of(scenario_result)
     if workload_speed is None:

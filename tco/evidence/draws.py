@@ -127,7 +127,7 @@ class ClaimUnderDraws(Context):
         return sum(map(self.claim.claimed.agrees, samples.tolist())) / len(samples)
 
 
-def conclusion_probability(context: Context, speeds: Sequence[float] = ()) -> ConclusionProbability:
+def conclusion_probability(context: Context, speeds: Sequence[float]) -> ConclusionProbability:
     """Return the probability that a claim holds, and the range of its figure.
 
     Args:

@@ -419,7 +419,7 @@ def chip_links(
     route: Route,
     reduces: Any,
     library: CollectiveLibrary,
-    signalled: bool = False,
+    signalled: bool,
     port: Any = None,
 ) -> Links:
     """Return the links of chips, from the scopes of their fabric.
@@ -511,7 +511,7 @@ def links_of_chips(
     family: str,
     route: Route,
     library: CollectiveLibrary,
-    signalled: bool = False,
+    signalled: bool,
 ) -> Links:
     """Return the links of chips without a system: scale-up domain and network.
 

@@ -125,7 +125,7 @@ class Counterfactual(NamedTuple):
 
 
 def between_systems(
-    source: Evaluation, target: Evaluation, metric: str | None = None
+    source: Evaluation, target: Evaluation, metric: str | None
 ) -> Counterfactual | None:
     """Return the walk from one system to another; None where no cost of both is known.
 

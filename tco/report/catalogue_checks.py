@@ -48,9 +48,7 @@ class CheckResult(NamedTuple):
     published: Sequence[ReproducedFigure] = ()
 
 
-def check_result(
-    entry_kind: str, catalogue: Catalogue, figure_kind: str | None = None
-) -> CheckResult:
+def check_result(entry_kind: str, catalogue: Catalogue, figure_kind: str | None) -> CheckResult:
     """Return the result of the check of a kind of entry.
 
     Args:

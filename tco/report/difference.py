@@ -107,7 +107,7 @@ def diff_answer(
     b: str,
     difference: Difference,
     metrics: Sequence[str],
-    full: bool = False,
+    full: bool,
 ) -> Answer:
     """Return the answer on changes from state `a` to state `b`.
 

@@ -172,7 +172,7 @@ DOCUMENT = Document(
 
 
 def frontier_answer(
-    catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None
+    catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None
 ) -> Answer:
     """Answer with every frontier, or with designs compared with each other.
 

@@ -23,8 +23,8 @@ DIGITS = 2  # of the value of an input at which the order changes
 
 def base_case_words(
     scenario_result: Result,
-    metric: str | None = None,
-    drawn: DrawnMetric | None = None,
+    metric: str | None,
+    drawn: DrawnMetric | None,
     speed: float | None = None,
 ) -> str:
     """Return the sentence that names the base case, with the median of a metric beside it.

@@ -158,7 +158,7 @@ def assemble_result(
     chain: Chain,
     seconds: float,
     trace: bool,
-    refuse: bool = True,
+    refuse: bool,
 ) -> Result:
     """Return the result of an evaluated chain: metrics, notes and reports.
 

@@ -142,7 +142,7 @@ YIELDS: dict[
 USUAL_YIELD = "negative-binomial"
 
 
-def _built_up_price(input_values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
+def _built_up_price(input_values: Values, part: str, model: str) -> Quantity:
     """Return the built-up price of a chip without its HBM, USD.
 
     The price adds the costs of chip `part` from its wafer up. `model` names the yield model.

@@ -492,7 +492,7 @@ def against_runs(
     table: pd.DataFrame,
     catalogue: Catalogue,
     input_values: Values,
-    settings: TextMapping | None = None,
+    settings: TextMapping | None,
 ) -> tuple[list[tuple[Envelope, JsonObject]], JsonObject]:
     """Return the envelopes of a file of serving runs with summaries.
 

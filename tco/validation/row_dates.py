@@ -17,9 +17,7 @@ from tco.performance.software_maturity import parse_calendar_month
 YEAR = re.compile(r"\b20\d\d\b")
 
 
-def row_days(
-    catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = ""
-) -> Period | None:
+def row_days(catalogue: Catalogue, printed: str, source_id: str, source_url: str) -> Period | None:
     """Return the days that a row's software may be of; None where nothing tells them.
 
     Args:

@@ -189,8 +189,8 @@ def _product_kernel(
     output_rows: Quantity,
     columns: Quantity,
     inner: Quantity,
-    groups: Quantity | None = None,
-    cores: Quantity | None = None,
+    groups: Quantity | None,
+    cores: Quantity | None,
 ) -> KernelTime:
     """Return the time of products whose tiles share the waves, with launch and casts.
 

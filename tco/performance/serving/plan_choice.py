@@ -273,7 +273,7 @@ def choose_prefill(
     model: Architecture,
     request: ServingRequest,
     ttft: float,
-    axes: PrefillPlan | None = None,
+    axes: PrefillPlan | None,
 ) -> PlanChoice:
     """Choose the prefill plan with the most tokens per chip that reads a prompt within `ttft`.
 

@@ -43,16 +43,12 @@ Choices = dict[str, PlanChoice]  # by phase, "prefill" and "decode"
 Recall = Callable[[Callable[[], Choices]], Choices]  # runs a search, or returns its earlier result
 
 
-def _search_anew(search: Callable[[], Choices]) -> Choices:
-    return search()
-
-
 def evaluate_serving(
     machine: Machine,
     model: Architecture,
     input_values: Readable,
     plan: ServingPlan | Mapping[str, str] | None,
-    recall: Recall = _search_anew,
+    recall: Recall,
 ) -> ServingResult:
     """Evaluate a serving workload with a stated plan or the best plan.
 

@@ -226,7 +226,7 @@ def setting_or_software_default(
     path: str,
     texts: TextMapping,
     family: str,
-    facts: frozenset[str] = frozenset(),
+    facts: frozenset[str],
 ) -> str:
     """Return the stated setting of an input, else the software's default.
 
@@ -306,7 +306,7 @@ def training_software(
     texts: TextMapping,
     family: str,
     chip: str,
-    facts: frozenset[str] = frozenset(),
+    facts: frozenset[str],
 ) -> Software:
     """Return the software features of a training job on a chip.
 

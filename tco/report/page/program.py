@@ -298,7 +298,7 @@ class PageProgram(NamedTuple):
 
 
 def program_of(
-    evaluations: Sequence[Evaluation], shown_metrics: Container[str], more: Iterable[str] = ()
+    evaluations: Sequence[Evaluation], shown_metrics: Container[str], more: Iterable[str]
 ) -> PageProgram:
     """Return the program of scenarios, with the shown metrics and `more` functions."""
     recording = Recording()
