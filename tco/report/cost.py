@@ -169,8 +169,9 @@ def cost_table(scenario_result: Result, drawn: DrawnMetric | None = None) -> Tab
     )
     below = [
         *training_job_words([scenario_result]),
-        f"Cost per chip-hour before rebates {mark}{gross} USD, per used chip-hour {mark}{used} "
-        f"USD. bought, USD: for one scale-up domain of {scenario_result.metrics['chips']:g} chips.",
+        f"Cost per chip-hour before rebates {mark}{gross} USD. Cost per used chip-hour (hours that "
+        f"chips are up and used) {mark}{used} USD.",
+        f"bought, USD: for one scale-up domain of {scenario_result.metrics['chips']:g} chips.",
         f"Sources: {', '.join(f'{number} {source}' for source, number in sources.items())}.",
         f"Hardware price: {kinds_in_sentence(scenario_result, 'hardware')}. Terms and site: "
         f"{kinds_in_sentence(scenario_result, 'terms')}. {ESTIMATE_NOTE}",

@@ -32,7 +32,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     },
     COST: {
         "usd_per_month": ("USD per month, with purchase, hall, energy", "{:,.0f}", 1),
-        "capex_usd": ("  purchase that it pays off, USD in all", "{:,.0f}", 1),
+        "capex_usd": ("  IT capex that it pays off, USD once", "{:,.0f}", 1),
         "usd_per_million_output_tokens": ("USD per million output tokens", "{:,.2f}", 1),
         "usd_per_million_output_tokens_in_use": ("  of the chips in use alone", "{:,.2f}", 1),
         "usd_per_agent_hour": ("USD per hour of a session", "{:,.4f}", 1),
@@ -157,10 +157,10 @@ def _service_table(services: Sequence[Service]) -> Table:
     if not below:
         below = ["Costs are of the base case; --samples 512 adds their median and P10 to P90."]
     below += [
-        "The cost per month contains the purchase (IT equipment before rebates), paid off over "
-        "its life.",
+        "The cost per month pays off the capex over its life. IT capex: without the hall, before "
+        "rebates.",
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
-        f"Power is {first.power_basis}.",
+        f"Sessions per MW and joules per output token count {first.power_basis}.",
     ]
     if "site.electricity_price" in first.result.inputs:
         below.append(_energy_words(first))
@@ -228,7 +228,8 @@ def _plans_table(services: Sequence[Service]) -> Table:
     ]
     below = [
         "TP, PP, DP, EP, CP: over how many chips tensors, layers, requests, experts and context "
-        "are split. Batch: most sequences at once per instance."
+        "are split. Batch: most sequences at once per instance. Draft tokens: what speculative "
+        "decoding proposes at a time."
     ]
     headings = ("work", "system", *(PLAN_COLUMNS[column] for column in columns))
     return Table(headings, plan_rows, "Instances of the model", below=below, align="ll")

@@ -224,8 +224,8 @@ def test_the_rate_of_users_follows_by_little_s_law():
 def test_the_purchase_is_shown_as_part_of_the_cost_per_month():
     lines = tco("service", "gb200-nvl72").stdout.splitlines()
     (month,) = [index for index, line in enumerate(lines) if line.startswith("  USD per month")]
-    assert lines[month + 1].startswith("    purchase that it pays off, USD in all")
-    assert "contains the purchase" in " ".join(lines)
+    assert lines[month + 1].startswith("    IT capex that it pays off, USD once")
+    assert "pays off the capex over its life" in " ".join(lines)
 
 
 def test_users_and_a_rate_of_requests_exclude_each_other():
