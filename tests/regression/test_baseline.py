@@ -189,6 +189,7 @@ def test_every_metric_is_better_higher_or_lower_or_neither():
         "ttft_s",
         "tpot_s",
         "step_s",
+        "train_time_s",
         "exposed_communication",
         "pipeline_bubble",
         "host_floor",
