@@ -127,8 +127,15 @@ def cheaper_elsewhere(evaluations: Sequence[Evaluation], confidence: Confidence)
         for curve_point in confidence.curve
         if curve_point.tokens_per_s_per_user == speed_of(evaluations[0].result)
     ]
-    least = min((cost for cost in costs if cost is not None), default=0.0)
     rank_rows = [rank_row for _, rank_row in read_csv(data_directory() / RANKS, RANKED)]
+    compared = {evaluation.result.system for evaluation in evaluations}
+    if not costs:  # other speeds were asked for
+        costs = [
+            float(rank_row["usd_per_million_output_tokens"])
+            for rank_row in rank_rows
+            if rank_row["system"] in compared
+        ]
+    least = min((cost for cost in costs if cost is not None), default=0.0)
     shipped_systems = [
         Elsewhere(
             rank_row["system"],
@@ -141,6 +148,5 @@ def cheaper_elsewhere(evaluations: Sequence[Evaluation], confidence: Confidence)
     return [
         shipped_system
         for shipped_system in shipped_systems
-        if shipped_system.cost < least
-        and shipped_system.system not in {evaluation.result.system for evaluation in evaluations}
+        if shipped_system.cost < least and shipped_system.system not in compared
     ]

@@ -17,6 +17,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import input_attributes
+from tco.comparison.filled_site import purchases
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.redaction_values import figures_apart
 from tco.core.types import AnyArray, JsonObject, TextMapping
@@ -64,7 +65,7 @@ METRICS = (
     *("output_tokens_per_s_per_chip", "rejected_share", "attainment"),
     *(f"{metric_name}_p{percentile}_s" for metric_name in PROMISED for percentile in PERCENTILES),
     *("utilisation", "hit_rate", "agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
-    *("joule_per_token", "capex_usd"),
+    *("joule_per_token", "capex_usd", "capex_with_hall_usd"),
 )
 # metrics that rest on waits
 OF_WAITS = frozenset(
@@ -499,6 +500,8 @@ def _fleet_metrics(
             joined.usd_per_million(hour, tokens_per_s / chips, 1.0)
         ),
         "capex_usd": float(scenario_result.metrics["capex_usd"] or 0.0) * fleet.domains,
+        "capex_with_hall_usd": fleet.domains
+        * sum(float(line.amount) for line in purchases(scenario_result)),
         "usd_per_month": hour * chips_bought * HOURS_A_MONTH,
         "requests_per_s_per_chip": rate / chips,
         "output_tokens_per_s_per_chip": tokens_per_s / chips,

@@ -55,7 +55,7 @@ def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) 
 
 @formula("1/year", source="nrel-atb")
 def capital_charge(recovery: PerYear, recoverable: Pure) -> Quantity:
-    """Yearly charge on a price of which a share must be recovered: a = k x CRF."""
+    """Yearly share of a price that repays it with interest, less its residual: a = k x CRF."""
     return recoverable * recovery
 
 

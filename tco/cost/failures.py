@@ -102,7 +102,7 @@ def time_lost(
 
 @formula("")
 def rest_of(share: Pure) -> Quantity:
-    """Remaining share: 1 - s."""
+    """Share that is left: 1 - s."""
     return 1 - share
 
 
@@ -123,7 +123,7 @@ def share_up(stopped: Pure) -> Quantity:
 
 @formula("")
 def share_of_progress(up: Pure, kept_share: Pure) -> Quantity:
-    """Share of the time in which chips that are up make progress: g = a k."""
+    """Goodput, share of the time in which chips are up and make progress: g = a k."""
     return up * kept_share
 
 

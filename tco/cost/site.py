@@ -38,7 +38,7 @@ from tco.core.units import (
 
 @formula("USD")
 def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Quantity:
-    """Construction cost of the site that holds some IT power: C = P x price per watt."""
+    """Construction cost of the hall that powers the racks: C = P x price per watt."""
     return it_power * price_per_power
 
 

@@ -47,7 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "output_tokens_per_s_per_chip": ("output tokens/s per chip", "", 1),
         "tokens_per_s_per_user": ("tokens/s per user", "", 1),
         "tokens_per_s_per_facility_mw": ("tokens/s per MW of site", "", 1),
-        "train_time_s": ("training on all tokens of the job, without stops", "days", DAY),
+        "train_time_s": ("training on all tokens of the job, with stops", "days", DAY),
         "step_s": ("training step", "s", 1),
         "mfu": ("model FLOPs utilisation", "%", 0.01),
         "exposed_communication": ("exposed communication, of a step", "%", 0.01),
@@ -106,8 +106,8 @@ def training_job_words(
     statistic = "median" if medians else "base case"
     return [
         f"Training on {significant(tokens / 1e12)} trillion tokens (--set {TRAINED}=...), "
-        f"{statistic}: {'; '.join(words)}. The days are without stops; the cost pays for stops "
-        "and idle hours too."
+        f"{statistic}: {'; '.join(words)}. The days count stops, the cost also the hours that "
+        "utilisation leaves idle."
         for tokens, words in words_by_tokens.items()
     ]
 

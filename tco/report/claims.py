@@ -125,9 +125,9 @@ def _summary_table(
     ]
     unexpected = sum(not finding.as_expected for finding in findings)
     expectation = (
-        f"Verdicts that the ledger does not expect: {unexpected}. Exit code 1."
+        f"Verdicts that have changed since the last review: {unexpected}. Exit code 1."
         if unexpected
-        else "All verdicts are the ones that the ledger expects."
+        else "No verdict has changed since the last review."
     )
     below = [
         expectation,

@@ -87,7 +87,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     title = f"{walk.source.scenario} -> {walk.target.scenario}: {words} {sides} {unit}"
     parts = "; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric)
     above = [f"Base case, {ratio}. {parts}."]
-    below = [f"Each row keeps all rows above it. adds, leaves: {unit}. All that differs: --full"]
+    below = [f"Rows add up from the top. adds, leaves: {unit}. All that differs: --full"]
     columns = ("", *system_names, "adds", "times", "leaves")
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
 
@@ -97,7 +97,7 @@ def _with_software(walk: Counterfactual) -> str:
     software = next((step for step in walk.steps if step.last_cause.path == "software"), None)
     if software is None or not software.start:
         return ": domain, cores"
-    return f" (both {walk.ends[1] / software.start:.2f} times)"
+    return f" (with software {walk.ends[1] / software.start:.2f})"
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:

@@ -276,8 +276,8 @@ def why_table(regime: Regime) -> Table:
     """Tabulate the inputs that drive a regime, and the value at which each changes the order."""
     columns = (
         "what moves it, from its P5 to its P95",
-        "change of performance per TCO",
-        "the order changes",
+        "change of performance per TCO over the rival's",
+        "the pick changes",
     )
     driver_rows = [
         (
@@ -291,8 +291,8 @@ def why_table(regime: Regime) -> Table:
     below = []
     if regime.keeps is not None:
         below.append(
-            "Knowing every input would save the mean regret, "
-            f"{rounded_percent(1 - regime.keeps)} of the spend."
+            "If every input were known, the mean regret would be saved: "
+            f"{rounded_percent(1 - regime.keeps)} of the cost."
         )
     return Table(columns, driver_rows, speeds + regime_sentence(regime), below=below, align="lrl")
 
@@ -301,7 +301,7 @@ def measurement_table(regime: Regime) -> Table:
     """Tabulate by how much each measurement would narrow a regime's ratio, and what it saves."""
     columns = (
         "worth measuring",
-        "narrows the range by",
+        "narrows the range of that ratio by",
         "regret saved, if exact",
         "with the error of published runs",
     )

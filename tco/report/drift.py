@@ -139,7 +139,7 @@ def _drift_table(
 ) -> Table:
     if not drifts:
         counted = count_with_noun(len(checked), "scenario")
-        return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved")
+        return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved beyond the limit")
     metrics = dict.fromkeys(metric for metrics in checked.values() for metric in metrics)
     above = []
     if len(metrics) > 1:
@@ -215,9 +215,8 @@ def _to_github(
         )
     if not lines:
         title = f"title=baseline {_in_title(baseline_name)}"
-        lines.append(
-            f"::notice {title}::{count_with_noun(scenario_count, 'scenario')}, nothing moved\n"
-        )
+        counted = count_with_noun(scenario_count, "scenario")
+        lines.append(f"::notice {title}::{counted}, nothing moved beyond the limit\n")
     return "".join(lines)
 
 

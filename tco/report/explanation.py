@@ -337,5 +337,5 @@ def structure_text(structure: Structure | None) -> list[str]:
     formats = map(str.upper, dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
     inputs = count_with_noun(len(structure.readings), "input")
-    chosen = f"Chosen beforehand from {inputs} (--format json lists them): {', '.join(parts)}."
+    chosen = f"Fixed for this answer by {inputs} (--format json lists them): {', '.join(parts)}."
     return [chosen] if parts else []

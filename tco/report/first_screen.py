@@ -102,7 +102,11 @@ def first_screen(
     if confidence.choices:
         tables.append(_choice_table(confidence))
     first = [
-        *([OTHER_SYSTEMS] if changes and confidence.curve else _cheaper_words(elsewhere, speed)),
+        *(
+            [OTHER_SYSTEMS]
+            if changes and confidence.curve
+            else _cheaper_words(elsewhere, scenario_results)
+        ),
         *_common_rent_words(scenario_results),
         *rent_words(rents),
         *price_words(confidence, speed, scenario_results),
@@ -506,7 +510,7 @@ def _target_speed_words(scenario_results: Sequence[Result]) -> str:
 
 
 # ---------------------------------------------------------------- systems not compared
-def _cheaper_words(elsewhere: Sequence[Elsewhere], speed: float | None) -> list[str]:
+def _cheaper_words(elsewhere: Sequence[Elsewhere], scenario_results: Sequence[Result]) -> list[str]:
     """Return the cheapest systems that are not compared, and how many more beat all compared."""
     if not elsewhere:
         return []
@@ -516,5 +520,6 @@ def _cheaper_words(elsewhere: Sequence[Elsewhere], speed: float | None) -> list[
     ]
     more = len(elsewhere) - len(named)
     rest = f", {more} more in --all" if more else ""
+    speed = target_speed(scenario_results)  # of the shipped ranking
     where = "" if speed is None else f" at {speed:g}"
     return [f"Left out unless named, though cheaper{where}: {', '.join(named)}{rest}."]

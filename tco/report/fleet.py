@@ -85,7 +85,7 @@ CAPEX_WORDS = (
 )
 NO_REVENUE = "--set money.token_price='2 USD/Mtoken' adds the revenue and gross margin per year."
 REVENUE_WORDS = (
-    "Revenue: at the stated price, in the hours that chips are up and used; tco price SYSTEM "
+    "Revenue: of output tokens or of chip-hours at the stated price; tco price SYSTEM "
     "--cash-flow has the ramp and the fall of prices."
 )
 # of a table: names first; a revenue and the cost of waiting only where there is one

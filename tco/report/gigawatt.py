@@ -112,13 +112,13 @@ def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
         *((label, *map(cell_text, sites)) for label, cell_text in last_rows.items()),
     ]
     below = [
-        "Every figure is an estimate. Racks are filled up to what the hottest hour leaves them.",
+        "Every figure is an estimate. Racks are added until the hottest hour takes all the power.",
         f"{CAPEX_WORDS} Its parts and USD per watt are of the capex with hall.",
         f"{COST_WORDS} {revenue_words(evaluations)}",
         "P10 to P90: 8 of 10 draws of all prices and powers lie between them.",
     ]
     if not all(site.output_tokens_per_s is None for site in sites):
-        below.append("Tokens are counted in the hours that chips are up and used.")
+        below.append("Output tokens/s: mean of all hours of a year, used or not.")
     scenario_results = [evaluation.result for evaluation in evaluations]
     return Table(
         ["", *(evaluation.name for evaluation in evaluations)],

@@ -304,7 +304,15 @@ def network_answer(
             "price is: the kind of its source. An estimate (~) is ours; derived is computed from "
             "published prices.",
         ]
-        last = ["WHOLE NETWORK", "", "", significant(price, 5), significant(power / KILO, 5), ""]
+        mark = max((weak(line.kind) for line in network.lines), default="")
+        last = [
+            "WHOLE NETWORK",
+            "",
+            "",
+            mark + significant(price, 5),
+            significant(power / KILO, 5),
+            "",
+        ]
         tiers = count_with_noun(network.tiers, "tier")
         title = f"Scale-out network of {chips:,} chips: {tiers} of switches"
         above = [*_design_sentences(network, design), *facts]

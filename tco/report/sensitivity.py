@@ -36,7 +36,7 @@ GROUPS = {
     "source": lambda input_record: input_record.source,
 }
 
-HEADS = {"part": "inputs of", "kind": "inputs that are"}  # of the table of shares
+HEADS = {"part": "by subject", "kind": "and by kind of source"}  # of the table of shares
 # subjects that the first part of a path does not say
 SUBJECTS = {
     "terms": "the buyer's terms",

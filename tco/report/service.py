@@ -32,7 +32,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     },
     COST: {
         "usd_per_month": ("USD per month, with purchase, hall, energy", "{:,.0f}", 1),
-        "capex_usd": ("  IT capex that it pays off, USD once", "{:,.0f}", 1),
+        "capex_with_hall_usd": ("  capex with hall, paid once, USD", "{:,.0f}", 1),
+        "capex_usd": ("    capex of IT: racks, network, storage", "{:,.0f}", 1),
         "usd_per_million_output_tokens": ("USD per million output tokens", "{:,.2f}", 1),
         "usd_per_million_output_tokens_in_use": ("  of the chips in use alone", "{:,.2f}", 1),
         "usd_per_agent_hour": ("USD per hour of a session", "{:,.4f}", 1),
@@ -157,8 +158,8 @@ def _service_table(services: Sequence[Service]) -> Table:
     if not below:
         below = ["Costs are of the base case; --samples 512 adds their median and P10 to P90."]
     below += [
-        "The cost per month pays off the capex over its life. IT capex: without the hall, before "
-        "rebates.",
+        "The cost per month pays off the capex over its life. Capex of IT: before rebates. "
+        "Capex with hall: less rebates.",
         "Every figure is an estimate. A session lasts from a request to the next of its user.",
         f"Sessions per MW and joules per output token count {first.power_basis}.",
     ]

@@ -232,7 +232,7 @@ def _uncertainty_tables(
     ]
     if not uncertainty.sample.meets.all():
         below.append(
-            "A draw that misses the target counts as a cost without end and as a ratio of zero."
+            "A draw that misses the target counts as an infinite cost and as a ratio of zero."
         )
     if uncertainty.baseline is None:
         below.append("For the chance to beat another rack, add --baseline NAME.")

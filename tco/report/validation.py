@@ -228,7 +228,7 @@ def _score_table(file_name: str, kind: str, card: JsonObject) -> Table:
     ranges = card["ranges"]
     if ranges["n"]:
         below += [
-            f"{ranges['n']:,} rows do not state everything: the prediction is then a range, at the "
+            f"{ranges['n']:,} rows leave something open: the prediction is then a range, at the "
             f"median a factor of {ranges['median_width']:.2f}. {ranges['inside']:,} measurements "
             "lie inside it; --rows gives both ends.",
         ]

@@ -223,14 +223,14 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
             verdict = (
                 "so it is cheaper" if most < rent.usd_per_chip_hour else "which leaves it open"
             )
-            bound = f"; nobody states its rent, by an estimate at most {most:.2f}, {verdict}"
+            bound = f"; no rent is published, an estimate is at most {most:.2f}, {verdict}"
         rival = f"renting {rent.against} ("
         if rent.against_basis != RENTED:
             rival = f"owning {rent.against} (base case: "
         lines.append(
             f"{where} {rent.scenario} beats {rival}"
             f"{rent.against_usd_per_chip_hour:.2f} USD per chip-hour) below "
-            f"a rent of {rent.usd_per_chip_hour:.2f}{bound}."
+            f"a rent of {rent.usd_per_chip_hour:.2f} USD per chip-hour{bound}."
         )
     return lines
 

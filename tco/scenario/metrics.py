@@ -19,6 +19,7 @@ from tco.core.units import (
     FLOPPerPetaflop,
     FLOPPerSecond,
     Pure,
+    Second,
     SecondPerHour,
     Token,
     TokenPerMillion,
@@ -111,7 +112,7 @@ METRICS: dict[str, Metric] = {
         "token/s/MW", "output tokens per second and MW of site power"
     ),
     "train_usd_per_trillion_tokens": Metric("USD/Ttoken", "cost of training on a trillion tokens"),
-    "train_time_s": Metric("s", "time of training on all tokens of the job, without stops"),
+    "train_time_s": Metric("s", "time of training on all tokens of the job, with stops"),
     "train_usd": Metric("USD", "cost of training on all tokens of the job"),
     "grid_co2e_g_per_chip_hour": Metric("g/chip/h", "greenhouse gas of the grid per chip-hour"),
     "embodied_co2e_g_per_chip_hour": Metric(
@@ -370,6 +371,12 @@ def usd_per_trillion(
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
 
 
+@formula(unit="s", source="tco-model")
+def time_with_stops(time: Second, goodput: Pure) -> Quantity:
+    """Time of a job with the stops that failures cause: t / g."""
+    return time / goodput
+
+
 @formula(unit="USD", source="tco-contract")
 def training_job_cost(
     cost: USDPerTrillionTokens,
@@ -488,11 +495,6 @@ def collect(
         metrics[metric] = input_values[f"{part}.{attribute}"]
     for metric, rate_value in workload.rates.items():
         name(metric, partial(_computed_value, rate_value))
-    if "train_tokens_per_s" in metrics and input_values.exists(TRAINED):
-        name(
-            "train_time_s",
-            lambda: time_to_train(input_values[TRAINED], metrics["train_tokens_per_s"]),
-        )
     if cost is not None:
         joined_metrics(input_values, f"{part}.peak_fp8", workload, metrics, name)
     return metrics
@@ -556,7 +558,14 @@ def joined_metrics(
             ),
         )
         if input_values.exists(TRAINED):
-            name_metric("train_usd", lambda: training_job_cost(cost, input_values[TRAINED]))
+            tokens = input_values[TRAINED]
+            name_metric(
+                "train_time_s",
+                lambda: time_with_stops(
+                    time_to_train(tokens, metrics["train_tokens_per_s"]), metrics["goodput"]
+                ),
+            )
+            name_metric("train_usd", lambda: training_job_cost(cost, tokens))
     elif isinstance(workload, ServingResult) and TOKENS in metrics:
         out, into = metrics[TOKENS], metrics.get("input_tokens_per_s_per_chip")
         name_metric("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))

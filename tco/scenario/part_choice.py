@@ -95,6 +95,6 @@ def _choice_note(slot: str, candidates: list[Offer], chosen: int, date: str) -> 
         if offer is not best
     )
     return (
-        f"{slot}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date} "
-        f"over their life; {rest}"
+        f"{slot}: {best.quantity:g} {best.part}, {best.price:,.0f} USD in all, cost least over "
+        f"their life at {date}; {rest}"
     )

@@ -211,13 +211,13 @@ def joint_capacity(number: Pure, capacity: Byte) -> Quantity:
 
 @formula("USD")
 def extended_price(unit_price: USD, quantity: Pure) -> Quantity:
-    """Price of all of a part in one world: extended = unit price x quantity."""
+    """Price of all of a part in the racks that are priced: extended = unit price x quantity."""
     return unit_price * quantity
 
 
 @formula("W")
 def extended_power(power: Watt, quantity: Pure) -> Quantity:
-    """Power of all of a part in one world: extended = power x quantity."""
+    """Power of all of a part in the racks that are priced: extended = power x quantity."""
     return power * quantity
 
 
@@ -229,7 +229,7 @@ def share_of_price(price: USD, share: Pure) -> Quantity:
 
 @formula("USD")
 def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Quantity:
-    """Cost of the labour that assembles and tests all of a part in one world: C = w t n."""
+    """Cost of the labour that assembles and tests all of a part in the racks: C = w t n."""
     return labour_rate * assembly_time * quantity
 
 

@@ -15,7 +15,7 @@ from tco.validation.measured import columns_known, tiers
 from tco.validation.measured_rows import MeasuredRows
 
 LEAST_CURVE = 4  # points
-OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
+OFFLINE = "offline run: predicted at the batch that memory holds, scored apart"
 GROUPS = (
     "accelerator",
     "op",

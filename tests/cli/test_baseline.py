@@ -36,10 +36,13 @@ def enter_baseline_folder(baseline_folder, monkeypatch):
 
 
 def test_unchanged_baseline_says_that_nothing_moved():
-    assert tco("baseline", "check", "main").stdout == "baseline main: 2 scenarios, nothing moved\n"
+    assert (
+        tco("baseline", "check", "main").stdout
+        == "baseline main: 2 scenarios, nothing moved beyond the limit\n"
+    )
     assert (
         tco("baseline", "check", "main", "--format", "github").stdout
-        == "::notice title=baseline main::2 scenarios, nothing moved\n"
+        == "::notice title=baseline main::2 scenarios, nothing moved beyond the limit\n"
     )
 
 

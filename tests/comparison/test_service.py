@@ -224,7 +224,8 @@ def test_the_rate_of_users_follows_by_little_s_law():
 def test_the_purchase_is_shown_as_part_of_the_cost_per_month():
     lines = tco("service", "gb200-nvl72").stdout.splitlines()
     (month,) = [index for index, line in enumerate(lines) if line.startswith("  USD per month")]
-    assert lines[month + 1].startswith("    IT capex that it pays off, USD once")
+    assert lines[month + 1].startswith("    capex with hall, paid once, USD")
+    assert lines[month + 2].startswith("      capex of IT: racks, network, storage")
     assert "pays off the capex over its life" in " ".join(lines)
 
 

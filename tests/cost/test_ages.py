@@ -340,7 +340,7 @@ def test_price_and_compare_print_the_age_of_prices():
     assert any("later than 2025-12" in note for note in price_document["notes"])
     assert "has prices later than 2025-12" in tco("price", "gb200-nvl72", *december).stderr
     first = tco("compare", "gb200-nvl72", "--no-range", *december).stderr
-    assert "up to 67 % of a bill has prices of other dates" in first
+    assert "up to 67 % of a rack's price is of other dates" in first
     assert (
         document("compare", "gb200-nvl72", "--no-range", *december)["rows"][0]["bill_dates"]
         == price_document["bill_dates"]
@@ -351,8 +351,8 @@ def test_first_table_sums_up_ages_in_one_line_and_the_full_table_lists_choices()
     compare_words = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--date", "2025-12")
     first, full = tco(*compare_words).stderr, tco(*compare_words, "--full").stderr
     most = max(row["bill_dates"]["later"] for row in document(*compare_words)["rows"])
-    assert f"up to {most * 100:.0f} % of a bill has prices of other dates" in first
+    assert f"up to {most * 100:.0f} % of a rack's price is of other dates" in first
     assert "31.0 % of the bill has prices later than 2025-12" in full
-    assert "the cheapest at 2025-12" in full
-    assert "the cheapest at 2025-12" not in first
+    assert "cost least over their life at 2025-12" in full
+    assert "cost least over their life at 2025-12" not in first
     assert len(first.splitlines()) < len(full.splitlines())

@@ -45,7 +45,8 @@ def test_tensor_and_expert_parallel_imply_the_chips_of_an_engine(axes, chips):
 
 def model_of(heads, experts=0):
     attention, feed_forward = SimpleNamespace(heads=heads), SimpleNamespace(experts=experts)
-    return SimpleNamespace(blocks=[SimpleNamespace(attention=attention, feed_forward=feed_forward)])
+    block = SimpleNamespace(attention=attention, feed_forward=feed_forward)
+    return SimpleNamespace(blocks=[block], has_experts=bool(feed_forward.experts))
 
 
 def test_a_model_without_attention_heads_is_not_split_by_heads():

@@ -46,7 +46,7 @@ def test_the_steps_and_the_rest_are_the_whole_change(a, b):
     assert max(map(len, lines)) <= 80  # in a pipe too
     if software := [step for step in steps if step["cause"] == "software"]:
         ratio = second_metric / software[0]["from"]
-        assert f"rest (both {ratio:.2f} times)" in "".join(lines)
+        assert f"rest (with software {ratio:.2f})" in "".join(lines)
 
 
 def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():

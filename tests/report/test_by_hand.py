@@ -312,10 +312,10 @@ def test_a_site_is_shown_in_megawatts_billions_and_millions():
         "cost per year, billion USD": "8.38",
     }
     assert ("chips", "410,760") in [tuple(row) for row in table.rows]
-    assert any("Tokens are counted" in line for line in table.below)
+    assert any("mean of all hours" in line for line in table.below)
     silent = _gigawatt_table([site_of(output_tokens_per_s=None)])
     assert dict(silent.rows)["million output tokens/s"] == "-"
-    assert not any("Tokens are counted" in line for line in silent.below)
+    assert not any("mean of all hours" in line for line in silent.below)
 
 
 def test_published_costs_stand_beside_the_range_of_ours():

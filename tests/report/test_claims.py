@@ -43,7 +43,7 @@ def test_a_verdict_that_the_ledger_does_not_expect_comes_first():
     summary, first, *_ = tables_of(findings)
     assert first.rows[0][:2] == ("C014", "BF16 per Trn3 chip, PFLOP/s")
     assert first.rows[1][0].strip() == "The ledger expects: contradicts."
-    assert summary.below[0] == "Verdicts that the ledger does not expect: 1. Exit code 1."
+    assert summary.below[0] == "Verdicts that have changed since the last review: 1. Exit code 1."
 
 
 @pytest.mark.parametrize(

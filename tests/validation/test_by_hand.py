@@ -332,11 +332,8 @@ def test_blank_degrees_of_a_pool_are_one_or_the_chips_of_a_worker(monkeypatch, c
     monkeypatch.setattr(unstated, "interpret_note", lambda *_: "yes")
     monkeypatch.setattr(unstated, "parse_framework", lambda *_: ("vllm", ""))
     monkeypatch.setattr(unstated, "_formats_and_date", lambda *_, **__: ())
-    blocks = (SimpleNamespace(feed_forward=SimpleNamespace(experts=8)),)
-    model = {"blocks": blocks, "prediction_layers": 0}
-    row = unstated.FilledRow(
-        cells, SimpleNamespace(catalogue=None), "", "", SimpleNamespace(**model)
-    )
+    model = SimpleNamespace(has_experts=True, prediction_layers=0)
+    row = unstated.FilledRow(cells, SimpleNamespace(catalogue=None), "", "", model)
     assert dict(unstated.serving(row)) == {
         column: [{column: 1.0}, {column: 4.0}] for column in columns
     }
