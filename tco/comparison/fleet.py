@@ -142,7 +142,7 @@ def _year_of_arrival(evaluation: Evaluation) -> float:
 
 
 def purchase_notes(evaluation: Evaluation) -> list[str]:
-    """Return the notes on a purchase, those on old prices counted in one.
+    """Return the notes on a purchase, those on old prices counted together.
 
     Notes on the power are left out, as the command sets it. So are notes on chosen parts, and notes
     that prices of which the revenue is computed move no metric.

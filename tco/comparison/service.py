@@ -473,10 +473,7 @@ def _fleet_metrics(
     """
     hour, power, domain_chips, domain_racks = (
         scenario_result.metrics[metric_name]
-        for metric_name in (
-            *("tco_usd_per_chip_hour", "facility_power_w_per_chip"),
-            *("chips", "racks"),
-        )
+        for metric_name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip", "chips", "racks")
     )
     if hour is None or power is None or domain_chips is None or domain_racks is None:
         why = why_absent(scenario_result, "tco_usd_per_chip_hour")

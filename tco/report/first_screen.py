@@ -81,26 +81,10 @@ def first_screen(
         changes: Costs without the settings of the user and with them.
 
     """
-    speed = compared_speed(scenario_results, confidence)
-    title = ", ".join(
-        filter(None, (workload_title(scenario_results, not confidence.curve), deployed))
-    )
-    above = [
-        title,
-        *workloads(scenario_results),
-        *computed_format_words(scenario_results),
-        *advice_lines(confidence, scenario_results),
-    ]
     if all(change.before is None and change.median_before is None for change in changes):
-        changes = ()  # the settings ask for other work, of which there is no cost before
-    tables = [_change_table(changes, scenario_results)] if changes else []
-    if confidence.curve:
-        tables.append(_speed_table(confidence, scenario_results))
-    else:
-        tables += _work_table(scenario_results, confidence)
-    tables.append(_rack_table(scenario_results, confidence, speed))
-    if confidence.choices:
-        tables.append(_choice_table(confidence))
+        changes = ()  # the settings name a new kind of work, which had no cost before
+    above = _lines_above(scenario_results, confidence, deployed)
+    tables = _screen_tables(scenario_results, confidence, changes)
     first = [
         *(
             [OTHER_SYSTEMS]
@@ -109,7 +93,7 @@ def first_screen(
         ),
         *_common_rent_words(scenario_results),
         *rent_words(rents),
-        *price_words(confidence, speed, scenario_results),
+        *price_words(confidence, compared_speed(scenario_results, confidence), scenario_results),
     ]
     priced = [
         scenario_result for scenario_result in scenario_results if not scenario_result.costless
@@ -129,6 +113,33 @@ def first_screen(
     tables[0] = tables[0]._replace(above=[*above, *tables[0].above])
     tables[-1] = tables[-1]._replace(below=below)
     return [table._replace(width=NARROW_SCREEN) for table in tables]
+
+
+def _lines_above(
+    scenario_results: Sequence[Result], confidence: Confidence, deployed: str
+) -> list[str]:
+    """Return the work that is compared, and what to buy."""
+    title = workload_title(scenario_results, not confidence.curve)
+    return [
+        ", ".join(filter(None, (title, deployed))),
+        *workloads(scenario_results),
+        *computed_format_words(scenario_results),
+        *advice_lines(confidence, scenario_results),
+    ]
+
+
+def _screen_tables(
+    scenario_results: Sequence[Result], confidence: Confidence, changes: Sequence[CostChange]
+) -> list[Table]:
+    """Return the tables of changes by settings, of speeds or work, of racks and of choices."""
+    speed = compared_speed(scenario_results, confidence)
+    tables = [_change_table(changes, scenario_results)] if changes else []
+    if confidence.curve:
+        tables.append(_speed_table(confidence, scenario_results))
+    else:
+        tables += _work_table(scenario_results, confidence)
+    tables.append(_rack_table(scenario_results, confidence, speed))
+    return [*tables, _choice_table(confidence)] if confidence.choices else tables
 
 
 def _height(table: Table) -> int:
