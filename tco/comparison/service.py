@@ -217,8 +217,7 @@ def _utilisation_of_domains(fleet: ServingFleet, domain_chips: float) -> dict[st
     utilisation than the input may have counts as the smallest one.
     """
     utilisation = fleet.utilisation * fleet.chips / (fleet.domains * domain_chips)
-    group, _, attribute_name = UTILISATION.partition(".")
-    smallest = input_attributes()[group, attribute_name].minimum
+    smallest = input_attributes()["terms", "utilisation"].minimum
     return {UTILISATION: f"{max(utilisation, smallest):.12g}"}
 
 
