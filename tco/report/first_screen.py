@@ -202,7 +202,7 @@ def _advice(
             if scenario_result.scenario in regime.picks
         ]
     shares = [point.share_cheapest for point in points if point.share_cheapest is not None]
-    chance = f" (cheapest in {_percent_span(min(shares), max(shares))} of draws)" if shares else ""
+    chance = f" ({_percent_span(min(shares), max(shares))} chance to be cheapest)" if shares else ""
     if len(regime.picks) > 1:
         sentence = f"Tie{where}: {pick_names} are too close to call{chance}."
     else:

@@ -163,7 +163,7 @@ def price_words(
     subject = (
         f"The tie{where} tips from {turns[0].pick}"
         if tie
-        else f"The pick{where} becomes {next_picks}"
+        else f"The pick{where} turns to {next_picks}"
     )
     *first, last = (_turn_condition(turn, date) for turn in turns)
     conditions = f"{', '.join(first)} or {last}" if first else last

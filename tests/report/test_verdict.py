@@ -102,7 +102,7 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
     racks = [SimpleNamespace(texts={"terms.date": "2026-11"})] * 2
     (text,) = price_words(confidence, 20.0, racks)
     assert text == (
-        "The pick at 20 tokens/s becomes a if mi450x price is below 52,500 USD (2026-11: "
+        "The pick at 20 tokens/s turns to a if mi450x price is below 52,500 USD (2026-11: "
         "66,700) or electricity price is above 0.12 USD/kWh (2026-11: 0.0861)."
     )
     racks.append(SimpleNamespace(texts={"terms.date": "2026-12"}))
