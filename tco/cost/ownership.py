@@ -117,8 +117,8 @@ def refuse_misfit(
         ]
         how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
         raise UnavailableError(
-            f"terms.perspective={perspective.id} pays {' or '.join(perspective.pays)}, {system.id} "
-            f"{how}; those that fit: {', '.join(fit)}"
+            f"{system.id} {how}, so terms.perspective={perspective.id} has no price for it; "
+            f"perspectives that have one: {', '.join(fit)}"
         )
     if system.builder and owner != system.builder:
         raise UnavailableError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tco.core.columns import Hidden
+from tco.core.provenance import Input
 from tco.evaluation.evaluation import figures_without_settings
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import rated_by
@@ -27,6 +28,8 @@ class CostChange(NamedTuple):
     median_after: float | None = None
     # where the settings change nothing: the inputs that bind
     notes: Hidden[Sequence[str]] = ()
+    # terms that a buyer who is set brings: without the settings and with them
+    terms: Hidden[Sequence[tuple[Input, Input]]] = ()
 
     @property
     def has_medians(self) -> bool:
@@ -85,8 +88,30 @@ def cost_changes(
         if before and cost and isclose(before, cost):
             paths = [path for path in settings if path in scenario_result.inputs]
             notes = binding_notes(evaluation, paths, metric)
-        changes.append(CostChange(scenario_result.scenario, before, cost, notes=notes))
+        terms = [] if cost is None else implied_terms(evaluation)
+        changes.append(CostChange(scenario_result.scenario, before, cost, notes=notes, terms=terms))
     return changes
+
+
+def implied_terms(evaluation: Evaluation) -> list[tuple[Input, Input]]:
+    """Return the terms that a buyer who is set brings, apart from those that are set too.
+
+    Args:
+        evaluation: Scenario evaluated with the settings.
+
+    Returns:
+        Each such term without the settings and with them.
+
+    """
+    if "terms.perspective" not in evaluation.settings:
+        return []
+    unset = evaluation._replace(settings={}).function().inputs({})
+    return [
+        (before, after)
+        for path, after in evaluation.result.inputs.items()
+        if path.startswith("terms.") and path not in evaluation.settings
+        if (before := unset.document_inputs.get(path)) and before.value != after.value
+    ]
 
 
 def add_binding_notes(changes: Sequence[CostChange], scenario_results: Sequence[Result]) -> None:

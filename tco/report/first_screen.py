@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tco.catalog.accuracy import Standing
+from tco.catalog.labels import PLAIN_NUMBERS, short_name
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
+from tco.core.provenance import Input
 from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.cost_changes import CostChange
@@ -491,6 +493,7 @@ def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Resu
         (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M output tokens")
     )
     statistic = "base case"
+    terms = next((change.terms for change in changes if change.terms), ())
     if any(change.has_medians for change in changes):
         statistic = f"median{_target_speed_words(scenario_results)}"
         changes = [change.of_medians() for change in changes]
@@ -505,7 +508,25 @@ def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Resu
         )
         for change in changes
     ]
-    return Table((f"{unit}, {statistic}", "before", "with --set", "change"), change_rows)
+    columns = (f"{unit}, {statistic}", "before", "with --set", "change")
+    return Table(columns, change_rows, below=_implied_terms_words(terms))
+
+
+def _implied_terms_words(terms: Sequence[tuple[Input, Input]]) -> list[str]:
+    """Return the terms that another buyer brings, with their values before."""
+    if not terms:
+        return []
+    brought = ", ".join(
+        f"{short_name(after.path)} {_term_text(after)} (before: {_term_text(before)})"
+        for before, after in terms
+    )
+    return [f"This buyer also brings: {brought}."]
+
+
+def _term_text(term: Input) -> str:
+    if term.unit in PLAIN_NUMBERS:
+        return f"{term.value * 100:.3g} %"
+    return f"{term.value:.3g} {term.unit}s"
 
 
 def _target_speed_words(scenario_results: Sequence[Result]) -> str:

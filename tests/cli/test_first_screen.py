@@ -79,8 +79,8 @@ def test_one_rack_alone_shows_the_median_of_its_table_and_a_base_case_without_dr
 def test_racks_without_a_price_for_one_reason_stand_in_one_sentence():
     words = ("compare", "trn3-nl32x2", *TWO, "--no-range", "--set", "terms.perspective=neocloud")
     text = " ".join(tco(*words).stdout.split())
-    reason = "terms.perspective=neocloud pays selling-price, each is built by Amazon"
-    assert f"trn3-nl32x2, trn3-nl72x2 cannot be priced: {reason} for its own use" in text
+    reason = "each is built by Amazon for its own use, so terms.perspective=neocloud has no"
+    assert f"trn3-nl32x2, trn3-nl72x2 cannot be priced: {reason}" in text
     assert text.count("cannot be priced") == 1
 
 
@@ -249,3 +249,14 @@ def test_renters_side_by_side_are_said_to_pay_one_kind_of_rent():
     words = "All rents compared are of one kind: contracts of three years (SemiAnalysis)."
     assert words in " ".join(tco("compare", "h100-hgx8", "h200-hgx8", *renter).stdout.split())
     assert "of one kind" not in tco("compare", "h100-hgx8", *renter).stdout
+
+
+def test_another_buyer_is_shown_with_the_terms_that_it_brings():
+    words = ("compare", *TWO, "--no-range", "--set", "terms.perspective=on-premises")
+    text = " ".join(tco(*words).stdout.split())
+    (sentence,) = (part for part in text.split(". ") if "This buyer also brings" in part)
+    assert "utilisation 50 % (before: 80 %)" in sentence
+    assert "cost of capital" not in sentence  # 9 % for both
+    busier = " ".join(tco(*words, "--set", "terms.utilisation=0.6").stdout.split())
+    assert "utilisation 50 %" not in busier
+    assert "utilisation 60 %" in busier

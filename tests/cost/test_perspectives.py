@@ -46,7 +46,7 @@ def test_a_perspective_prices_what_fits_it_and_refuses_the_rest(catalogue, name,
         return
     with pytest.raises(
         DataError,
-        match=rf"terms\.perspective={perspective} pays .*, {name} is .*; those that fit: .*renter",
+        match=rf"{name} is .* terms\.perspective={perspective} .*; perspectives that .*: .*renter",
     ):
         evaluate_for(catalogue, name, perspective)
 
