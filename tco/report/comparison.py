@@ -53,9 +53,10 @@ from tco.report.ranges import (
     RATIO,
     SURENESS,
     chance_rows,
+    drawn_words,
+    driver_table,
     figures,
     metric_range_rows,
-    range_lines,
     rounded_percent,
 )
 from tco.report.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
@@ -383,10 +384,15 @@ def _tables(
         *rent_words(options.rents),
         *price_words(confidence, target_speed(scenario_results), scenario_results),
         *basis_words(scenario_results),
-        *range_lines(options.names, confidence.sure),
-        *map(_base_case_words, options.base_cases),
+        *drawn_words(confidence.sure),
     ]
-    return [verdict, comparison_table(scenario_results, baseline, halls, confidence.sure, below)]
+    tables = [
+        verdict,
+        comparison_table(scenario_results, baseline, halls, confidence.sure, below),
+        driver_table(options.names, confidence.sure),
+        _base_case_table(options.base_cases),
+    ]
+    return [table for table in tables if table.rows or table.above]
 
 
 def _why_tables(regimes: Sequence[Regime]) -> list[Table]:
@@ -399,22 +405,29 @@ def _why_tables(regimes: Sequence[Regime]) -> list[Table]:
     return tables
 
 
-def _base_case_words(case: BaseCase) -> str:
-    """Explain the cost of a base case beside the median of its draws."""
-    base, median = (
-        significant(cost, DIGITS)
-        for cost in (case.usd_per_million_output_tokens, case.median_usd_per_million_output_tokens)
-    )
-    named = ", ".join(
-        f"{short_name(cause.path)} {cause.factor:.2f}" for cause in case.causes[:NAMED]
-    )
-    inputs = f" ({named})" if named else ""
-    return (
-        f"{case.scenario}: {base} USD per million output tokens in the base case, {median} in the "
-        f"median of the draws. Inputs whose value is not their median multiply it by "
-        f"{case.medians:.2f}{inputs}. Inputs that move together, steps of plans and missed "
-        f"targets multiply it by {case.spread:.2f}."
-    )
+def _base_case_table(cases: Sequence[BaseCase]) -> Table:
+    """Tabulate what leads from the cost of each base case to the median of its draws."""
+    case_rows = []
+    for case in cases:
+        base, median = (
+            fixed_digits(cost, DIGITS)
+            for cost in (
+                case.usd_per_million_output_tokens,
+                case.median_usd_per_million_output_tokens,
+            )
+        )
+        most = ", ".join(
+            f"{short_name(cause.path)} {cause.factor:.2f}" for cause in case.causes[:NAMED]
+        )
+        medians, spread = f"{case.medians:.2f}", f"{case.spread:.2f}"
+        case_rows.append((case.scenario, base, medians, spread, median, most))
+    columns = ("", "base case", "x medians", "x spread", "= median", "inputs that move it most")
+    legends = [
+        "x medians: each input at its median in place of its value.",
+        "x spread: inputs that move together, steps of plans and missed targets.",
+    ]
+    title = "From the base case to the median of the draws, USD per million output tokens"
+    return Table(columns, case_rows, title, legends, align="lrrrrl")
 
 
 def _notes_by_result(scenario_results: Sequence[Result]) -> list[tuple[Result, str]]:
@@ -453,7 +466,7 @@ def comparison_table(
     baseline: str,
     halls: Sequence[Hall] = (),
     sureness: Sequence[Sureness] = (),
-    drivers: Sequence[str] = (),
+    conclusions: Sequence[str] = (),
 ) -> Table:
     """Tabulate every figure of scenarios side by side, in groups.
 
@@ -462,7 +475,7 @@ def comparison_table(
         baseline: Scenario that ratios refer to.
         halls: Each system's use of its site; empty where no site is filled.
         sureness: Uncertainty of each scenario; empty without draws.
-        drivers: Lines below the table.
+        conclusions: Lines below the table.
 
     """
     kinds = {scenario_result.texts["workload.kind"] for scenario_result in scenario_results}
@@ -498,7 +511,7 @@ def comparison_table(
     if "serving" in kinds:
         below.append(f"Performance: {software_maturity_text(scenario_results)}.")
     orders = dict.fromkeys(scenario_result.order for scenario_result in scenario_results)
-    below += [*filter(None, orders), *drivers]
+    below += [*filter(None, orders), *conclusions]
     return Table(
         ("", *(scenario_result.scenario for scenario_result in scenario_results)),
         table_rows,

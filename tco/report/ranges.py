@@ -10,7 +10,7 @@ from tco.comparison.records import Sureness
 from tco.evaluation.side_by_side import Driver
 from tco.report.assumptions import shown_metric
 from tco.report.record import Maybe, Member, Record, record_of
-from tco.report.table import fixed_digits, headed, sentence, significant
+from tco.report.table import Table, fixed_digits, headed, sentence, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.scenario.result import Result
 
@@ -154,27 +154,28 @@ def _chance_with_error(sure: Sureness) -> str:
     return f"{chance} ± {sure.probability_error * 100:.1f}"
 
 
-def range_lines(scenario_names: Sequence[str], sureness: Sequence[Sureness]) -> list[str]:
-    """Return lines on the drivers of each answer and on the sampling."""
-    lines = []
-    for scenario_name, sure in zip(scenario_names, sureness, strict=bool(sureness)):
-        if sure.drivers:
-            lines.append(
-                f"Top drivers of {scenario_name}: {'; '.join(map(_driver_words, sure.drivers))}."
-            )
-    return [*lines, *drawn_words(sureness)]
+def driver_table(scenario_names: Sequence[str], sureness: Sequence[Sureness]) -> Table:
+    """Tabulate the inputs that move the performance per TCO of each scenario most."""
+    driver_rows = [
+        ("" if index else scenario_name, *_driver_cells(driver))
+        for scenario_name, sure in zip(scenario_names, sureness, strict=bool(sureness))
+        for index, driver in enumerate(sure.drivers)
+    ]
+    return Table(
+        ("", "input", "change", "order with the baseline changes"),
+        driver_rows,
+        "Inputs that move performance per TCO most",
+        ["change: from the P5 of the input to its P95."],
+        align="llrl",
+    )
 
 
-def _driver_words(driver: Driver) -> str:
-    swing = "decides who meets the target" if driver.swing is None else f"{driver.swing:+.2f}"
-    if driver.flips_at is None:
-        flip = "no change of the order in its range"
-    else:
-        turning_point = turn_words(
-            driver.flips_at, driver.value, driver.unit, driver.catalogue_value
-        )
-        flip = f"the order changes {turning_point}"
-    return f"{short_name(driver.path)} ({swing}, {flip})"
+def _driver_cells(driver: Driver) -> tuple[str, str, str]:
+    change = "misses the target" if driver.swing is None else f"{driver.swing:+.2f}"
+    turn = "no"
+    if driver.flips_at is not None:
+        turn = turn_words(driver.flips_at, driver.value, driver.unit, driver.catalogue_value)
+    return short_name(driver.path), change, turn
 
 
 def drawn_words(sureness: Sequence[Sureness]) -> list[str]:

@@ -21,10 +21,11 @@ from tco.report.gigawatt import _gigawatt_table, _published_capex_tables
 from tco.report.kernels import _binary_size_text
 from tco.report.ranges import (
     chance_rows,
+    drawn_words,
+    driver_table,
     metric_range_rows,
     percentile_range_text,
     range_end_label,
-    range_lines,
     rounded_percent,
     turn_words,
 )
@@ -193,17 +194,21 @@ def test_drivers_say_which_way_they_move_the_ratio_and_where_the_order_turns():
         Driver("terms.rate", -0.5, None, "", 0.09, None),
         Driver("workload.interactivity", None, 60.0, "token/s", 50.0, None),
     ]
-    first, second = range_lines(["rack"], [sureness_of(drivers=drivers)])
-    assert first.startswith("Top drivers of rack: ")
-    assert "(+0.25, the order changes above about 0.12 USD/J)" in first
-    assert "(-0.50, no change of the order in its range)" in first
-    assert "(decides who meets the target, the order changes above about 60 token/s)" in first
-    assert second.startswith(
+    assert driver_table(["rack"], [sureness_of(drivers=drivers)]).rows == [
+        ("rack", "electricity price", "+0.25", "above about 0.12 USD/J"),
+        ("", "cost of capital", "-0.50", "no"),
+        ("", "tokens/s per user", "misses the target", "above about 60 token/s"),
+    ]
+
+
+def test_draws_say_their_number_and_whether_the_plan_is_fixed():
+    (sentence,) = drawn_words([sureness_of()])
+    assert sentence.startswith(
         "Ranges: 512 draws of every input within its low and high, the plan re"
     )
-    (fixed_plan,) = range_lines(["rack"], [sureness_of(hold=True)])
+    (fixed_plan,) = drawn_words([sureness_of(hold=True)])
     assert "the plan of the base case fixed" in fixed_plan
-    assert range_lines(["rack"], [sureness_of(draws=0)]) == []
+    assert drawn_words([sureness_of(draws=0)]) == []
 
 
 def test_measurements_have_what_they_narrow_and_save_in_columns():
