@@ -53,6 +53,8 @@ def _workloads_table(cells: Sequence[Cell]) -> Table:
         "* marks the pick, or every rack of a tie. tokens/s: speed per user. Each workload has "
         "draws of its own.",
     ]
+    if any("*" not in "".join(regret_texts.values()) for regret_texts in texts.values()):
+        below.append("A row without a mark: no rack meets the speed in half of the draws.")
     return Table(
         ("workload", "tokens/s", *scenario_names),
         regret_rows,

@@ -265,6 +265,11 @@ def test_mean_regret_is_starred_where_a_rack_is_picked():
         ("train", "-", "-", "*<1 %"),
     ]
     assert table.emphasis == {(0, 2): "pick", (1, 3): "pick"}
+    assert "without a mark" not in " ".join(table.below)
+    slow = Cell("chat", 99.0, "a", choose=False, share_cheapest=None, share_of_best={"mean": 0.3})
+    assert "without a mark" in " ".join(
+        _workloads_table([*cells, slow, slow._replace(scenario="b")]).below
+    )
 
 
 def site_of(**fields):
