@@ -160,9 +160,7 @@ def _why_unranked(result: Result, metric: str, ranks: Mapping[str, int]) -> str 
 
 
 def _rewrite_ranking() -> None:
-    """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
-    first.
-    """
+    """Rewrite `data/ranking.csv`: all shipped systems on the headline's terms, by cost."""
     ranked_rows = [
         ranked_row for ranked_row in ranking({}, None).rows if ranked_row.rank is not None
     ]
@@ -178,9 +176,7 @@ MISSED = "it misses what is promised in half of the draws"
 
 
 def _median_cost_of_draws(evaluation: Evaluation, metric: str) -> float | None:
-    """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
-    draws costs what it does.
-    """
+    """Return the median cost of the work in the draws, or the base case where none can be drawn."""
     if evaluation.why_undrawable() is not None:
         cost: float | None = evaluation.result.metrics[metric]
         return cost

@@ -68,8 +68,9 @@ def cache_folder() -> Path:
 
 @cache
 def stamp() -> str:
-    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and
-    a time say nothing of what is in a file.
+    """Return a hash of the content of all files that an answer uses, and of what computes it.
+
+    The size and the time of a file do not tell its content.
     """
     digest = sha256(_computes().encode())
     for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):

@@ -1,8 +1,7 @@
-"""Scenarios as programs: a structure is traced once with all its plans, then run for any number of
-draws.
+"""Compiled scenarios: a structure is traced once, and run for any number of draws.
 
-Structures that draws of one scenario get share a program: what they have in common stands there
-once, and is computed once for all draws.
+A trace holds all plans of the structure. The structures of one scenario share a program, so that
+a step they have in common is computed once for all draws.
 """
 
 from __future__ import annotations
@@ -79,13 +78,13 @@ def recorded(
             workload = workload_kind(inputs).without_plan("the structure holds no plan")
             target_values = {"no plan": 1.0}
         elif inputs.kind == "serving":
-            from tco.performance.serving import plan_choice_compiled
+            from tco.performance.serving import draw_results
 
             with scope("serving"):
                 if plan.engines is None:
                     batch = program.read(Input(BATCH_PATH, 1.0, ""))
                     plan = plan._replace(decode=plan.decode._replace(sequences=batch))
-                workload, target_values = plan_choice_compiled.traced(
+                workload, target_values = draw_results.traced(
                     *server_of(inputs, input_values, plan.stated), input_values, plan
                 )
         else:
@@ -166,13 +165,13 @@ def _plans_of_operator(
     input_values: Values,
     known_plans: dict[Any, ServingPlan],
 ) -> ServingPlan:
-    """Return all plans of the class that an operator runs; of a benchmark those of the class that
-    its best plan is of.
+    """Return all plans of the class that an operator runs.
 
-    Structures on the same links and parts have the same plans: `known_plans` keeps them.
+    A benchmark runs the class of its best plan. Structures on the same links and parts have the
+    same plans, which `known_plans` keeps.
     """
     from tco.performance.serving.classes import plans_of_class
-    from tco.performance.serving.plan_choice_compiled import near_frontier_of_base_case
+    from tco.performance.serving.loaded_plans import near_frontier_of_base_case
 
     class_name = machine.deployer.name if machine.deployer is not None else FLEET
     structure_plan = None if inputs.structure is None else inputs.structure.plan
@@ -196,13 +195,11 @@ def _plans_of_operator(
 
 
 class DrawGroup(NamedTuple):
-    """Draws of one structure, with the places of its results in a program: one set of them for each
-    plan of training.
-    """
+    """Draws of one structure, and the positions of its results in a program."""
 
-    draws: AnyArray
-    names: list[dict[str, int]]
-    plan: Any  # that the structure holds
+    draws: AnyArray  # indices of the draws
+    names: list[dict[str, int]]  # position of each result by name; of training, for each plan
+    plan: Any  # plan that the structure holds
 
 
 class DrawResults(NamedTuple):
@@ -217,9 +214,7 @@ class DrawResults(NamedTuple):
 
 
 class Lot:
-    """The program of structures that have the same plans: one that is held, or all that a draw may
-    choose.
-    """
+    """Program of structures with the same plans: the fixed one, or all that a draw may choose."""
 
     def __init__(self, plans: ServingPlan | None) -> None:
         self.plans = plans  # of serving
@@ -232,9 +227,7 @@ class Lot:
     def kernel(
         self, drawn: frozenset[str], plan_rows: Mapping[int, FloatArray]
     ) -> ArithmeticKernel:
-        """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
-        the program.
-        """
+        """Return the kernel of drawn inputs and rows of plans, with all steps recorded so far."""
         kernel_key = drawn, *((axis, axis_rows.tobytes()) for axis, axis_rows in plan_rows.items())
         if kernel_key not in self.kernels:
             self.kernels[kernel_key] = (
@@ -287,12 +280,8 @@ class Lot:
         pilots: Mapping[str, FloatArray],
     ) -> AnyArray:
         """Return the rows of loaded plans near the frontier in some of the pilot draws."""
-        from tco.performance.serving.plan_choice_compiled import (
-            DECODE,
-            FRONTIER,
-            loaded_plans,
-            near_frontier,
-        )
+        from tco.performance.serving.loaded_plans import FRONTIER, loaded_plans, near_frontier
+        from tco.performance.serving.plan_choice_compiled import DECODE
 
         length = len(next(iter(pilots.values())))
         spaced = slice(0, None, max(length // FRONTIER_DRAWS, 1))
@@ -486,9 +475,7 @@ def kernel_indices(kernel: ArithmeticKernel, step_indices: Mapping[str, int]) ->
 
 
 class ScenarioPrograms:
-    """The programs of one scenario with some settings of one value, and what it comes to with these
-    alone.
-    """
+    """Programs of one scenario, and its results with settings of a single value each."""
 
     def __init__(
         self,
@@ -541,8 +528,14 @@ class ScenarioPrograms:
         drawn: frozenset[str],
         plans: Any,
     ) -> tuple[Lot, list[dict[str, int]]]:
-        """Return the program of a structure, with the places of its results; `inputs` gives those
-        of a structure, some drawn ones at one value.
+        """Return the program of a structure, with the positions of its results.
+
+        Args:
+            inputs: Resolves the scenario on a structure, with some drawn inputs at one value.
+            structure: Discrete choices of some draws.
+            drawn: Paths of the inputs that vary between draws.
+            plans: All plans of serving, or the plan of the structure.
+
         """
         program_key: tuple[Any, ...] = structure_key(structure, plans)
         if program_key not in self.known:

@@ -33,7 +33,8 @@ from tco.scenario.compiled import (
 )
 
 if TYPE_CHECKING:
-    from tco.performance.serving.plan_choice_compiled import Chosen, DrawBlock
+    from tco.performance.serving.draw_results import DrawBlock
+    from tco.performance.serving.plan_choice_compiled import Chosen
     from tco.performance.serving.plans import ServingPlan
 
 FIRST_DRAWS = 512  # cached by themselves: questions with more draws begin with the same
@@ -41,6 +42,9 @@ FIRST_DRAWS = 512  # cached by themselves: questions with more draws begin with 
 CODE = (
     "compile/*.py",
     "core/elementwise.py",
+    "performance/serving/decode_plan_solver.py",
+    "performance/serving/draw_results.py",
+    "performance/serving/loaded_plans.py",
     "performance/serving/plan_choice_compiled.py",
     "performance/serving/plans.py",
     "scenario/compiled.py",
@@ -362,9 +366,10 @@ class ServingChoice:
     def served(self, selected: ServingQuestion) -> list[ServedDraws]:
         """Choose plan and batch of every draw, and return the results at each speed."""
         from tco.performance.serving import plan_choice_compiled
+        from tco.performance.serving.draw_results import DrawBlock
 
         lot, step_names, leading, borders = self.traced
-        every_speed = (*plan_choice_compiled.OWN, *selected.speeds)
+        every_speed = (*plan_choice_compiled.OWN_SPEED, *selected.speeds)
         plans: ServingPlan = lot.plans  # type: ignore[assignment]
         plan_rows, hints = dict[int, FloatArray](), None
         paths = frozenset(selected.drawn)
@@ -381,11 +386,11 @@ class ServingChoice:
         blocks = []
         for which in np.array_split(np.arange(selected.count), max(-(-selected.count // most), 1)):
             part = selected if len(which) == selected.count else selected.part(which)
-            block = plan_choice_compiled.DrawBlock(kernel, positions, part.drawn, part.count)
+            block = DrawBlock(kernel, positions, part.drawn, part.count)
             chosen = (
                 plan_choice_compiled.best_plans_per_draw(block, plans, begin, every_speed)
                 if selected.solve
-                else [plan_choice_compiled.held_with(held_batch, part.count)] * len(every_speed)
+                else [plan_choice_compiled.fixed_choice(held_batch, part.count)] * len(every_speed)
             )
             blocks.append(
                 [

@@ -11,7 +11,7 @@ import tco
 from tco.catalog import Catalogue
 from tco.core.files import data_directory
 from tco.performance.serving import classes
-from tco.performance.serving.plan_choice_compiled import LoadedPlans, near_frontier
+from tco.performance.serving.loaded_plans import LoadedPlans, near_frontier
 from tco.scenario import compiled
 from tests.cli import tco as command
 from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate

@@ -9,7 +9,9 @@ import pytest
 
 from tco.performance.serving import batches, plan_choice
 from tco.performance.serving import plan_choice_compiled as compiled
+from tco.performance.serving.decode_plan_solver import _back_off_from_tile_step
 from tco.performance.serving.fixed_axes import _built, _deployment
+from tco.performance.serving.loaded_plans import rates_under_load
 from tco.performance.serving.plan_choice import PlanChoice
 from tco.performance.serving.plans import (
     CUTS,
@@ -227,9 +229,9 @@ UNDER_LOAD = Block(
 def test_plans_with_requests_in_flight_count_where_they_nearly_keep_the_promises():
     """The second is 8 % slow and 5 % late, the third a fifth too slow, the last too large."""
     plans = SimpleNamespace(flight=np.ones((4, 1)))
-    rates = compiled._rates_under_load(UNDER_LOAD, plans, (None, 30.0))
+    rates = rates_under_load(UNDER_LOAD, plans, (None, 30.0))
     assert rates.tolist() == [[4.0, 5.0, 0.0, 0.0], [4.0, 5.0, 6.0, 0.0]]
-    without = compiled._rates_under_load(UNDER_LOAD, SimpleNamespace(flight=None), (None,))
+    without = rates_under_load(UNDER_LOAD, SimpleNamespace(flight=None), (None,))
     assert without.tolist() == [[4.0, 5.0, 6.0, 0.0]]
 
 
@@ -240,7 +242,7 @@ def test_plans_with_requests_in_flight_count_where_they_nearly_keep_the_promises
 def test_the_choice_under_load_is_the_best_in_time_or_else_the_quickest(speed, offline, row, meets):
     block = Block()
     block.results = UNDER_LOAD.results | {"offline": np.array([offline])}
-    chosen = compiled._choose_loaded_engines(block, speed, np.arange(1))
+    chosen = compiled._choose_loaded_plans(block, speed, np.arange(1))
     assert (int(chosen.rows[compiled.DECODE][0]), bool(chosen.meets[0])) == (row, meets)
 
 
@@ -251,7 +253,7 @@ def test_a_batch_next_to_a_tile_step_backs_off_to_its_edge():
         return np.where(batch > 97.3, 1.2, 1.0)
 
     batch, rate = np.array([100.0, 10.0]), np.array([100 / 1.2, 10.0])
-    compiled._back_off_from_tile_step(token, np.ones(2), batch, rate, np.array([0]))
+    _back_off_from_tile_step(token, np.ones(2), batch, rate, np.array([0]))
     # 94.1 is the first of the batches tried below that is quick: eight halves of the way to 100
     assert 97.3 - 5.9 / 2**8 <= batch[0] <= 97.3
     assert rate[0] == batch[0]
