@@ -1,19 +1,14 @@
-"""Measures of a file's style: empty names, long lines and functions, docstrings.
-
-`python -m tests.house.measures` lowers the allowances in `allowances.csv` to today's counts.
-"""
+"""Measures of a file's style: empty names, long lines and functions, docstrings."""
 
 from __future__ import annotations
 
 import ast
-import csv
 import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ALLOWANCES = Path(__file__).with_name("allowances.csv")
 MEASURES = ("empty_names", "long_lines", "long_functions", "clause_docstrings", "wrapped_summaries")
 EMPTY_NAMES = frozenset(
     [
@@ -107,15 +102,6 @@ def measure(source: str) -> Counter[str]:
     return counts
 
 
-def read_allowances() -> dict[str, dict[str, int]]:
-    """Return the number of times each listed file may break each rule."""
-    with ALLOWANCES.open(encoding="utf-8", newline="") as stream:
-        return {
-            row["file"]: {name: int(row[name]) for name in MEASURES}
-            for row in csv.DictReader(stream)
-        }
-
-
 @cache
 def counts_by_file() -> dict[str, Counter[str]]:
     """Return the counts of every file that breaks a rule."""
@@ -124,21 +110,3 @@ def counts_by_file() -> dict[str, Counter[str]]:
         for path in measured_files()
     }
     return {file: count for file, count in counts.items() if any(count.values())}
-
-
-def lower_allowances() -> None:
-    """Write today's counts as allowances; none rises, and no file is added."""
-    allowances = read_allowances()
-    lowered = {
-        file: {name: min(count[name], allowances[file][name]) for name in MEASURES}
-        for file, count in counts_by_file().items()
-        if file in allowances
-    }
-    with ALLOWANCES.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("file", *MEASURES))
-        writer.writerows((file, *allowed.values()) for file, allowed in lowered.items())
-
-
-if __name__ == "__main__":
-    lower_allowances()
