@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tco.report.assumptions import (
 )
 from tco.report.ranges import figures, percentiles, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, fixed_digits, headed
+from tco.report.table import Table, fixed_digits, headed, sentence
 from tco.sampling.uncertainty import (
     COST,
     PERCENTILES,
@@ -43,8 +44,11 @@ PICTURED = (
 GAP_METRICS = (
     *("train_usd_per_trillion_tokens", "step_s", "tco_usd_per_used_chip_hour", "goodput"),
 )
-COLUMNS = ("p50", "p10", "p90", "p5", "p95")  # as a table orders them
-BINS, WIDTH, DIGITS = 16, 40, 3
+COLUMNS = ("p5", "p10", "p50", "p90", "p95")  # as a table orders them
+HEADS = ("metric, unit", "P5", "P10", "median", "P90", "P95", "base case")
+MISSED = "a target is missed"  # of a bin of the histogram
+TAIL = 1  # per cent of the draws on either side of the histogram's bins
+BINS, WIDTH, DIGITS = 12, 40, 3
 
 
 def statistics_by_metric(uncertainty: Uncertainty) -> dict[str, JsonObject | None]:
@@ -201,43 +205,92 @@ def _uncertainty_tables(
     scenario_result, table_rows = uncertainty.evaluation.result, []
     is_chosen = tuple(uncertainty.metric_names) != tuple(METRICS)
     for metric in uncertainty.metric_names if is_chosen else [metric for metric, *_ in SHOWN]:
-        label, unit, size = shown_metric(metric)
         metric_figures = statistics[metric]
         if metric_figures is None or (metric_figures["sd"] == 0 and not is_chosen):
             continue
+        size = shown_metric(metric)[2]
         point = scenario_result.metrics[metric]
-        cells = [
-            range_end_label(metric, None)
-            if metric_figures[figure_name] is None
-            else fixed_digits(metric_figures[figure_name] / size, DIGITS)
-            for figure_name in COLUMNS
-        ]
+        cells = [_percentile_text(metric, metric_figures[name], size) for name in COLUMNS]
         cells.append(fixed_digits(None if point is None else point / size, DIGITS) or "-")
-        table_rows.append((headed(label, unit), *cells))
+        table_rows.append((_metric_heading(uncertainty, metric), *cells))
     title = (
-        f"{scenario_result.title}: {len(uncertainty.sample.meets):,} draws of "
-        f"{len(uncertainty.drawn)} inputs, seed {uncertainty.seed}"
+        f"{scenario_result.title}: how far each metric may lie from its median, in "
+        f"{len(uncertainty.sample.meets):,} draws"
     )
     above = [
         workload_line([scenario_result]),
         *premise_lines([scenario_result]),
+        *_range_sentence(uncertainty, statistics),
         *_chance_sentences(uncertainty),
     ]
+    below = [*_legend(uncertainty), *training_gap_words(scenario_result.metrics, statistics)]
+    tables = [Table(HEADS, table_rows, title, above, below), *_histograms(uncertainty)]
+    tables[-1] = tables[-1]._replace(below=[*tables[-1].below, *_next_commands(uncertainty)])
+    return tables
+
+
+def _percentile_text(metric: str, figure: float | None, size: float) -> str:
+    """Print a percentile of a metric, or that it has no end."""
+    if figure is None:
+        return range_end_label(metric, None)
+    return fixed_digits(figure / size, DIGITS)
+
+
+def _metric_heading(uncertainty: Uncertainty, metric: str) -> str:
+    """Return a metric with its unit, or with the scenario whose ratio is 1."""
+    label, unit, _ = shown_metric(metric)
+    if metric in RATIOS and uncertainty.baseline is not None:
+        return f"{label} ({uncertainty.baseline.name} = 1)"
+    return headed(label, unit)
+
+
+def _range_sentence(
+    uncertainty: Uncertainty, statistics: Mapping[str, JsonObject | None]
+) -> list[str]:
+    """Return a sentence on median and range of the metric that matters most; or nothing."""
+    metric, _, _, size = pictured(uncertainty)
+    metric_figures = statistics[metric]
+    if metric_figures is None or metric_figures["sd"] == 0:
+        return []
+    ends = [metric_figures[name] for name in ("p10", "p50", "p90")]
+    if None in ends:
+        return []
+    low, median, high = (fixed_digits(end / size, DIGITS) for end in ends)
+    return [
+        f"{sentence(_metric_heading(uncertainty, metric))}: median {median}. In 8 of 10 draws it "
+        f"lies between {low} and {high}."
+    ]
+
+
+def _legend(uncertainty: Uncertainty) -> list[str]:
+    """Return sentences on percentiles, base case and draws."""
     plan = "that of the base case" if uncertainty.hold else "chosen again"
-    below = [
-        "P5 to P95: percentiles of the draws. base case: every input at its value.",
-        "A draw takes every input at random from its range (low and high are its P5 and P95). The "
-        f"plan is {plan} in each draw, its batch solved for the target.",
-        *training_gap_words(scenario_result.metrics, statistics),
+    legend = [
+        "P5 to P95: percentiles; 10 % of the draws lie below P10, and 10 % above P90. base case: "
+        "every input at its value.",
+        f"A draw is one random set of all {len(uncertainty.drawn)} uncertain inputs (seed "
+        f"{uncertainty.seed}). An input lies below the low of its range in 5 % of the draws, and "
+        f"above the high in 5 %. The plan is {plan} in each draw, its batch solved for the target.",
     ]
     if not uncertainty.sample.meets.all():
-        below.append(
+        legend.append(
             "A draw that misses the target counts as an infinite cost and as a ratio of zero."
         )
+    return legend
+
+
+def _next_commands(uncertainty: Uncertainty) -> list[str]:
+    """Return the commands for drivers, sources and the chance to beat a baseline."""
+    name = uncertainty.evaluation.name
+    commands = [
+        f"Next: tco sensitivity {name} (which inputs move it)",
+        f"      tco inputs {name} (ranges and sources of the inputs)",
+    ]
     if uncertainty.baseline is None:
-        below.append("For the chance to beat another rack, add --baseline NAME.")
-    columns = ("", "median", *(figure_name.upper() for figure_name in COLUMNS[1:]), "base case")
-    return [Table(columns, table_rows, title, above, below), *_histograms(uncertainty)]
+        commands.append(
+            f"      tco uncertainty {name} --baseline NAME (chance to cost less than NAME)"
+        )
+    return commands
 
 
 def training_gap_words(
@@ -291,7 +344,7 @@ def _chance_sentences(uncertainty: Uncertainty) -> list[str]:
 
 def percent_with_error(draws: AnyArray | None) -> str:
     """Print the share of draws that hold, in per cent with its standard error."""
-    return f"{(share(draws) or 0) * 100:.1f} % (± {(error_of_share(draws) or 0) * 100:.1f})"
+    return f"{(share(draws) or 0) * 100:.1f} % (± {(error_of_share(draws) or 0) * 100:.1f} points)"
 
 
 def pictured(uncertainty: Uncertainty) -> tuple[str, str, str, float]:
@@ -305,26 +358,31 @@ def pictured(uncertainty: Uncertainty) -> tuple[str, str, str, float]:
 
 
 def _histograms(uncertainty: Uncertainty) -> list[Table]:
-    """Tabulate a histogram of the draws between P1 and P99; none of a metric that does not move."""
-    metric, label, unit, size = pictured(uncertainty)
+    """Tabulate a histogram of all draws; none of a metric that does not move."""
+    metric, _, _, size = pictured(uncertainty)
     draws = uncertainty.sample.metrics[metric]
-    shown_draws = draws[np.isfinite(draws) & (draws > 0)] / size
-    if len(shown_draws) < BINS:
+    finite_draws = draws[np.isfinite(draws) & (draws > 0)] / size
+    if len(finite_draws) < BINS:
         return []
-    low, high = np.percentile(shown_draws, [1, 99])
+    low, high = np.percentile(finite_draws, [TAIL, 100 - TAIL])
     if not 0 < low < high:
         return []
-    counts, edges = np.histogram(shown_draws, np.geomspace(low, high, BINS + 1))
+    edges = np.geomspace(low, high, BINS + 1)
+    counts = [*np.histogram(finite_draws, [0.0, *edges, np.inf])[0], len(draws) - len(finite_draws)]
     ends = [fixed_digits(edge, DIGITS) for edge in edges]
-    bin_rows: Sequence[Sequence[str]] = [
-        (
-            f"{start} to {end}",
-            f"{count / len(shown_draws) * 100:.1f} %",
-            _histogram_bar(count / counts.max()),
-        )
-        for start, end, count in zip(ends[:-1], ends[1:], counts, strict=True)
+    labels = [
+        f"below {ends[0]}",
+        *(f"{start} to {end}" for start, end in itertools.pairwise(ends)),
+        f"above {ends[-1]}",
+        MISSED,
     ]
-    return [Table((headed(label, unit), "of draws", ""), bin_rows, align="lrl")]
+    bin_rows = [
+        (label, f"{count / len(draws) * 100:.1f} %", _histogram_bar(count / max(counts)))
+        for label, count in zip(labels, counts, strict=True)
+        if count or label != MISSED
+    ]
+    columns = (_metric_heading(uncertainty, metric), "share", "")
+    return [Table(columns, bin_rows, "How the draws spread: share of all draws", align="lrl")]
 
 
 def _histogram_bar(length: float) -> str:

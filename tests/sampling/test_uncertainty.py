@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -700,3 +701,26 @@ def test_a_metric_without_draws_is_refused_with_the_next_step(metric, next_step)
     done = command("uncertainty", GB200, "--samples", "64", "--metric", metric)
     assert done.exit_code in (2, 3)
     assert next_step in done.stderr
+
+
+@pytest.mark.parametrize("speed", [50, 130])
+def test_the_histogram_shows_all_draws(speed):
+    words = (TRN3, "--samples", "256", "--set", f"workload.interactivity={speed} token/s")
+    screen = command("uncertainty", *words).stdout
+    histogram = screen.partition("How the draws spread")[2]
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", histogram)]
+    assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
+    assert ("a target is missed" in histogram) == (speed == 130)
+    assert len(shares) == 14 + (speed == 130)
+
+
+def test_the_screen_names_the_baseline_of_a_ratio_and_the_next_commands():
+    words = ("uncertainty", TRN3, "--samples", "64")
+    screen = command(*words).stdout
+    compared = command(*words, "--baseline", GB200).stdout
+    assert f"performance per TCO ({GB200} = 1)" in compared
+    assert f"Performance per TCO ({GB200} = 1): median" in compared
+    assert "Cost per million output tokens, USD: median" in screen
+    assert f"tco uncertainty {TRN3} --baseline NAME" in screen
+    assert f"tco sensitivity {TRN3}" in compared
+    assert f"tco inputs {TRN3}" in compared
