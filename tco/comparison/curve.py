@@ -397,7 +397,7 @@ def _with_evidence(regime: Regime, ratio: ScenarioQuantity | None, contest: Cont
 
     if ratio is None:
         return regime
-    costs = contest.costs[_middle_speed(regime)].drawn
+    costs = contest.costs[regime.middle_speed].drawn
     return regime_with_evidence(regime, ratio, costs, ratio.dice.catalogue)
 
 
@@ -550,11 +550,6 @@ def _software_share(
     return None
 
 
-def _middle_speed(regime: Regime) -> float | None:
-    """Return the middle of a regime's speeds; None for a workload without a speed."""
-    return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
-
-
 def _quantity_of(
     regime: Regime,
     sides: Sequence[SampledSide],
@@ -566,20 +561,16 @@ def _quantity_of(
     Where the two ends of software have different leaders, these are compared with each other. None
     where there is no rival.
     """
-    pair: Sequence[str | None] = [regime.foremost, regime.rival]
-    if regime.kind == "software":
-        leaders = [picks[0] for picks in regime.by_software.values() if picks]
-        pair = list(dict.fromkeys(leaders))[::-1]
-    if len(pair) != 2:
+    if len(regime.contenders) != 2:
         return None
     sides_by_name = {side.name: side for side in sides}
-    leader, rival = (sides_by_name.get(str(scenario_name)) for scenario_name in pair)
+    leader, rival = map(sides_by_name.get, regime.contenders)
     metric = rated_by([side.result for side in sides])
     if leader is None or rival is None or metric is None:
         return None
     if leader.function is None or rival.function is None:
         return None
-    speed = _middle_speed(regime)
+    speed = regime.middle_speed
     return ScenarioQuantity(
         metric,
         leader.function,

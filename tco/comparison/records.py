@@ -122,6 +122,19 @@ class Regime(NamedTuple):
         """The pick; None where there is none, or several are tied."""
         return self.picks[0] if len(self.picks) == 1 else None
 
+    @property
+    def middle_speed(self) -> float | None:
+        """The speed that the drivers are of, tokens/s per user; None for work without a speed."""
+        return self.speeds[len(self.speeds) // 2] if self.speeds else None
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The two racks whose ratio the drivers move; the leaders at both ends of software."""
+        if self.kind == "software":
+            leaders = [picks[0] for picks in self.by_software.values() if picks]
+            return tuple(dict.fromkeys(leaders))[::-1]
+        return tuple(filter(None, (self.foremost, self.rival)))
+
 
 KINDS = ("alone", "clear", "likely", "software", "close", "tie", "nobody")  # from the surest on
 

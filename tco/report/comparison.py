@@ -10,7 +10,7 @@ from tco.catalog.labels import count_with_noun, short_name
 from tco.comparison.base_case import NAMED, BaseCase
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.fleet import late_notes
-from tco.comparison.records import Confidence, Notice, PriceTurn, Regime, Sureness
+from tco.comparison.records import Confidence, Notice, PriceTurn, Sureness
 from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
@@ -45,8 +45,7 @@ from tco.report.curve import (
     SHARE_OF_BEST,
     curve_row,
     evidence_table,
-    measurement_table,
-    why_table,
+    why_tables,
 )
 from tco.report.first_screen import first_screen, too_slow_words
 from tco.report.ranges import (
@@ -366,7 +365,7 @@ def _tables(
 ) -> list[Table]:
     verdict = Table((), [], above=verdict_words(confidence, scenario_results))
     if options.why:
-        return _why_tables(confidence.regimes) or [verdict]
+        return why_tables(confidence, scenario_results) or [verdict]
     if options.evidence is not None:
         return [evidence_table(options.evidence)]
     if not (options.full or halls):
@@ -393,16 +392,6 @@ def _tables(
         _base_case_table(options.base_cases),
     ]
     return [table for table in tables if table.rows or table.above]
-
-
-def _why_tables(regimes: Sequence[Regime]) -> list[Table]:
-    """Return for each regime the inputs that drive it, and what is worth measuring."""
-    tables = []
-    for regime in regimes:
-        tables.append(why_table(regime))
-        if regime.measurements:
-            tables.append(measurement_table(regime))
-    return tables
 
 
 def _base_case_table(cases: Sequence[BaseCase]) -> Table:

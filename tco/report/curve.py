@@ -17,21 +17,23 @@ from tco.comparison.records import (
 )
 from tco.core.types import JsonMapping
 from tco.evaluation.chip_prices import BOUND
-from tco.evaluation.side_by_side import Driver, speed_of
+from tco.evaluation.side_by_side import Driver, rated_by, speed_of
 from tco.performance.deployment import EFFICIENCY
 from tco.performance.software_maturity import REACH, SERVING, TRAINING
 from tco.report.ranges import (
     RATIO,
     figures,
+    in_catalogue_unit,
     percentile_range_text,
     percentiles,
+    production_speed_words,
     rounded_percent,
-    turn_words,
 )
 from tco.report.record import Maybe, Member, Record
 from tco.report.table import Table, fixed_digits
 from tco.report.verdict import (
     ENDS,
+    WORK,
     format_regime,
     format_speed_range,
     regime_sentence,
@@ -42,7 +44,7 @@ WIDTH = 80  # of the first table, in a pipe too
 TOO_SLOW = 0.2  # share of draws that miss a speed, above which a cost there is no price
 LINES = 30  # of the first table, and of what stands around it
 HEAD = 2  # lines of a table above its rows
-NAMED = 2  # inputs that are said to turn the order
+LEAST_WORTH = 0.0005  # share of the spend that rounds to 0.0 %
 PERCENTILES = ("p5", "p10", "p50", "p90", "p95")
 SHARE_OF_BEST = Record(*(Member(figure_name, float) for figure_name in ("mean", "p10", "p50")))
 POINT = Record(
@@ -235,28 +237,39 @@ def chance_text(point: AtSpeed | Sureness | None) -> str:
     return rounded_percent(point.share_cheapest)
 
 
-def _flip_words(driver: Driver) -> str:
-    """Return the value of an input that turns the order, or `nowhere`."""
-    flips_at, driver_value = driver.flips_at, driver.value
-    if flips_at is None:
-        return "nowhere"
-    # a share of a step's time
-    if driver.path.rpartition(".")[2] in (SERVING, TRAINING):
-        return turn_words(100 * flips_at, 100 * driver_value, "%", None)
-    if driver.path == REACH:
-        return turn_words(100 * flips_at, 100 * driver_value, "% of the way to the best", None)
-    return turn_words(flips_at, driver_value, driver.unit, driver.catalogue_value)
-
-
 # ---------------------------------------------------------------- why, and which measurements
 # notice
 MEASURED = {
     "kernels": "tco measure -o kernels.csv on a chip of {}",
     "collectives": "tco measure --kind collectives -o collectives.csv on chips of {}",
-    "inference": "a serving run of this model on {}, published or your own (--anchor runs.csv)",
-    "training": "a training run of this model on {}, published or your own (tco validate, tco "
-    "calibrate)",
+    "inference": "a serving run of this model on {}",
+    "training": "a training run of this model on {}",
 }
+# what to do with a measurement, by its kind
+USES = {
+    "inference": "Give a serving run, published or your own, with --anchor FILE.",
+    "training": "Compare a training run, published or your own, with tco validate, and fit the "
+    "model to it with tco calibrate.",
+}
+DRIVER_COLUMNS = (
+    *("input, alone from low to high", "base case", "ratio moves"),
+    *("high favours", "equal cost at"),
+)
+DRIVER_LEGEND = (
+    "low, high: P5 and P95 of the input's range. ratio: performance per TCO of the first rack over "
+    "the second; above 1 the first costs less.",
+    "equal cost at: value at which both racks cost the same, all else at the base case. nowhere: "
+    "at no value within the range.",
+)
+MEASUREMENT_COLUMNS = (
+    *("measurement", "narrows the range by"),
+    *("saves, if exact", "saves, with usual error"),
+)
+MEASUREMENT_LEGEND = (
+    "narrows: how much the standard deviation of the ratio over the draws falls.",
+    "saves: regret that choosing after the measurement saves on average, a share of the spend. "
+    "usual error: median error of the model on published runs.",
+)
 NOTICE = Record(
     Member("path", label="input", show=lambda notice: short_name(notice.path)),
     Member("kind", str | None, label="runs of", show=lambda notice: notice.kind or "none"),
@@ -272,39 +285,121 @@ NOTICE = Record(
 )
 
 
-def why_table(regime: Regime) -> Table:
-    """Tabulate the inputs that drive a regime, and the value at which each changes the order."""
-    columns = (
-        "what moves it, from its P5 to its P95",
-        "change of performance per TCO over the rival's",
-        "the pick changes",
-    )
+def why_tables(confidence: Confidence, scenario_results: Sequence[Result]) -> list[Table]:
+    """Return for each regime the inputs that drive it, and what is worth measuring.
+
+    Args:
+        confidence: Regimes with their drivers and measurements, and costs by speed.
+        scenario_results: Results of the scenarios.
+
+    """
+    tables: list[Table] = []
+    for regime in confidence.regimes:
+        tables.append(_driver_table(regime, confidence, scenario_results))
+        if regime.measurements:
+            tables.append(measurement_table(regime))
+    paths = [driver.path for regime in confidence.regimes for driver in regime.drivers]
+    legends = {
+        DRIVER_COLUMNS: [*DRIVER_LEGEND, *production_speed_words(paths)],
+        MEASUREMENT_COLUMNS: MEASUREMENT_LEGEND,
+    }
+    for index, table in enumerate(tables):  # each legend stands once
+        below = [*table.below, *legends.pop(tuple(table.columns), ())]
+        tables[index] = table._replace(below=below)
+    return tables
+
+
+def _driver_table(
+    regime: Regime, confidence: Confidence, scenario_results: Sequence[Result]
+) -> Table:
+    """Tabulate the inputs that drive a regime, and the value at which both racks cost the same."""
+    speeds = f"{format_speed_range(regime)} tokens/s per user: " if regime.speeds else ""
+    if not regime.drivers:
+        return Table((), (), speeds + regime_sentence(regime))
+    first, second = regime.contenders
+    drivers = _merge_unexplained_drivers(regime.drivers)
     driver_rows = [
         (
             short_name(driver.path),
-            "decides who meets it" if driver.swing is None else f"{driver.swing:+.2f}",
-            _flip_words(driver),
+            _driver_value_text(driver, driver.value),
+            "-" if driver.swing is None else f"{driver.swing:+.2f}",
+            _favoured_rack(driver, first, second),
+            _driver_value_text(driver, driver.flips_at),
         )
-        for driver in _merge_unexplained_drivers(regime.drivers)
+        for driver in drivers
     ]
-    speeds = f"{format_speed_range(regime)} tokens/s: " if regime.speeds else ""
+    above = [
+        f"Pick: {regime_sentence(regime)}.",
+        *_base_case_ratio_words(regime, confidence, scenario_results),
+        _turning_words(drivers),
+    ]
     below = []
     if regime.keeps is not None:
         below.append(
             "If every input were known, the mean regret would be saved: "
-            f"{rounded_percent(1 - regime.keeps)} of the cost."
+            f"{rounded_percent(1 - regime.keeps)} of the spend."
         )
-    return Table(columns, driver_rows, speeds + regime_sentence(regime), below=below, align="lrl")
+    title = f"{speeds}{first} against {second}"
+    return Table(DRIVER_COLUMNS, driver_rows, title, above, below, align="lrrlr")
+
+
+def _turning_words(drivers: Sequence[Driver]) -> str:
+    """Return a sentence on the number of inputs that alone reverse the order of two racks."""
+    turning = sum(driver.flips_at is not None for driver in drivers)
+    turned = "alone can turn within its range which of the two costs less."
+    subject = f"Each of {turning} inputs" if turning > 1 else f"{turning or 'No'} input"
+    return f"{subject} {turned}"
+
+
+def _favoured_rack(driver: Driver, first: str, second: str) -> str:
+    """Return the rack that a high value of an input favours."""
+    if driver.swing is None:
+        return "decides who meets the target"
+    return first if driver.swing > 0 else second
+
+
+def _driver_value_text(driver: Driver, number: float | None) -> str:
+    """Print a value of an input with its unit; none where the racks never cost the same."""
+    if number is None:
+        return "nowhere"
+    if driver.path == REACH or driver.path.rpartition(".")[2] in (SERVING, TRAINING):
+        return f"{fixed_digits(100 * number)} %"  # a share of a step's time, or of the way
+    shown_value, unit = in_catalogue_unit(number, driver.value, driver.unit, driver.catalogue_value)
+    return f"{fixed_digits(shown_value)} {unit}".rstrip()
+
+
+def _base_case_ratio_words(
+    regime: Regime, confidence: Confidence, scenario_results: Sequence[Result]
+) -> list[str]:
+    """Return a sentence on the base-case costs of both racks and their ratio; or nothing."""
+    first, second = regime.contenders
+    speed, metric = regime.middle_speed, rated_by(scenario_results)
+    if speed is None:
+        costs = {result.scenario: result.metrics[metric] for result in scenario_results if metric}
+    else:
+        costs = {
+            point.scenario: point.usd_per_million_output_tokens
+            for point in confidence.curve
+            if point.tokens_per_s_per_user == speed
+        }
+    first_cost, second_cost = costs.get(first), costs.get(second)
+    if first_cost is None or second_cost is None or metric is None:
+        return []
+    where = "" if speed is None else f" at {speed:g} tokens/s per user"
+    ratio = second_cost / first_cost
+    sentences = [
+        f"Base case{where}: {fixed_digits(first_cost)} USD per {WORK[metric]} on {first}, "
+        f"{fixed_digits(second_cost)} USD on {second}. Ratio of performance per TCO: {ratio:.2f}."
+    ]
+    if ratio < 1 and first in regime.picks and second not in regime.picks:
+        sentences.append(
+            f"{first} costs more in the base case; over all draws its mean regret is less."
+        )
+    return sentences
 
 
 def measurement_table(regime: Regime) -> Table:
     """Tabulate by how much each measurement would narrow a regime's ratio, and what it saves."""
-    columns = (
-        "worth measuring",
-        "narrows the range of that ratio by",
-        "regret saved, if exact",
-        "with the error of published runs",
-    )
     measurement_rows = [
         (
             MEASURED[measurement.kind].format(measurement.owner),
@@ -316,7 +411,11 @@ def measurement_table(regime: Regime) -> Table:
         )
         for measurement in regime.measurements
     ]
-    return Table(columns, measurement_rows, align="lrrr")
+    uses = [USES[kind] for kind in USES if kind in {run.kind for run in regime.measurements}]
+    if all(measurement.worth < LEAST_WORTH for measurement in regime.measurements):
+        uses.insert(0, "No measurement alone saves regret: the pick stays.")
+    title = "What to measure to be surer"
+    return Table(MEASUREMENT_COLUMNS, measurement_rows, title, below=uses, align="lrrr")
 
 
 def evidence_table(notices: Sequence[Notice]) -> Table:

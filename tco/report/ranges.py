@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tco.catalog.labels import PLAIN_NUMBERS, short_name
 from tco.comparison.records import Sureness
 from tco.evaluation.side_by_side import Driver
+from tco.performance.deployment import EFFICIENCY
 from tco.report.assumptions import shown_metric
 from tco.report.record import Maybe, Member, Record, record_of
 from tco.report.table import Table, fixed_digits, headed, sentence, significant
@@ -203,10 +204,40 @@ def turn_words(
         catalogue_value: The same value and its unit in the catalogue; None without a row.
 
     """
+    side = "below" if turns_at < input_value else "above"
+    shown_value, shown_unit = in_catalogue_unit(turns_at, input_value, unit, catalogue_value)
+    return f"{side} about {significant(shown_value, DIGITS)} {shown_unit}".rstrip()
+
+
+def in_catalogue_unit(
+    number: float, input_value: float, unit: str, catalogue_value: tuple[float, str] | None
+) -> tuple[float, str]:
+    """Return a value of an input in the catalogue's unit, and that unit; a plain number has none.
+
+    Args:
+        number: Value of the input, in `unit`.
+        input_value: Value of the input in the base case, in `unit`.
+        unit: Unit of the input in the program.
+        catalogue_value: The base case and its unit in the catalogue; None without a row.
+
+    """
     scale = 1.0
     if catalogue_value is not None and catalogue_value[0]:
         catalogue_number, unit = catalogue_value
         scale = catalogue_number / input_value if input_value else 1.0
-    side = "below" if turns_at < input_value else "above"
-    shown_unit = "" if unit in PLAIN_NUMBERS else unit
-    return f"{side} about {significant(turns_at * scale, DIGITS)} {shown_unit}".rstrip()
+    return number * scale, "" if unit in PLAIN_NUMBERS else unit
+
+
+def production_speed_words(paths: Iterable[str]) -> list[str]:
+    """Return the meaning of production speed for a table that holds such an input.
+
+    Args:
+        paths: Paths of the inputs.
+
+    """
+    if not any(path.endswith(EFFICIENCY) for path in paths):
+        return []
+    return [
+        "production speed: speed of a deployment over that of the model's best plan; 1.00 is just "
+        "as fast. Those of all fleets, of a family, of a chip and of a rack alone multiply."
+    ]

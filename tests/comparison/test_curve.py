@@ -478,9 +478,9 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
     # of a system and of one run of it: one line, with the variance of both
-    regime_texts = re.split(r"\n\n(?!worth measuring)", text)
+    regime_texts = re.split(r"\n\n(?!What to measure)", text)
     for regime, table in zip(compare_document["verdict"], regime_texts, strict=True):
-        lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
+        lines = re.findall(r"^model error on (\S+) +\S+ % +([+-]\d+\.\d\d) ", table, re.MULTILINE)
         swings = {
             name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*"
             for name, _ in lines

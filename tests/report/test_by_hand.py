@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from tco.comparison.gigawatt import Gigawatt, PublishedCost, PurchaseSum
-from tco.comparison.records import Measurement, Regime, Sureness
+from tco.comparison.records import AtSpeed, Confidence, Measurement, Regime, Sureness
 from tco.comparison.workloads import Cell
 from tco.evaluation.side_by_side import Driver
 from tco.evidence.forecasts import Forecast
 from tco.regression.difference import ChangeCause, ChangeContribution, Move
-from tco.report.curve import measurement_table
+from tco.report.curve import measurement_table, why_tables
 from tco.report.difference import _step_table
 from tco.report.figures.hardware import tiles
 from tco.report.forecasts import _forecasts_table
@@ -217,6 +217,77 @@ def test_measurements_have_what_they_narrow_and_save_in_columns():
     assert table.rows == [
         ("tco measure -o kernels.csv on a chip of mi450x", "11 %", "4.4 %", "2.9 %")
     ]
+
+
+DRIVERS = (
+    Driver("performance.run-a.deployment_efficiency", 0.4, 0.8567, "ratio", 1.0, None),
+    Driver("parts.b-chip.price", -0.1, None, "USD", 30_000.0, (30.0, "kUSD")),
+    Driver("performance.b.unexplained_training", None, 0.12, "ratio", 0.0, None),
+)
+
+
+def why_tables_of(**regime_fields):
+    """Return the tables on racks a at 0.8 and b at 0.6 USD, at 30 tokens/s per user."""
+    why_regime = Regime(
+        "close", picks=("a",), foremost="a", rival="b", probability=0.6, keeps=0.9, most=0.9
+    )._replace(**regime_fields)
+    curve = [
+        AtSpeed(rack, speed, cost * speed / 30)
+        for rack, cost in (("a", 0.8), ("b", 0.6))
+        for speed in (20.0, 30.0)
+    ]
+    results = [SimpleNamespace(scenario=rack, metrics={COST: 2.0}) for rack in "ab"]
+    return why_tables(Confidence([], curve, [why_regime, why_regime]), results)
+
+
+def test_why_says_what_each_input_moves_whom_it_favours_and_where_costs_are_equal():
+    first, second = why_tables_of(drivers=DRIVERS, speeds=(20.0, 30.0))
+    assert first.title == "20 to 30 tokens/s per user: a against b"
+    assert first.rows == [
+        ("production speed, a alone", "1.00", "+0.40", "a", "0.857"),
+        ("b-chip price", "30.0 kUSD", "-0.10", "b", "nowhere"),
+        ("model error on b", "0 %", "-", "decides who meets the target", "12.0 %"),
+    ]
+    assert list(first.above) == [
+        "Pick: a, regret 10 % on average.",
+        "Base case at 30 tokens/s per user: 0.800 USD per million output tokens on a, 0.600 USD on "
+        "b. Ratio of performance per TCO: 0.75.",
+        "a costs more in the base case; over all draws its mean regret is less.",
+        "Each of 2 inputs alone can turn within its range which of the two costs less.",
+    ]
+    assert first.below[0].endswith("the mean regret would be saved: 10 % of the spend.")
+    assert any(line.startswith("production speed: ") for line in first.below)
+    assert list(second.below) == [first.below[0]]  # the legend stands once
+
+
+def test_why_without_a_speed_compares_the_costs_of_the_results():
+    table, _ = why_tables_of(drivers=DRIVERS[1:2])
+    assert table.title == "a against b"
+    assert table.above[1] == (
+        "Base case: 2.00 USD per million output tokens on a, 2.00 USD on b. Ratio of performance "
+        "per TCO: 1.00."
+    )
+    assert table.above[-1].startswith("No input alone can turn ")
+
+
+def test_why_of_software_compares_the_leaders_at_its_ends():
+    ends = {"public": ("b",), "best": ("a",)}
+    shares = dict.fromkeys(ends, 0.9)
+    table, _ = why_tables_of(
+        kind="software", by_software=ends, by_software_keeps=shares, drivers=DRIVERS
+    )
+    assert table.title == "a against b"
+
+
+def test_a_measurement_that_saves_nothing_is_said_to_change_no_pick():
+    useless = (Measurement("inference", "a", 0.11, 0.0004, 0.0),)
+    tables = why_tables_of(measurements=useless)
+    for table in (tables[1], tables[3]):
+        assert table.below[:2] == [
+            "No measurement alone saves regret: the pick stays.",
+            "Give a serving run, published or your own, with --anchor FILE.",
+        ]
+    assert tables[0].columns == ()  # a regime without drivers has its sentence alone
 
 
 def test_a_turn_is_told_in_the_unit_of_the_catalogue():
