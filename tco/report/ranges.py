@@ -16,6 +16,7 @@ from tco.scenario.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.scenario.result import Result
 
 if TYPE_CHECKING:
+    from tco.evaluation.scenario_function import Evaluation
     from tco.sampling.median import DrawnMetric
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
@@ -52,6 +53,20 @@ def base_case_words(
         f"{sentence(headed(label, unit))}{at_speed}: median of {drawn.draws} draws {median}, "
         f"P10 to P90 {low} to {high}. Figures here are of the base case: every input at its value."
     )
+
+
+def metric_heading(metric: str, baseline: Evaluation | None) -> str:
+    """Return a metric with its unit, or a ratio with the scenario whose ratio is 1.
+
+    Args:
+        metric: Metric of the figures below or behind the heading.
+        baseline: Baseline of a ratio; None without one.
+
+    """
+    label, unit, _ = shown_metric(metric)
+    if metric in RATIOS and baseline is not None:
+        return f"{label} ({baseline.name} = 1)"
+    return headed(label, unit)
 
 
 def figures(*member_names: str) -> Record:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -13,18 +12,19 @@ from tco.catalog.labels import short_name
 from tco.core.columns import Column
 from tco.core.provenance import Input
 from tco.core.units import convert
-from tco.report.ranges import turn_words
+from tco.report.assumptions import premise_lines, shown_metric, workload_line
+from tco.report.ranges import metric_heading, production_speed_words, turn_words
 from tco.report.record import Answer, Document, Maybe, Member, Record
-from tco.report.table import Table, fixed_digits, headed, input_unit, significant, weak
+from tco.report.table import Table, fixed_digits, headed, input_unit, sentence, significant, weak
 from tco.sampling.sensitivity import Sensitivity, Swing
-from tco.scenario.metrics import METRICS
+from tco.scenario.metrics import METRICS, PERFORMANCE
 
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
 NAMED = 3  # pairs that flip the order
 GROUPED = 6  # parts, kinds and sources of the table of shares
 HALF = 5  # marks of a bar on either side of the middle
 MISSED = "!"  # at an end where the target is not met
-DEPLOYED = ".deployment_efficiency"
+BAR_HEAD = "less │ more"  # of the result, with the mark of the base case in the middle
 LEAST = 0.01  # share of a group that is named
 # before what an input belongs to
 OWNED = re.compile(rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?")
@@ -36,8 +36,12 @@ GROUPS = {
     "source": lambda input_record: input_record.source,
 }
 
-HEADS = {"part": "by subject", "kind": "and by kind of source"}  # of the table of shares
-# subjects that the first part of a path does not say
+# titles of the tables of shares, and what their rows are
+HEADS = {
+    "part": ("Where the variation comes from, by subject", "subject"),
+    "kind": ("Where the variation comes from, by kind of source", "kind of source"),
+}
+# subjects and kinds of source in words
 SUBJECTS = {
     "terms": "the buyer's terms",
     "workload": "the workload",
@@ -47,7 +51,20 @@ SUBJECTS = {
     "trainium": "Trainium's software",
     "nvidia": "Nvidia's software",
     "amd": "AMD's software",
-    "estimate": "estimated",
+    "public": "public software",
+    "serving": "serving on any chip",
+    "training": "training on any chip",
+    "trtllm": "TensorRT-LLM",
+    "sglang": "SGLang",
+    "vllm": "vLLM",
+    "atom": "ATOM",
+    "measured": "measurements",
+    "vendor": "figures of vendors",
+    "filing": "filings and statistics",
+    "analyst": "figures of analysts",
+    "derived": "derived from other inputs",
+    "estimate": "our estimates",
+    "assumed": "our assumptions",
 }
 
 
@@ -216,25 +233,43 @@ def sensitivity_answer(study: Sensitivity) -> Answer:
     return SENSITIVITY.answer(
         evaluation.catalogue,
         study,
-        lambda: [
-            sensitivity_table(study),
-            *_share_table(study),
-            *_worth_table(study),
-            *_flip_tables(study),
-        ],
+        lambda: _sensitivity_tables(study),
         (ROW, _input_swings(study, study.swings)),
         [*evaluation.result.notes, *_missed_notes(study)],
         of=evaluation.result.context | {"metric": study.metric},
     )
 
 
+def _sensitivity_tables(study: Sensitivity) -> list[Table]:
+    """Return the tornado, where the variation comes from, and what is worth measuring."""
+    evaluation = study.sides[0]
+    scenario_results = [evaluation.result]
+    premises = premise_lines(scenario_results)
+    if study.metric in PERFORMANCE:
+        premises = [workload_line(scenario_results), *premises]
+    tornado = sensitivity_table(study)
+    tables = [
+        tornado._replace(above=[*premises, *tornado.above]),
+        *_share_tables(study),
+        *_worth_table(study),
+        *_flip_tables(study),
+    ]
+    following = [
+        f"Next: tco inputs {evaluation.name} WORD (values and sources of inputs)",
+        f"      tco sensitivity {evaluation.name} --metric METRIC (tco metrics list)",
+    ]
+    tables[-1] = tables[-1]._replace(below=[*tables[-1].below, *following])
+    return tables
+
+
 def sensitivity_table(study: Sensitivity) -> Table:
     """Tabulate the tornado."""
     moving = [swing for swing in study.swings if swing.swing != 0]
+    size = shown_metric(study.metric)[2]
     centre = np.nan if study.centre is None else study.centre
     ends = [end for swing in moving for end in (swing.at_low, swing.at_high) if end is not None]
     farthest = max((abs(end - centre) for end in ends), default=0.0)
-    columns = ["input", "low", "high", "at low", "at high", "low ░ high █"]
+    columns = ["input, unit", "low", "high", "result at low", "result at high", BAR_HEAD]
     columns += ["alone", "in all"] if study.drivers else []
     table_rows = []
     for swing in moving[:SHOWN]:
@@ -245,8 +280,7 @@ def sensitivity_table(study: Sensitivity) -> Table:
             + headed(input_name, input_unit(swing.input_record.path, shown_input.unit)),
             fixed_digits(shown_input.low),
             fixed_digits(shown_input.high),
-            tornado_end_label(swing.at_low, swing.meets_low),
-            tornado_end_label(swing.at_high, swing.meets_high),
+            *_end_labels(swing, size),
             _tornado_bar(swing, centre, farthest),
         ]
         if study.drivers:
@@ -255,19 +289,35 @@ def sensitivity_table(study: Sensitivity) -> Table:
                 [_percent(indices.first), _percent(indices.total)] if indices else ["", ""]
             )
         table_rows.append(swing_cells)
-    metric = METRICS[study.metric]
-    title = f"{study.sides[0].result.title}: what drives {metric.label}"
-    unit = f" {metric.unit}" if metric.unit else ""
-    label = headed(metric.label, metric.unit)
-    base_text = "The base case misses the workload's target"
-    if study.centre is not None:
-        base_text = f"Base case: {fixed_digits(study.centre)}{unit}"
-    above = [
-        f"{base_text}. A row moves one input alone from its low to its high (P5 and P95 of its "
-        f"range). at low, at high: the {label}, that follows.",
-        f"The plan is {plan_treatment(study)} at each end, its batch solved for the target.",
-    ]
+    title = f"{study.sides[0].result.title}: what drives {shown_metric(study.metric)[0]}"
+    above = _tornado_words(study, moving, size)
     return Table(columns, table_rows, title, above, _remarks(study, moving), align="lrrrrlrr")
+
+
+def _end_labels(swing: Swing, size: float) -> tuple[str, str]:
+    """Print the metric at both ends of an input, in units of `size`."""
+    low, high = (None if end is None else end / size for end in (swing.at_low, swing.at_high))
+    return tornado_end_label(low, swing.meets_low), tornado_end_label(high, swing.meets_high)
+
+
+def _tornado_words(study: Sensitivity, moving: list[Swing], size: float) -> list[str]:
+    """Return sentences on the base case, on what moves it most, and on how to read a row."""
+    baseline = study.sides[1] if study.sides[1:] else None
+    heading = sentence(metric_heading(study.metric, baseline))
+    base_text = "the base case misses the workload's target"
+    if study.centre is not None:
+        base_text = f"{fixed_digits(study.centre / size)} in the base case"
+    words = [f"{heading}: {base_text}."]
+    if moving:
+        low, high = _end_labels(moving[0], size)
+        name = short_name(moving[0].input_record.path)
+        words[0] += f" The strongest input is {name}: {low} at its low, {high} at its high."
+    return [
+        *words,
+        "A row moves one input alone to its low and to its high, the P5 and P95 of its range. The "
+        f"plan is {plan_treatment(study)} at each end, its batch solved for the target.",
+        "Bar: │ base case, ░ result at the input's low, █ result at its high.",
+    ]
 
 
 def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
@@ -277,11 +327,7 @@ def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
         lines.append("~ range that is our estimate or assumption, not a published one.")
     if not all(swing.meets_low and swing.meets_high for swing in moving):
         lines.append(f"{MISSED} no plan meets the workload's target there.")
-    if any(swing.input_record.path.endswith(DEPLOYED) for swing in moving[:SHOWN]):
-        lines.append(
-            "production speed: what a deployment reaches over the model's best plan. It is the "
-            "product of those of all fleets, the chip's family, the chip and this rack."
-        )
+    lines += production_speed_words(swing.input_record.path for swing in moving[:SHOWN])
     if study.drivers:
         lines.append(
             "alone, in all: share of the variance from the input by itself, and with its "
@@ -296,32 +342,27 @@ def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
     return lines
 
 
-def _share_table(study: Sensitivity) -> list[Table]:
-    """Tabulate the shares of the squared swings by part and by kind."""
-    groups = [
-        [
-            (group_name, share)
-            for group_name, share in study.groups(group_of).items()
+def _share_tables(study: Sensitivity) -> list[Table]:
+    """Tabulate the shares of the squared swings by subject, and by kind of source."""
+    tables = []
+    for grouping_name, (title, head) in HEADS.items():
+        shares = study.groups(GROUPS[grouping_name])
+        largest = [
+            (SUBJECTS.get(group_name, group_name), share)
+            for group_name, share in shares.items()
             if share >= LEAST
         ][:GROUPED]
-        for group_of in (GROUPS[grouping_name] for grouping_name in HEADS)
-    ]
-    if not any(groups):
-        return []
-    share_rows = [
-        [
-            cell
-            for group_name, share in pairs
-            for cell in (
-                SUBJECTS.get(group_name, group_name),
-                _percent(share) if group_name else "",
-            )
-        ]
-        for pairs in zip_longest(*groups, fillvalue=("", 0.0))
-    ]
-    columns = [cell for heading in HEADS.values() for cell in (heading, "share")]
-    title = "Where the variation comes from: share of the squared changes above"
-    return [Table(columns, share_rows, title, align="lrlr")]
+        rest = 1 - sum(share for _, share in largest)
+        if len(shares) > len(largest):
+            largest.append(("all others", rest))
+        share_rows = [(group_words, _percent(share)) for group_words, share in largest]
+        if share_rows:
+            tables.append(Table((head, "share"), share_rows, title, align="lr"))
+    if tables:
+        tables[0] = tables[0]._replace(
+            below=["share: squared change from low to high, of the sum over all inputs."]
+        )
+    return tables
 
 
 def _worth_table(study: Sensitivity) -> list[Table]:
@@ -331,8 +372,10 @@ def _worth_table(study: Sensitivity) -> list[Table]:
         share = study.narrows(swing)
         words = "decides whether any plan meets the target" if share is None else _percent(share)
         worth_rows.append([short_name(swing.input_record.path), words])
-    columns = ["estimate worth a measurement first", "the answer's range would narrow by"]
-    return [Table(columns, worth_rows, align="lr")] if worth_rows else []
+    title = "Estimates that a measurement should replace first"
+    columns = ["estimate", "narrows the range by"]
+    below = ["narrows the range by: how much the spread of the result falls once it is known."]
+    return [Table(columns, worth_rows, title, below=below, align="lr")] if worth_rows else []
 
 
 def _flip_tables(study: Sensitivity) -> list[Table]:
@@ -355,7 +398,8 @@ def _flip_tables(study: Sensitivity) -> list[Table]:
     if len(pairs) > NAMED:
         below.append(f"Not shown: {len(pairs) - NAMED} more pairs (--format csv).")
     columns = ["turns the order", "from", "together with", "from"]
-    return [Table(columns, flip_rows, below=below, align="lrlr")]
+    title = "Inputs that turn which of the two systems costs less"
+    return [Table(columns, flip_rows, title, below=below, align="lrlr")]
 
 
 def _pair_end_text(end: PairEnd) -> str:

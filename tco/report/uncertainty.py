@@ -17,9 +17,9 @@ from tco.report.assumptions import (
     shown_metric,
     workload_line,
 )
-from tco.report.ranges import figures, percentiles, range_end_label, rounded_percent
+from tco.report.ranges import figures, metric_heading, percentiles, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, fixed_digits, headed, sentence
+from tco.report.table import Table, fixed_digits, sentence
 from tco.sampling.uncertainty import (
     COST,
     PERCENTILES,
@@ -212,7 +212,7 @@ def _uncertainty_tables(
         point = scenario_result.metrics[metric]
         cells = [_percentile_text(metric, metric_figures[name], size) for name in COLUMNS]
         cells.append(fixed_digits(None if point is None else point / size, DIGITS) or "-")
-        table_rows.append((_metric_heading(uncertainty, metric), *cells))
+        table_rows.append((metric_heading(metric, uncertainty.baseline), *cells))
     title = (
         f"{scenario_result.title}: how far each metric may lie from its median, in "
         f"{len(uncertainty.sample.meets):,} draws"
@@ -236,14 +236,6 @@ def _percentile_text(metric: str, figure: float | None, size: float) -> str:
     return fixed_digits(figure / size, DIGITS)
 
 
-def _metric_heading(uncertainty: Uncertainty, metric: str) -> str:
-    """Return a metric with its unit, or with the scenario whose ratio is 1."""
-    label, unit, _ = shown_metric(metric)
-    if metric in RATIOS and uncertainty.baseline is not None:
-        return f"{label} ({uncertainty.baseline.name} = 1)"
-    return headed(label, unit)
-
-
 def _range_sentence(
     uncertainty: Uncertainty, statistics: Mapping[str, JsonObject | None]
 ) -> list[str]:
@@ -256,10 +248,8 @@ def _range_sentence(
     if None in ends:
         return []
     low, median, high = (fixed_digits(end / size, DIGITS) for end in ends)
-    return [
-        f"{sentence(_metric_heading(uncertainty, metric))}: median {median}. In 8 of 10 draws it "
-        f"lies between {low} and {high}."
-    ]
+    heading = sentence(metric_heading(metric, uncertainty.baseline))
+    return [f"{heading}: median {median}. In 8 of 10 draws it lies between {low} and {high}."]
 
 
 def _legend(uncertainty: Uncertainty) -> list[str]:
@@ -381,7 +371,7 @@ def _histograms(uncertainty: Uncertainty) -> list[Table]:
         for label, count in zip(labels, counts, strict=True)
         if count or label != MISSED
     ]
-    columns = (_metric_heading(uncertainty, metric), "share", "")
+    columns = (metric_heading(metric, uncertainty.baseline), "share", "")
     return [Table(columns, bin_rows, "How the draws spread: share of all draws", align="lrl")]
 
 

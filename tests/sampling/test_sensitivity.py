@@ -557,6 +557,28 @@ def test_flips_stand_in_table_document_and_csv():
     assert document("sensitivity", GB200, "--metric", HOUR)["pairs_that_flip"] is None
 
 
+def test_shares_by_subject_and_by_kind_of_source_are_two_tables_that_sum_to_one():
+    screen = command("sensitivity", GB200, "--metric", HOUR).stdout
+    _, subjects, kinds = screen.split("Where the variation comes from, by ")
+    assert subjects.startswith("subject\n")
+    assert kinds.startswith("kind of source\n")
+    for shares_text in (subjects, kinds.partition("\n\n")[0]):
+        shares = [float(share) for share in re.findall(r" ([\d.]+) %$", shares_text, re.MULTILINE)]
+        assert sum(shares) == pytest.approx(100, abs=0.5 * len(shares))
+
+
+def test_the_tornado_names_the_strongest_input_the_bars_and_the_next_commands():
+    screen = command("sensitivity", GB200, "--metric", HOUR).stdout
+    first = document("sensitivity", GB200, "--metric", HOUR)["inputs"][0]
+    low, high = (f"{first[end]:.2f}" for end in ("metric_low", "metric_high"))
+    strongest = f"The strongest input is {short_name(first['path'])}: {low} at its low, {high} at"
+    assert strongest in screen
+    assert "less │ more" in screen
+    assert "░ result at the input's low, █ result at its high" in screen
+    assert f"tco inputs {GB200} WORD" in screen
+    assert "50 tokens/s per user" not in screen  # the cost of a chip-hour rests on no workload
+
+
 # ---------------------------------------------------------------- all together
 @pytest.mark.thorough
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
@@ -642,7 +664,7 @@ def test_the_table_shows_bars_to_the_side_the_metric_goes():
     (life,) = (line for line in bars if line.startswith("economic life"))
     assert rate.index("░") < rate.index("│") < rate.index("█")
     assert life.index("█") < life.index("│") < life.index("░")
-    assert any(line.startswith("estimate worth a measurement first") for line in lines)
+    assert any(line.startswith("Estimates that a measurement should") for line in lines)
 
 
 def test_the_failure_rate_that_chips_share_drives_a_ratio_as_one_input():
