@@ -6,15 +6,19 @@ check`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import PLAIN_NUMBERS
 from tco.catalog.statements import ReproducedFigure
 from tco.evidence.check import Finding
 from tco.evidence.draws import ConclusionProbability, SpeedProbability
+from tco.evidence.ledger import Claim
 from tco.evidence.verdicts import Verdict
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import NARROW_SCREEN, Table, headed, significant
+from tco.report.verdict import listed_names
 
 # claims up to which their notes and commands are printed
 MOST_DETAILED = 40
@@ -30,6 +34,16 @@ VERDICTS: dict[Verdict, str] = {
     "not-derivable": "cannot be computed: the data for it are missing",
 }
 LISTED: tuple[Verdict, ...] = ("contradicts", "off", "open")  # among many claims
+# what the verdicts come to, in the sentence that stands first
+OUTCOMES: dict[str, tuple[Verdict, ...]] = {
+    "agree with the computed figure": ("holds", "arithmetic"),
+    "differ": ("contradicts", "off"),
+    "are undecided": ("open",),
+    "cannot be judged": ("not-shown", "not-derivable"),
+}
+BOUND_REMARK = re.compile(r" \((upper|lower)( bound)?\)$|^>0 ")  # of a unit
+RATIO_UNIT = re.compile(r"^x\b")
+UNITLESS = ("yes", *PLAIN_NUMBERS)
 BOUNDS = {"equal": "", "at-least": "at least ", "at-most": "at most "}
 CONCLUSION_KEYS = ("low", "high", "probability", "turns_at_tokens_per_s_per_user")
 CLAIM = Record(
@@ -131,13 +145,15 @@ def _summary_table(
     )
     below = [
         expectation,
-        "claimed: what the source states. computed: what the data give, each input at its value. "
+        "claimed: what the source states. computed: base case of the data and the model. times: "
+        "the number is a ratio.",
         "deviation: computed against claimed; +8 % is 108 where 100 is claimed.",
     ]
     return Table(
         ("verdict", "claims", "meaning"),
         summary_rows,
         f"{len(findings)} published claims, checked against the data and the model",
+        above=_outcome_words(groups),
         below=below,
         align="lrl",
         width=NARROW_SCREEN,
@@ -159,12 +175,10 @@ def _claims_table(
     claim_rows: list[Sequence[str]] = []
     for finding in findings:
         claim = finding.claim
-        unit, _, bound = claim.unit.partition(" (")
-        label = claim.unit if bound and not bound.endswith("bound)") else unit
         claim_rows.append(
             (
                 claim.id,
-                headed(claim.claim, label),
+                headed(claim.claim, _unit_words(claim)),
                 BOUNDS[claim.relation] + significant(claim.claimed.value, 4),
                 significant(finding.computed, 4),
                 _deviation_text(finding),
@@ -172,8 +186,26 @@ def _claims_table(
         )
         remarks = _claim_remarks(catalogue, finding, detailed)
         claim_rows += [(f"      {remark}", "", "", "", "") for remark in remarks]
-    columns = ("id", "claim, unit", "claimed", "computed", "deviation")
+    columns = ("id", "what is claimed, unit", "claimed", "computed", "deviation")
     return Table(columns, claim_rows, title, align="llrrr", width=NARROW_SCREEN)
+
+
+def _unit_words(claim: Claim) -> str:
+    """Return the unit of a claim, unless its words say what is counted; a ratio counts times."""
+    words = RATIO_UNIT.sub("times", BOUND_REMARK.sub("", claim.unit))
+    is_noun = words.isalpha() and words.islower()
+    is_said = is_noun and re.search(rf"\b{words}\b", claim.claim, re.IGNORECASE) is not None
+    return "" if is_said or words in UNITLESS else words
+
+
+def _outcome_words(groups: Mapping[Verdict, Sequence[Finding]]) -> list[str]:
+    """Return a sentence on the counts of outcomes; nothing where all claims have the same."""
+    counts = {
+        words: sum(len(groups[verdict]) for verdict in verdicts)
+        for words, verdicts in OUTCOMES.items()
+    }
+    outcomes = [f"{count} {words}" for words, count in counts.items() if count]
+    return [f"{listed_names(outcomes)}."] if len(outcomes) > 1 else []
 
 
 def _claim_remarks(catalogue: Catalogue, finding: Finding, detailed: bool) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tco.evidence.check import Finding
@@ -64,6 +66,39 @@ def test_the_deviation_is_that_of_the_computed_figure_from_the_claimed_one(
     assert (claims.rows[0][2], claims.rows[0][4]) == (claimed_text, deviation)
 
 
+@pytest.mark.parametrize(
+    ("claim_id", "label"),
+    [
+        ("C031", "8-bit peak of a Trn3 chip over that of a Trn2 chip, times"),  # x
+        ("C093", ", KB"),  # KB (upper)
+        ("C101", "AEC links of the NL16 2D torus"),  # >0 links
+        ("C133", "Campus PUE 1.10-1.15"),  # ratio
+        ("C137", "Chips per rack of NL72x2"),  # chips
+        ("C190", ", %"),  # % (lower bound)
+        ("C172", ", % (20-30)"),
+    ],
+)
+def test_a_row_says_which_number_in_which_unit_is_claimed(claim_id, label):
+    _, claims, _ = tables_of([finding(claim_id, 1.0, "off")])
+    assert claims.rows[0][1].endswith(label)
+
+
+def test_a_claim_of_a_ratio_names_both_quantities():
+    ratios = [claim.claim for claim in LEDGER.values() if claim.unit.startswith("x ")]
+    ratios += [claim.claim for claim in LEDGER.values() if claim.unit == "x"]
+    assert len(ratios) > 40
+    named = re.compile(r" over |\bratio\b|^Oversubscription ")
+    assert [text for text in ratios if not named.search(text)] == []
+
+
+def test_the_first_sentence_counts_what_the_verdicts_come_to():
+    summary, *_ = tables_of(every_finding())
+    counts = [int(count) for count in re.findall(r"\d+", summary.above[0])]
+    assert sum(counts) == len(LEDGER)
+    assert summary.above[0].startswith(f"{counts[0]} agree with the computed figure, ")
+    assert tables_of([finding("C051", 1.28)])[0].above == []
+
+
 def test_few_claims_have_the_contradicted_source_and_the_note():
     _, claims, _ = tables_of([finding("C051", 1.28)])
     remarks = [row[0].strip() for row in claims.rows[1:]]
@@ -74,7 +109,8 @@ def test_few_claims_have_the_contradicted_source_and_the_note():
 def test_an_open_claim_says_in_how_many_draws_it_is_true():
     conclusion = ConclusionProbability(0.54, 0.807, 1.28, [], None)
     _, claims, _ = tables_of([finding("P006", 1.0138, "open", conclusion)])
-    assert claims.rows[0][1:] == (LEDGER["P006"].claim, "at least 1", "1.014", "")
+    label = f"{LEDGER['P006'].claim}, times"
+    assert claims.rows[0][1:] == (label, "at least 1", "1.014", "")
     assert claims.rows[1][0].strip() == (
         "True in 54 % of the draws; computed P10 to P90 0.807 to 1.28."
     )
