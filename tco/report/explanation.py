@@ -7,7 +7,7 @@ None opens everything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tco.sampling.median import DrawnMetric
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
+EQUATION_NAME = re.compile(r"[A-Za-z_]\w*")
 INDENT = "   "  # of what is below a number
 TERMS = 8  # of a long sum that it shows of itself
 GATHERED = {
@@ -34,6 +35,13 @@ GATHERED = {
     "greatest": "greatest of {} candidates",
 }
 STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"
+LEGEND = (
+    "How to read it: NAME = VALUE: meaning  (ID). The equation of that number is the next line, "
+    "and its inputs are indented below.",
+    "   NAME, PATH = VALUE  [source]: an input; --set PATH=VALUE replaces it.",
+    f"   [{STRUCTURE}]: {STRUCTURE_TITLE}",
+    "   % share of a sum   ~ an estimate or an assumption",
+)
 
 
 def node_equation(node: Node) -> str | None:
@@ -51,7 +59,7 @@ def node_meaning(node: Node) -> str:
         return ""
     summary = node.formula.text.partition("\n\n")[0]
     words = summary.partition(": ")[0].rstrip(".")
-    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+    return words if words[1:2].isupper() else words[:1].lower() + words[1:]
 
 
 class View(NamedTuple):
@@ -156,25 +164,50 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
             source = "" if node.source == STRUCTURE else source_text(node, view.catalogue)
             is_new = bool(source) and source not in cited
             cited.add(source)
-            yield f"{indent}= {node_equation(node)}" + (f"  [{source}]" if is_new else "")
+            names = _distinct_input_names(node_name, node)
+            equation_text = _renamed(node_equation(node) or "", names)
+            yield f"{indent}= {equation_text}" + (f"  [{source}]" if is_new else "")
             if not level and node.formula is not None:
                 yield f"= {_equation_in_numbers(node)}"
             terms, rest = _expanded_terms(node, view)
             for inner_name, inner, inner_share in terms:
-                yield from visit(inner_name, inner, indent + INDENT, level + 1, inner_share)
+                shown_name = names.get(inner_name, inner_name)
+                yield from visit(shown_name, inner, indent + INDENT, level + 1, inner_share)
             if rest:
                 yield f"{indent}{INDENT}{rest}"
 
     yield from visit(metric, root, "", 0)
 
 
+def _distinct_input_names(node_name: str, node: Node) -> dict[str, str]:
+    """Return other names for the inputs of an equation that are called as its result is."""
+    return {
+        inner_name: f"{inner_name}_before"
+        if inner.formula is None or inner.formula.name == node_name
+        else inner.formula.name
+        for inner_name, inner in node.inputs
+        if inner_name == node_name and node.formula is not None
+    }
+
+
+def _renamed(equation_text: str, names: Mapping[str, str]) -> str:
+    """Return an equation with some of its names replaced."""
+    return EQUATION_NAME.sub(lambda word: names.get(word[0], word[0]), equation_text)
+
+
 def _number_text(node_name: str, node: Node, share: str) -> str:
-    """Return name and value of a node; the share of a term of a sum stands behind them."""
+    """Return name and value of a node; the share of a term of a sum stands behind them.
+
+    An input has the name that the equation above gives it, and its path.
+    """
     node_value, unit = node.stated_quantity or (node.value, node.unit)
     path = node.path or ""
-    label = path if node.is_leaf and path else node_name
+    label = node_name
     if share:  # a term of a sum, whose own name says where it belongs
         label = label.rpartition("/")[2]
+    elif node.is_leaf and path:
+        is_said = node_name in (path, path.rpartition(".")[2])
+        label = path if is_said else f"{node_name}, {path}"
     value_text = f"{weak(node.kind)}{input_text(path, node_value)} {input_unit(path, unit)}"
     return f"{label} = {value_text.rstrip()}{share}"
 
@@ -186,8 +219,7 @@ def _equation_in_numbers(node: Node) -> str:
         for inner_name, inner in node.inputs
         for value, unit in [inner.stated_quantity or (inner.value, inner.unit)]
     }
-    words = re.compile(r"[A-Za-z_]\w*")
-    return words.sub(lambda word: values.get(word[0], word[0]), node_equation(node) or "")
+    return _renamed(node_equation(node) or "", values)
 
 
 def _expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
@@ -278,23 +310,20 @@ def explanation_answer(
         drawn: Percentiles of the metric over draws; None for a cell, or without draws.
 
     """
-    title = f"{scenario_result.title}: {METRICS[metric].label if metric in METRICS else metric}"
-    deeper = (
-        f"--depth {(short.depth or 0) + 1} opens one more, --all opens all. Inputs below an id: "
-        f"tco explain {scenario_result.scenario} ID"
-    )
-    legend = (
-        "Read NAME = VALUE: meaning. The equation of a number is below it, and the inputs of the "
-        "equation are indented below that. [ ]: source, where it is first used. %: share of the "
-        f"sum. ~: an estimate or an assumption. {STRUCTURE}: {STRUCTURE_TITLE}."
-    )
-    below = [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
+    meaning = METRICS[metric].label if metric in METRICS else node_meaning(root)
+    title = f"{scenario_result.title}: {meaning or metric}"
+    below = []
+    if short.depth is not None:
+        below = [
+            f"{short.depth} levels are open. One more: --depth {short.depth + 1}. All: --all. What "
+            f"is below an ID: tco explain {scenario_result.scenario} ID"
+        ]
     below += structure_text(scenario_result.structure)
 
     def tables() -> list[Table]:
         above = [
             base_case_words(scenario_result, metric, drawn),
-            legend,
+            *LEGEND,
             "",
             *_explanation_lines(metric, root, short),
         ]

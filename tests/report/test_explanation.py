@@ -213,6 +213,43 @@ def test_the_first_equation_is_said_in_numbers_and_what_is_below_is_indented():
     assert any(line.startswith("      calendar = ") for line in text)
 
 
+@pytest.mark.parametrize("name", HEADLINE)
+def test_no_equation_computes_a_name_from_itself(name):
+    text = lines(name, "usd_per_million_output_tokens", "--all")
+    equations = [
+        (re.match(r"\s*([\w.]+)(?:, \S+)? = ", line), equation.lstrip().removeprefix("= "))
+        for line, equation in itertools.pairwise(text)
+        if equation.lstrip().startswith("= ")
+    ]
+    named = [(match[1], equation.partition("  [")[0]) for match, equation in equations if match]
+    assert len(named) > 100
+    assert [pair for pair in named if re.search(rf"(?<![\w.]){pair[0]}(?![\w.])", pair[1])] == []
+
+
+def test_the_rate_of_a_deployment_is_said_of_another_rate():
+    text = lines("gb200-nvl72", "usd_per_million_output_tokens")
+    position = next(index for index, line in enumerate(text) if line.startswith("   rate = "))
+    assert text[position + 1].startswith("   = output_rate * efficiency")
+    assert text[position + 2].startswith("      output_rate = ")
+    # JSON and CSV keep the names of the formula
+    node = tree("gb200-nvl72", "usd_per_million_output_tokens")
+    (rate,) = [inner for inner in node["inputs"] if inner["name"] == "rate"]
+    assert rate["equation"] == "rate * efficiency"
+    assert rate["inputs"][0]["name"] == "rate"
+
+
+def test_an_input_has_the_name_of_its_equation_and_its_path():
+    text = lines("gb200-nvl72", METRIC, "--all")
+    assert any(line.lstrip().startswith("price, site.electricity_price = ") for line in text)
+    assert any(line.lstrip().startswith("site.pue = ") for line in text)  # its last word says it
+
+
+def test_a_cell_is_titled_by_its_meaning():
+    printed = tco("explain", "gb200-nvl72", "serving/deployed_rate").stdout
+    title = printed.splitlines()[0]
+    assert title.startswith("Nvidia GB200 NVL72: tokens per second and chip of a deployment")
+
+
 def test_a_number_says_what_it_is_beside_the_name_that_the_equation_has():
     text = lines("gb200-nvl72", "usd_per_million_output_tokens")
     used_hour = next(line for line in text if line.startswith("   used_hour = "))
