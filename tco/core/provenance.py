@@ -23,7 +23,7 @@ EXPECTED = (
 
 MONTHS = 12
 # attributes that hold a date, as a calendar year with its part
-DATE_ATTRIBUTES = ("released", "general_availability", "first_volume")
+DATE_ATTRIBUTES = ("released", "general_availability", "first_volume", "grown_up")
 
 
 class Period(NamedTuple):

@@ -218,11 +218,14 @@ def _evaluate_function(
     Only a setting that is `noted` has a note where it moves nothing.
     """
     from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
+    from tco.scenario.evaluate import unread_note
 
+    stated_paths = function.settings.keys()
     function = _with_absolute_settings(scenario_name, function)
     scenario_result = function.result({}, trace)
     paths = [path for path in function.settings if path in noted]
     scenario_result.notes += notes_on_idle_settings(scenario_result, paths, function)
+    scenario_result.notes += map(unread_note, stated_paths - function.settings.keys())
     if what_if:
         scenario_result = result_on_fixed_structure(scenario_result, function, what_if, trace)
     settings = {**function.settings, **what_if}
@@ -233,6 +236,8 @@ def _evaluate_function(
 
 def _with_absolute_settings(scenario_name: str, function: ScenarioFunction) -> ScenarioFunction:
     """Replace settings such as `+20%` by the changed value of the input in this scenario.
+
+    The price of a chip that the scenario lacks, and that only its parts give, is left as it is.
 
     Raises:
         DataError: The path is unknown, or the input is no number.
@@ -262,7 +267,10 @@ def _with_absolute_settings(scenario_name: str, function: ScenarioFunction) -> S
         varied, _ = varied_input([evaluation], path)
         base_value, unit = varied.value, varied.unit
         if base_value is None:  # nothing here rests on it
-            unread = unchanged.inputs({}).resolve(path)
+            try:
+                unread = unchanged.inputs({}).resolve(path)
+            except DataError:
+                continue
             base_value, unit = unread.value, unread.unit
         fixed[path] = f"{base_value * factor!r} {unit}"
     return function._replace(settings=fixed)

@@ -176,7 +176,8 @@ def binding_notes(evaluation: Evaluation, paths: Iterable[str], metric: str) -> 
         for binding_path, node in binding.items():
             input_value, unit = node.stated_quantity or (node.value, node.unit)
             notes.append(
-                f"{path} moves no base case: {binding_path} {input_value:.4g} {unit} binds"
+                f"{path} does not move the base-case cost: {binding_path} {input_value:.4g} {unit} "
+                "binds"
             )
     return notes
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from tco.regression.counterfactual import HOUR, USED, Counterfactual
-from tco.regression.difference import ChangeContribution, Side
+from tco.regression.difference import ChangeCause, ChangeContribution, Side
 from tco.report.record import Member, Record
 from tco.report.table import NARROW_SCREEN, Table, fixed_digits, significant
 from tco.scenario.metrics import METRICS
@@ -26,16 +26,25 @@ LABELS = {  # cause -> heading
     "arithmetic": "peak arithmetic (FP8)",
     "memory": "memory (HBM)",
     "links": "scale-up links",
-    "latency": "latency (of a launch)",
+    "latency": "latency (shown: launch)",
     "software": "software",
+    "software and rest": "software, domain size, cores",
+    "rest": "domain size, cores",
 }
-WORK_CAUSES = ("arithmetic", "memory", "links", "latency", "software")
-COST_HEADING, WORK_HEADING = "cost, USD per chip-hour", "speed of the work"
+SOFTWARE, SOFTWARE_AND_REST, REST = "software", "software and rest", "rest"
+WORK_CAUSES = ("arithmetic", "memory", "links", "latency", SOFTWARE, SOFTWARE_AND_REST, REST)
+COST_HEADING, WORK_HEADING = "cost of a chip-hour, USD", "speed of the work"
 TITLES = {  # metric -> (what costs that, unit, size of the unit)
     "usd_per_million_output_tokens": ("a million output tokens cost", "USD", 1.0),
     "train_usd_per_trillion_tokens": ("training on a trillion tokens costs", "million USD", 1e6),
     HOUR: ("a chip-hour costs", "USD", 1.0),
     USED: ("a used chip-hour costs", "USD", 1.0),
+}
+WORK = {  # metric -> what its cost is per
+    "usd_per_million_output_tokens": "million output tokens",
+    "train_usd_per_trillion_tokens": "trillion tokens",
+    HOUR: "chip-hour",
+    USED: "used chip-hour",
 }
 RATES = {  # cost of work -> rate of the work
     "usd_per_million_output_tokens": "output_tokens_per_s_per_chip",
@@ -62,63 +71,64 @@ STEP_BETWEEN_SYSTEMS = Record(
 
 
 def counterfactual_table(walk: Counterfactual) -> Table:
-    """Return the table of the walk: what each step adds to the cost, and what it leaves."""
-    words, unit, size = TITLES[walk.metric]
+    """Return the table of the walk: what each step adds to the cost, and the cost after it."""
+    _, unit, size = TITLES[walk.metric]
+    unit = f"{unit} per {WORK[walk.metric]}"
     start, end = walk.ends
     decimals = max(2 - math.floor(math.log10(abs(end / size))), 0) if end else 2
+    rate = RATES.get(walk.metric)
+    steps = [*walk.steps]
+    if rate:
+        steps = [step for step in steps if step.last_cause.path != SOFTWARE]
+        steps.append(_software_and_rest(walk))
     step_rows: list[tuple[str, ...]] = []
-    for step in walk.steps:
-        if significant(step.start, 3) == significant(step.end, 3):
+    for step in steps:
+        if significant(step.start, 3) == significant(step.end, 3) and step != steps[-1]:
             continue
         cause = step.last_cause
         heading = WORK_HEADING if cause.path in WORK_CAUSES else COST_HEADING
         if (heading,) not in [step_row[:1] for step_row in step_rows]:
-            step_rows.append((heading, "", "", "", "", ""))
-        cells = _step_cells(step.start / size, step.end / size, decimals)
+            step_rows.append((heading, "", "", "", ""))
+        sides = map(_side_cell, (cause.old, cause.new))
+        added = f"{(step.end - step.start) / size:+,.{decimals}f}"
         step_rows.append(
-            (f"  {_step_label(step)}", *map(_side_cell, (cause.old, cause.new)), *cells)
+            (f"  {_step_label(step)}", *sides, added, f"{step.end / size:,.{decimals}f}")
         )
-    rate = RATES.get(walk.metric)
-    if rate:
-        cells = _step_cells((end - walk.residual) / size, end / size, decimals)
-        step_rows.append((f"  rest{_with_software(walk)}", "", "", *cells))
-    system_names = (walk.source.system, walk.target.system)
-    sides, ratio = _sides_and_ratio(start / size, end / size)
-    title = f"{walk.source.scenario} -> {walk.target.scenario}: {words} {sides} {unit}"
-    parts = "; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric)
-    above = [f"Base case, {ratio}. {parts}."]
-    below = [f"Rows add up from the top. adds, leaves: {unit}. All that differs: --full"]
-    columns = ("", *system_names, "adds", "times", "leaves")
+    sides_text = _sides_text(start / size, end / size)
+    title = f"{walk.source.scenario} -> {walk.target.scenario}: {sides_text} {unit}"
+    change = f", {(end / start - 1) * 100:+.0f} %" if start else ""
+    parts = [_part_text(walk, metric) for metric in (HOUR, rate) if metric]
+    above = ["; ".join([f"Base case{change}", *parts])]
+    below = [
+        f"adds, total: {unit}. Row by row one thing more becomes that of {walk.target.system}. In "
+        "another order the rows add other amounts to the same total. All that differs: --full"
+    ]
+    columns = ("", walk.source.system, walk.target.system, "adds", "total")
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
 
 
-def _with_software(walk: Counterfactual) -> str:
-    """Return by how much software and all else act together: neither says much by itself."""
-    software = next((step for step in walk.steps if step.last_cause.path == "software"), None)
-    if software is None or not software.start:
-        return ": domain, cores"
-    return f" (with software {walk.ends[1] / software.start:.2f})"
+def _software_and_rest(walk: Counterfactual) -> ChangeContribution:
+    """Return the steps of software and of all else as one: software is fitted to its chips."""
+    start, end = walk.ends[1] - walk.residual, walk.ends[1]
+    for step in walk.steps:
+        if step.last_cause.path == SOFTWARE:
+            cause = step.last_cause._replace(path=SOFTWARE_AND_REST)
+            return ChangeContribution((cause,), step.start, end)
+    return ChangeContribution((ChangeCause("performance", REST, "", ""),), start, end)
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:
     """Return one factor of a cost: the cost of a chip-hour, or the rate of a chip."""
-    label = "Cost per chip-hour, USD" if metric == HOUR else METRICS[metric].label
+    label = "USD per chip-hour" if metric == HOUR else METRICS[metric].label
     start, end = (
         float(scenario_result.metrics[metric]) for scenario_result in (walk.source, walk.target)
     )
-    return f"{label}: {', '.join(_sides_and_ratio(start, end))}"
+    return f"{label} {_sides_text(start, end)}"
 
 
-def _sides_and_ratio(start: float, end: float) -> tuple[str, str]:
-    ratio = f"{end / start:.3g} times" if start else "-"
-    return f"{fixed_digits(start)} -> {fixed_digits(end)}", ratio
-
-
-def _step_cells(start: float, end: float, decimals: int) -> tuple[str, str, str]:
-    """Return the cells of a step: added cost, ratio and new cost."""
-    ratio = f"{end / start:.2f}" if start else "-"
-    return f"{end - start:+,.{decimals}f}", ratio, f"{end:,.{decimals}f}"
+def _sides_text(start: float, end: float) -> str:
+    return f"{fixed_digits(start)} -> {fixed_digits(end)}"
 
 
 def _side_cell(side_value: Side) -> str:
-    return side_value if isinstance(side_value, str) else fixed_digits(side_value)
+    return side_value if isinstance(side_value, str) else f"{side_value or 0:,.3f}"

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun, short_name
+from tco.core.provenance import is_date
 from tco.regression.difference import (
     PROGRAM_KINDS,
     ChangeCause,
@@ -19,7 +20,14 @@ from tco.regression.result_difference import Difference
 from tco.report.assumptions import shown_metric
 from tco.report.counterfactual import STEP_BETWEEN_SYSTEMS, counterfactual_table
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, fixed_digits, input_unit, significant
+from tco.report.table import (
+    Table,
+    fixed_digits,
+    input_text,
+    input_unit,
+    scaled_unit,
+    significant,
+)
 from tco.report.verdict import listed_names
 from tco.scenario.metrics import METRICS
 
@@ -30,6 +38,11 @@ FIRST_METRICS = (
     "train_usd_per_trillion_tokens",
     "tco_usd_per_chip_hour",
     "capex_usd_per_chip",
+)
+ABSENT = side_text(None)
+ABSENT_LEGEND = (
+    f"{ABSENT}, new, gone: one side does not use the input. A price that is set replaces those of "
+    "its parts."
 )
 KINDS = ("price", "quantity", "assumption", "data", *PROGRAM_KINDS)  # in the order of the table
 
@@ -86,6 +99,7 @@ DIFF = Document(
     ).read_via("difference.counterfactual"),
     Member("metrics", [MOVE], "difference.moves"),
     Member("why", [CAUSE], "difference.causes"),
+    Member("notes", [str], "difference.notes"),
 )
 
 
@@ -162,19 +176,17 @@ def _difference_rows(difference: Difference) -> Iterator[DifferenceRow]:
 def _difference_tables(
     a: str, b: str, difference: Difference, metrics: Sequence[str]
 ) -> list[Table]:
-    """Return the tables of metrics and of causes by kind, and of the steps of some metrics."""
+    """Return the tables of the steps of some metrics, and of metrics and causes by kind."""
     moves, causes = difference
+    below = [f"{note}." for note in difference.notes]
     if not moves and not causes:
-        return [Table((), [], f"{a} and {b}: no difference")]
-    change_rows = [
-        (
-            _metric_label(move.metric),
-            _metric_unit(move.metric),
-            *_sized_sides(move),
-            _signed_percent(move.change),
-        )
-        for move in moves
-    ]
+        return [Table((), [], f"{a} and {b}: no difference", below=below)]
+    change_rows = []
+    for move in moves:
+        unit, size = _unit_and_size(move)
+        sides = _sized_sides(move, size)
+        label = shown_metric(move.metric)[0]
+        change_rows.append((label, unit, *sides, _signed_percent(move.change)))
     for kind in KINDS:
         changed = [cause for cause in causes if cause.kind == kind]
         if changed:
@@ -183,8 +195,8 @@ def _difference_tables(
             (
                 _cause_label(cause),
                 input_unit(cause.path, cause.unit),
-                _side_text(cause.old),
-                _side_text(cause.new),
+                _side_text(cause, cause.old),
+                _side_text(cause, cause.new),
                 _cause_change(cause),
             )
             for cause in changed
@@ -195,35 +207,39 @@ def _difference_tables(
         count_with_noun(len(causes) - formulas, "input"),
         *([count_with_noun(formulas, "formula")] if formulas else []),
     ]
-    title = f"{a} -> {b}: base case; {listed_names(counts)} moved"
+    title = f"{a} -> {b}: base case; {listed_names(counts)} differ"
     if a == b:
         title = f"{a}: before and after, base case; {listed_names(counts)} moved"
     columns = ("metric, then inputs", "unit", "before", "after", "change")
     chosen = [move for move in moves if move.metric in metrics]
     if not metrics:
         chosen = list(filter(None, [first_move(moves)]))
-    return [Table(columns, change_rows, title, align="llrrr"), *map(_step_table, chosen)]
+    if any(ABSENT in change_row for change_row in change_rows):
+        below.append(ABSENT_LEGEND)
+    change_table = Table(columns, change_rows, title, below=below, align="llrrr")
+    return [*map(_step_table, chosen), change_table]
 
 
 def _step_table(move: Move) -> Table:
     """Return the table of the steps of a metric, all earlier steps kept."""
+    unit, size = _unit_and_size(move)
     step_rows = [
         (
             "; ".join(_cause_words(cause) for cause in step.causes[:NAMED_CAUSES])
             + (f" and {extra} more" if (extra := len(step.causes) - NAMED_CAUSES) > 0 else ""),
-            f"{step.difference / _metric_size(move.metric):+.3g}",
+            f"{step.difference / size:+.3g}",
             _signed_percent(None if step.ratio is None else step.ratio - 1),
         )
         for step in move.steps
     ]
     if move.old and move.new is not None:
-        total_change = (move.new - move.old) / _metric_size(move.metric)
+        total_change = (move.new - move.old) / size
         step_rows.append(
             ("in all", f"{total_change:+.3g}", _signed_percent(move.new / move.old - 1))
         )
-    before, after = _sized_sides(move)
-    unit = _metric_unit(move.metric)
-    title = f"Why {_metric_label(move.metric)} moved: {before} -> {after} {unit}".rstrip()
+    before, after = _sized_sides(move, size)
+    label = shown_metric(move.metric)[0]
+    title = f"Why {label} moved: {before} -> {after} {unit}".rstrip()
     columns = ("change, all earlier ones kept", f"adds, {unit}".rstrip(", "), "change")
     return Table(columns, step_rows, title, align="lrr")
 
@@ -232,8 +248,8 @@ def _cause_words(cause: ChangeCause) -> str:
     if cause.program:
         return cause.words()
     unit = input_unit(cause.path, cause.unit)
-    sides = f"{_side_text(cause.old)} -> {_side_text(cause.new)} {unit}".rstrip()
-    return f"{_cause_label(cause)} {sides}"
+    sides = (_side_text(cause, side) for side in (cause.old, cause.new))
+    return f"{_cause_label(cause)} {' -> '.join(sides)} {unit}".rstrip()
 
 
 def _cause_label(cause: ChangeCause) -> str:
@@ -247,34 +263,34 @@ def _cause_change(cause: ChangeCause) -> str:
         return "gone"
     if isinstance(cause.old, str) or isinstance(cause.new, str) or not cause.old:
         return ""
+    if is_date(cause.path):
+        return ""
     return _signed_percent(cause.new / cause.old - 1)
 
 
-def _side_text(side_value: Side) -> str:
-    return (
-        fixed_digits(side_value) if isinstance(side_value, (int, float)) else side_text(side_value)
-    )
+def _side_text(cause: ChangeCause, side: Side) -> str:
+    """Return one side of an input as text: a date as its month, a number to three digits."""
+    if not isinstance(side, (int, float)):
+        return side_text(side)
+    return input_text(cause.path, side) if is_date(cause.path) else fixed_digits(side)
 
 
-def _sized_sides(move: Move) -> tuple[str, str]:
-    size = _metric_size(move.metric)
+def _unit_and_size(move: Move) -> tuple[str, float]:
+    """Return the unit in which both sides of a metric are read most easily, and its size."""
+    label, unit, size = shown_metric(move.metric)
+    largest = max((abs(side) / size for side in (move.old, move.new) if side), default=0.0)
+    unit, scale = scaled_unit(unit, largest)
+    if "million" in label:
+        unit = unit.removesuffix("/Mtoken")
+    # a ratio, x, has no unit
+    return "" if unit == "x" else unit, size * scale
+
+
+def _sized_sides(move: Move, size: float) -> tuple[str, str]:
     before, after = (
         "-" if side is None else fixed_digits(side / size, 4) for side in (move.old, move.new)
     )
     return before, after
-
-
-def _metric_label(metric: str) -> str:
-    return shown_metric(metric)[0]
-
-
-def _metric_unit(metric: str) -> str:
-    unit = shown_metric(metric)[1]
-    return "" if unit == "x" else unit
-
-
-def _metric_size(metric: str) -> float:
-    return shown_metric(metric)[2]
 
 
 def _change_text(change: Move | ChangeCause) -> str:

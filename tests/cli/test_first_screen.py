@@ -213,6 +213,19 @@ def test_relative_setting_is_that_share_of_the_value_of_each_scenario():
     assert relative == pytest.approx(absolute, rel=1e-9)
 
 
+def test_relative_price_of_a_chip_that_its_parts_give_leaves_other_systems_alone():
+    setting = ("--set", "parts.trn3.price=+20%")
+    rows = document("compare", *TWO, "--no-range", *setting)["rows"]
+    unset = document("compare", *TWO, "--no-range")["rows"]
+    costs, unset_costs = (
+        {row["scenario"]: row["metrics"]["tco_usd_per_chip_hour"] for row in side}
+        for side in (rows, unset)
+    )
+    assert [name for name in costs if costs[name] != unset_costs[name]] == ["trn3-nl72x2"]
+    note = "parts.trn3.price is set, but nothing in this scenario rests on it"
+    assert [row["scenario"] for row in rows if note in row["notes"]] == ["gb200-nvl72"]
+
+
 def test_relative_setting_of_a_text_is_refused():
     done = tco("price", "gb200-nvl72", "--set", "workload.model=+20%")
     assert done.exit_code == 3

@@ -44,9 +44,11 @@ def test_the_steps_and_the_rest_are_the_whole_change(a, b):
     lines = command("diff", a, b).stdout.splitlines()
     assert len(lines) <= 22
     assert max(map(len, lines)) <= 80  # in a pipe too
-    if software := [step for step in steps if step["cause"] == "software"]:
-        ratio = second_metric / software[0]["from"]
-        assert f"rest (with software {ratio:.2f})" in "".join(lines)
+    assert f"becomes that of {b}. In another order" in " ".join(lines)
+    # software and what no input names are one row, as software is fitted to its chips
+    (software,) = [step for step in steps if step["cause"] == "software"]
+    row = next(line for line in lines if "software, domain size, cores" in line).split()
+    assert row[-2] == f"{second_metric - software['from']:+.{len(row[-2].partition('.')[2])}f}"
 
 
 def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
@@ -104,6 +106,28 @@ def test_all_that_differs_is_listed_in_full():
     assert full.startswith(short)
     assert "gb200-gpu price" in full
     assert "gb200-gpu price" not in short
+
+
+def test_dates_are_months_and_large_numbers_have_a_prefix():
+    text = command("diff", *PAIRS[0], "--full").stdout
+    rows = {line[:30].strip(): line.split() for line in text.splitlines()}
+    assert rows["trn3 released"][2] == "2025-12"
+    assert rows["serving grown up"][-2] == "2026-07"
+    assert rows["dense FP4 peak per chip"][-5:-2] == ["PFLOP/s", "2.517", "10.00"]
+
+
+def test_setting_that_moves_no_cost_names_the_input_that_binds():
+    setting = ("--set", "parts.trn3.hbm_bandwidth=+5%")
+    difference = document("diff", "trn3-nl72x2", "trn3-nl72x2", *setting)
+    (note,) = difference["notes"]
+    assert note.endswith("the base-case cost: parts.trn3.dma_bandwidth 4.224 TB/s binds")
+    assert note in command("diff", "trn3-nl72x2", "trn3-nl72x2", *setting).stdout
+
+
+def test_setting_that_nothing_reads_is_named():
+    done = command("diff", "gb200-nvl72", "gb200-nvl72", "--set", "parts.trn3.tdp=+5%")
+    assert "no difference" in done.stdout
+    assert "parts.trn3.tdp is set, but nothing in this scenario rests on it." in done.stdout
 
 
 @pytest.mark.parametrize(
