@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -161,7 +162,14 @@ def _check_baseline(
         ]
         shifted = shifts(stakes, _drawn_figures(request, drawn_names), rule.threshold)
     unguarded = unguarded_scenarios()
-    answer = drift_answer(catalogue, baseline_name, checked, drifted, shifted, withheld, unguarded)
+    # figures of the draws are saved of several scenarios together
+    scenario_names = list(states)
+    if not shifted:
+        scenario_names = list(dict.fromkeys(drift.scenario for drift in drifted))
+    words = ["tco", "baseline", "save", baseline_name, *request.words(scenario_names, None)]
+    answer = drift_answer(
+        catalogue, baseline_name, checked, drifted, shifted, withheld, unguarded, join(words)
+    )
     request.emit(answer, [*drifted, *shifted])
 
 

@@ -85,7 +85,10 @@ def saved_answer(
     content = {"name": baseline_name, "path": path, "scenarios": scenarios, "stayed": stayed}
     saved_scenarios = [SavedScenario(scenario, path) for scenario in scenarios]
     scenario_record = Record(SavedScenario)
-    below = [f"As they were: {', '.join(stayed)}."] if stayed else []
+    below = []
+    if stayed:
+        names = ", ".join(stayed)
+        below = [f"Not saved again: {names}. Ratios to the scenarios above may have moved."]
     return SAVE.answer(
         catalogue,
         content,

@@ -48,7 +48,7 @@ KINDS = ("price", "quantity", "assumption", "data", *PROGRAM_KINDS)  # in the or
 
 
 def side_cell(side_value: Side) -> str:
-    """Return one side of a change as a cell."""
+    """Return one side of a change as text in a sentence."""
     return (
         significant(side_value, 6)
         if isinstance(side_value, (int, float))
@@ -56,7 +56,14 @@ def side_cell(side_value: Side) -> str:
     )
 
 
-def _signed_percent(change: float | None) -> str:
+def _side_in_column(side_value: Side) -> str:
+    if isinstance(side_value, float) and not side_value.is_integer():
+        return fixed_digits(side_value, 6)
+    return side_cell(side_value)
+
+
+def signed_percent(change: float | None) -> str:
+    """Print a relative change in per cent, with its sign; nothing for None."""
     return "" if change is None else f"{change * 100:+.3g} %"
 
 
@@ -68,8 +75,8 @@ def side_members(shape: Any) -> tuple[Member, Member]:
 
     """
     return (
-        Member("old", shape, label="old", show=lambda change: side_cell(change.old)),
-        Member("new", shape, label="new", show=lambda change: side_cell(change.new)),
+        Member("old", shape, label="old", show=lambda change: _side_in_column(change.old)),
+        Member("new", shape, label="new", show=lambda change: _side_in_column(change.new)),
     )
 
 
@@ -87,7 +94,7 @@ MOVE = Record(
     Member("metric", label="metric"),
     Member("unit", read=lambda move: METRICS[move.metric].unit),
     *side_members(float | None),
-    Member("change", float | None, label="change", show=lambda move: _signed_percent(move.change)),
+    Member("change", float | None, label="change", show=lambda move: signed_percent(move.change)),
     Member("steps", [STEP], csv=False),
 )
 DIFF = Document(
@@ -186,7 +193,7 @@ def _difference_tables(
         unit, size = _unit_and_size(move)
         sides = _sized_sides(move, size)
         label = shown_metric(move.metric)[0]
-        change_rows.append((label, unit, *sides, _signed_percent(move.change)))
+        change_rows.append((label, unit, *sides, signed_percent(move.change)))
     for kind in KINDS:
         changed = [cause for cause in causes if cause.kind == kind]
         if changed:
@@ -228,14 +235,14 @@ def _step_table(move: Move) -> Table:
             "; ".join(_cause_words(cause) for cause in step.causes[:NAMED_CAUSES])
             + (f" and {extra} more" if (extra := len(step.causes) - NAMED_CAUSES) > 0 else ""),
             f"{step.difference / size:+.3g}",
-            _signed_percent(None if step.ratio is None else step.ratio - 1),
+            signed_percent(None if step.ratio is None else step.ratio - 1),
         )
         for step in move.steps
     ]
     if move.old and move.new is not None:
         total_change = (move.new - move.old) / size
         step_rows.append(
-            ("in all", f"{total_change:+.3g}", _signed_percent(move.new / move.old - 1))
+            ("in all", f"{total_change:+.3g}", signed_percent(move.new / move.old - 1))
         )
     before, after = _sized_sides(move, size)
     label = shown_metric(move.metric)[0]
@@ -265,7 +272,7 @@ def _cause_change(cause: ChangeCause) -> str:
         return ""
     if is_date(cause.path):
         return ""
-    return _signed_percent(cause.new / cause.old - 1)
+    return signed_percent(cause.new / cause.old - 1)
 
 
 def _side_text(cause: ChangeCause, side: Side) -> str:
@@ -299,12 +306,11 @@ def _change_text(change: Move | ChangeCause) -> str:
 
 def metric_change_lines(move: Move) -> list[str]:
     """Return a line for a metric and one for each step: difference, relative change and causes."""
-    unit, percent = METRICS[move.metric].unit, _signed_percent(move.change)
-    head = f"{move.metric} {_change_text(move)} {unit}".rstrip()
+    head = f"{move.metric} {_change_text(move)}"
     cells = [
         (
             f"{step.difference:+.4g}",
-            _signed_percent(None if step.ratio is None else step.ratio - 1),
+            signed_percent(None if step.ratio is None else step.ratio - 1),
             _causes_text(step.causes),
         )
         for step in move.steps
@@ -313,7 +319,7 @@ def metric_change_lines(move: Move) -> list[str]:
         max((len(step_cells[column]) for step_cells in cells), default=0) for column in (0, 1)
     ]
     return [
-        f"{head}  {percent}".rstrip(),
+        f"{head}  {signed_percent(move.change)}".rstrip(),
         *(
             f"  {step_cells[0]:>{widths[0]}}  {step_cells[1]:>{widths[1]}}  {step_cells[2]}"
             for step_cells in cells
@@ -323,7 +329,11 @@ def metric_change_lines(move: Move) -> list[str]:
 
 def _causes_text(causes: Sequence[ChangeCause]) -> str:
     suffix = f" and {len(causes) - NAMED_CAUSES} more" if len(causes) > NAMED_CAUSES else ""
-    return "; ".join(cause.words() for cause in causes[:NAMED_CAUSES]) + suffix
+    texts = (
+        cause._replace(unit=input_unit(cause.path, cause.unit)).words()
+        for cause in causes[:NAMED_CAUSES]
+    )
+    return "; ".join(texts) + suffix
 
 
 def step_reasons(steps: Sequence[ChangeContribution]) -> list[str]:

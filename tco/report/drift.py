@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun
 from tco.core.mappings import lists_by_key
-from tco.regression.difference import Move, Side
+from tco.regression.difference import Move, Side, side_text
 from tco.regression.drift import Drift, Shift
 from tco.report.difference import (
     MOVE,
@@ -18,10 +18,13 @@ from tco.report.difference import (
     metric_change_lines,
     side_cell,
     side_members,
+    signed_percent,
     step_reasons,
 )
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table
+from tco.report.table import Table, fixed_digits
+from tco.scenario.evaluate import usual_baseline
+from tco.scenario.metrics import AGAINST_BASELINE
 
 # file and line that a message begins with
 PLACE = re.compile(r"(?P<file>[^\s:]+\.(?:toml|csv|json))(?::(?P<line>\d+))?:")
@@ -38,21 +41,15 @@ DRIFT_ROW = Record(
     Member("worse", read=lambda drift: VERDICTS[drift.worse], label=""),
     Member("why", read=lambda drift: "; ".join(step_reasons(drift.move.steps))),
 )
-# what the draws come to, by the key of its figure
-FIGURES = {
+FIGURES = {  # of the draws -> words
     "choose": "pick",
-    "share_of_best": "1 - mean regret",
+    "share_of_best": "mean regret, %",
     "p50_usd": "median, USD per million output tokens",
     "p10": "performance per TCO, P10",
     "p50": "performance per TCO, median",
     "p90": "performance per TCO, P90",
 }
-SHIFT = Record(
-    Member("scenario", label="scenario"),
-    Member("tokens_per_s_per_user", float, label="tokens/s", show="{:g}"),
-    Member("figure", label="of the draws", show=lambda shift: FIGURES[shift.figure]),
-    *side_members(Side),
-)
+SHIFT = Record("scenario", Member("tokens_per_s_per_user", float), "figure", *side_members(Side))
 CHECK = Document(
     "baseline-check",
     "name",
@@ -71,6 +68,7 @@ def drift_answer(
     shifts: Sequence[Shift],
     withheld: Mapping[str, Sequence[str]],
     unguarded: Sequence[str],
+    accept: str,
 ) -> Answer:
     """Return the answer on drift since baseline `baseline_name`.
 
@@ -82,6 +80,7 @@ def drift_answer(
         shifts: Figures of the draws that moved.
         withheld: Metrics of today that rest on own values and are not checked, by scenario.
         unguarded: Files of scenarios that no baseline holds.
+        accept: Command that saves the results of today.
 
     Returns:
         Answer in all usual formats, and as `github` and `junit`.
@@ -94,17 +93,15 @@ def drift_answer(
         if metrics
     ]
     if shifts:
-        notes.append(
-            f"{shift_count}, what is to be chosen or what a choice stands to lose among them"
-        )
+        notes.append(f"{shift_count}: picks, regrets or medians, with their ranges")
     notes += [_unguarded_text(baseline_name, file) for file in unguarded]
 
     def tables() -> list[Table]:
         tables = [_drift_table(baseline_name, checked, drifts)] if drifts or not shifts else []
         if shifts:
-            title = f"baseline {baseline_name}: {shift_count}"
-            shift_table = SHIFT.table(shifts, title)._replace(align="lrlrr")
-            tables.append(_headed_by_scenario(shift_table))
+            tables.append(_shift_table(f"baseline {baseline_name}: {shift_count}", shifts))
+        if drifts or shifts:
+            tables[-1] = tables[-1]._replace(below=[*tables[-1].below, f"To accept: {accept}"])
         return tables
 
     return CHECK.answer(
@@ -147,16 +144,42 @@ def _drift_table(
             f"All {len(metrics)} metrics are checked. To gate on one: tco baseline "
             f"check {baseline_name} --metric {GATE if GATE in metrics else next(iter(metrics))}"
         ]
-    below = ["Step by step, all earlier steps kept:"]
-    scenarios = dict.fromkeys(drift.scenario for drift in drifts)
-    for scenario in scenarios:
+    if any(drift.move.metric in AGAINST_BASELINE for drift in drifts):
+        above.append(
+            f"{AGAINST_BASELINE[0]} is the ratio to {usual_baseline(list(checked))}. It is not the "
+            f"change since baseline {baseline_name} was saved."
+        )
+    below = ["Why, step by step; a step keeps all earlier ones:"]
+    for scenario in dict.fromkeys(drift.scenario for drift in drifts):
         for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
             below.append(line if position else f"{scenario}: {line}")
-    below.append(f"To accept: tco baseline save {baseline_name} {' '.join(scenarios)}")
-    metric_count = count_with_noun(len(drifts), "metric")
-    return _headed_by_scenario(
-        DRIFT_ROW.table(drifts, f"baseline {baseline_name}: {metric_count} moved", above, below)
-    )
+    title = f"baseline {baseline_name}: {count_with_noun(len(drifts), 'metric')} moved"
+    table = DRIFT_ROW.table(drifts, f"{title} in the base case", above, below)
+    return _headed_by_scenario(table)
+
+
+def _shift_table(title: str, shifts: Sequence[Shift]) -> Table:
+    """Return the table of the figures of the draws that moved, a group for each scenario."""
+    shift_rows = []
+    for shift in shifts:
+        old, new = (_figure_size(shift.figure, side) for side in (shift.old, shift.new))
+        change = ""
+        if isinstance(old, float) and isinstance(new, float) and old:
+            change = signed_percent(new / old - 1)
+        speed = f"{shift.tokens_per_s_per_user:g}"
+        cells = (_figure_cell(old), _figure_cell(new), change)
+        shift_rows.append((shift.scenario, speed, FIGURES[shift.figure], *cells))
+    columns = ("", "tokens/s", "of the draws", "old", "new", "change")
+    return _headed_by_scenario(Table(columns, shift_rows, title, align="lrlrrr"))
+
+
+def _figure_size(figure: str, side: Side) -> Side:
+    """Return a figure of the draws as it is printed: the share that is lost, not what is left."""
+    return (1 - side) * 100 if figure == "share_of_best" and isinstance(side, float) else side
+
+
+def _figure_cell(side: Side) -> str:
+    return fixed_digits(side, 4) if isinstance(side, float) else side_text(side)
 
 
 def _headed_by_scenario(table: Table) -> Table:

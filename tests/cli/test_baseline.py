@@ -50,9 +50,7 @@ def move_words(metric_move):
     """The words for a move."""
     return (
         f"{metric_move['scenario']}: {metric_move['metric']} {metric_move['old']:.6g} -> "
-        f"{metric_move['new']:.6g} "
-        f"{metric_move['unit']} "
-        f" {metric_move['change'] * 100:+.3g} %"
+        f"{metric_move['new']:.6g}  {metric_move['change'] * 100:+.3g} %"
     )
 
 
@@ -74,7 +72,9 @@ def test_a_drift_is_shown_step_by_step():
     assert steps == [
         line for metric_move in drift for line in (move_words(metric_move), step_words(metric_move))
     ]
-    assert accept == f"To accept: tco baseline save main {' '.join(d['scenario'] for d in drift)}"
+    names = " ".join(metric_move["scenario"] for metric_move in drift)
+    setting = "--set 'site.electricity_price=0.0862 USD/kWh'"
+    assert accept == f"To accept: tco baseline save main {names} {setting}"
 
 
 def test_a_document_keeps_its_keys():
@@ -128,7 +128,7 @@ def causes_of(metric):
     """
     drift = document("baseline", "check", "main", "--metric", metric, code=1)["drift"][0]
     words = tco("baseline", "check", "main", "--metric", metric).stdout
-    assert all(reason in words for reason in drift["why"])
+    assert all(reason.removesuffix(" ratio") in words for reason in drift["why"])
     return [
         (cause["cause"], cause["kind"], cause["path"])
         for step in drift["steps"]
@@ -298,11 +298,24 @@ MOVED_DRAWS = Shift("gb200-nvl72", 50.0, "share_of_best", 0.8, 0.7)
 def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
     """The cause of exit 1 is a failure of the report, even if no metric moved."""
     checked = {"gb200-nvl72": ["tco_usd_per_chip_hour"]}
-    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], {}, [])
+    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], {}, [], "")
     suites = ElementTree.fromstring(answer.texts["junit"]())
     (failure,) = suites.iter("failure")
     assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
     assert "share_of_best at 50 tokens/s per user: 0.8 -> 0.7" in failure.get("message")
+
+
+def test_figures_of_the_draws_are_shares_lost_with_their_change(catalogue):
+    """One of them is saved again with all scenarios of the baseline."""
+    answer = drift_answer(catalogue, "main", {}, [], [MOVED_DRAWS], {}, [], "tco save all")
+    (table,) = answer.tables()
+    assert table.rows[-1] == ["50", "mean regret, %", "20.00", "30.00", "+50 %"]
+    assert table.below == ["To accept: tco save all"]
+
+
+def test_moved_ratio_names_the_scenario_that_it_is_relative_to():
+    text = tco("baseline", "check", "main", *DEARER).stdout
+    assert "perf_per_tco_vs_baseline is the ratio to gb200-nvl72." in text
 
 
 def test_a_scenario_that_no_baseline_holds_is_named():
@@ -390,7 +403,7 @@ def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
     names = ["trn3-nl72x2", "gb200-nvl72", "h100-hgx8"]
     assert tco("baseline", "save", "main", *names).exit_code == 0
     done = tco("baseline", "save", "main", "gb200-nvl72", *DEARER)
-    assert "As they were: trn3-nl72x2, h100-hgx8." in done.stdout
+    assert "Not saved again: trn3-nl72x2, h100-hgx8." in done.stdout
     assert document("baseline", "list")["items"][0]["scenarios"] == names
     drift = document("baseline", "check", "main", code=1)["drift"]
     assert {d["scenario"] for d in drift if not d["metric"].startswith("perf_per_tco")} == {
@@ -491,5 +504,5 @@ def test_moved_metrics_stand_under_their_scenario_within_eighty_columns():
     lines = done.stdout.splitlines()
     head = next(index for index, line in enumerate(lines) if line.startswith("metric "))
     assert lines[head + 2] == "gb200-nvl72"
-    below = lines.index("Step by step, all earlier steps kept:")
+    below = lines.index("Why, step by step; a step keeps all earlier ones:")
     assert max(map(len, lines[head:below])) <= 80

@@ -93,7 +93,7 @@ def test_states_keep_twelve_digits(kept_state):
 def test_scenario_that_is_not_saved_again_stays_in_the_baseline(file, kept_state):
     write_baseline(file, {NAME: kept_state, "mine": kept_state})
     assert (
-        "As they were: mine."
+        "Not saved again: mine."
         in tco("baseline", "save", "main", NAME, OTHER, "--set", "site.pue=1.5").stdout
     )
     states = json.loads(file.read_text())["scenarios"]
