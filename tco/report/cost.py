@@ -157,12 +157,6 @@ def cost_table(scenario_result: Result, drawn: DrawnMetric | None = None) -> Tab
     _, hourly, share = _sum_cells(scenario_result.lines, chip_hour)
     line_rows.append(("COST PER CHIP-HOUR", "", hourly, share, "", ""))
     mark = "~" if hourly.startswith("~") else ""
-    # first-hand is always named
-    directness = [
-        f"{directness_name} {share * 100:.0f} %"
-        for directness_name, share in scenario_result.shares.get("directness", {}).items()
-        if share >= 0.005 or directness_name == "first-hand"
-    ]
     gross, used = (
         fixed_digits(scenario_result.metrics[metric])
         for metric in ("tco_gross_usd_per_chip_hour", "tco_usd_per_used_chip_hour")
@@ -172,16 +166,30 @@ def cost_table(scenario_result: Result, drawn: DrawnMetric | None = None) -> Tab
         f"Cost per chip-hour before rebates {mark}{gross} USD. Cost per used chip-hour (hours that "
         f"chips are up and used) {mark}{used} USD.",
         f"bought, USD: for one scale-up domain of {scenario_result.metrics['chips']:g} chips.",
+        "kind: how the price is known; a derived one is computed from its sources.",
         f"Sources: {', '.join(f'{number} {source}' for source, number in sources.items())}.",
-        f"Hardware price: {kinds_in_sentence(scenario_result, 'hardware')}. Terms and site: "
-        f"{kinds_in_sentence(scenario_result, 'terms')}. {ESTIMATE_NOTE}",
-        "How direct the sources of the hardware price are: "
-        f"{', '.join(directness) or 'nothing is bought'}.",
+        _source_sentences(scenario_result),
         *available_words(scenario_result),
     ]
-    header = ("", "bought, USD", "USD/chip-hour", "share, %", "kind", "source")
+    header = ("", "bought, USD", "USD/chip-hour", "share, %", "kind", "sources")
     above = [premise(scenario_result), base_case_words(scenario_result, CHIP_HOUR, drawn)]
     return Table(header, line_rows, scenario_result.title, above, below, "lrrrll")
+
+
+def _source_sentences(scenario_result: Result) -> str:
+    """Return which shares of price and terms are sourced, and what of the price is first-hand."""
+    shares, sentences = scenario_result.shares, []
+    if shares.get("hardware"):
+        first_hand = shares.get("directness", {}).get("first-hand", 0.0)
+        sentences.append(
+            f"Shares of the hardware price: {kinds_in_sentence(scenario_result, 'hardware')}; "
+            f"makers or sellers state {first_hand * 100:.0f} % first-hand."
+        )
+    if shares.get("terms"):
+        sentences.append(
+            f"Shares of the cost of terms and site: {kinds_in_sentence(scenario_result, 'terms')}."
+        )
+    return " ".join([*sentences, ESTIMATE_NOTE])
 
 
 def _line_names(lines: Sequence[Flow]) -> dict[str, str]:
