@@ -188,12 +188,12 @@ def _chip_standing(
     unseen = (
         ""
         if left_out_error is None
-        else f" ({left_out_error * 100:.0f} % where the fit had not seen the chip)"
+        else f". A fit without these runs has a median error of {left_out_error * 100:.0f} %"
     )
-    error = f"median error {median * 100:.0f} %{unseen}"
+    error = f"median error {median * 100:.0f} %"
     doubt = "" if median < FAR else ", too far off to prove a figure"
     standing_text = (
-        f"checked on {own_rows:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}"
+        f"checked on {own_rows:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}{unseen}"
     )
     return Standing(
         own_rows, median, left_out_error, standing_text, anchors=anchors, anchored_rows=anchored

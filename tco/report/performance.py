@@ -53,8 +53,8 @@ HOPS = (
     "layers. waiting: part of the ms, until the last chip is ready; `tco collective` leaves it out."
 )
 LIMITS = (
-    "limited by: the resource that takes the largest share of the time. at limit: the figure if "
-    "nothing but this resource took time; - for a latency."
+    "limited by: the resource that takes the largest share of the time. at its peak: the figure if "
+    "it worked at its peak and nothing else took time. -: links and latencies have no peak here."
 )
 PARALLEL = (
     "An instance is one copy of the model. parallel: over how many chips it is split. batch: "
@@ -62,8 +62,8 @@ PARALLEL = (
 )
 SMALLEST = 0.01  # share of a phase from which an operator has a line of its own
 OPERATOR_LEGEND = (
-    "limited by: the resource that sets the operator's time. of limit: how much of its rate the "
-    "operator reaches; - for a latency."
+    "limited by: the resource that sets the operator's time. of its peak: the share of its peak "
+    "rate that the operator reaches. -: links and latencies have no peak here."
 )
 AXES = ("tp", "pp", "dp", "ep", "cp")
 PLAN_WORDS = {
@@ -203,7 +203,7 @@ OPERATOR = Record(
         "of_bound",
         float | None,
         "line.of_bound",
-        "of limit",
+        "of its peak",
         lambda operator: (
             "-" if operator.line.of_bound is None else f"{operator.line.of_bound * 100:.0f} %"
         ),
@@ -229,7 +229,7 @@ FIGURE = Record(
     Member(
         "at_bound",
         float | None,
-        label="at limit",
+        label="at its peak",
         show=lambda figure: _bound_figure_text(figure, "at_bound") or "-",
     ),
     Member("gap", float | None),
@@ -345,7 +345,8 @@ def _performance_tables(scenario_result: Result) -> list[Table]:
     }
     above = [workload_words(scenario_result)]
     if plan:
-        above += [f"Plan: {plan_text(plan)}.", PARALLEL]
+        of_decode = " of decode" if "decode" in plan else ""
+        above += [f"Plan{of_decode}: {plan_text(plan)}.", PARALLEL]
     evidence = sentence(scenario_result.standing.text)
     above += [f"All figures are predictions of the base case. {evidence}."]
     above += available_words(scenario_result)
@@ -381,7 +382,7 @@ def _operator_tables(scenario_result: Result) -> list[Table]:
         if len(long) < len(of_phase):
             share = sum(operator.share for operator in small)
             label = f"{len(small)} below 1 % each"
-            rest = [(label, "", f"{share * 100:.1f} %", "-", "-", "")]
+            rest = [(label, "", f"{share * 100:.1f} %", "", "", "")]
         time = fixed_digits(float(phase.time) * 1e3)
         title = f"{sentence(phase_name)}: {time} ms, by operator"
         title += _step_words(phase_name, scenario_result)

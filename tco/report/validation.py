@@ -122,7 +122,7 @@ SCORE_COLUMNS = ("rows", *(f"{score_name}, %" for score_name in SCORES), "rank c
 SCORE_LEGEND = (
     "median, mean, P90: of the errors, which have no sign. bias: the median error with its sign; + "
     "is predicted too large. rank correlation: 1 where predictions and measurements have the same "
-    "order."
+    "order. -: not computed."
 )
 UNSEEN_LEGEND = (
     "without its ...: each row is predicted by a fit that never saw its chip, model or source."
@@ -173,25 +173,29 @@ def _validation_tables(file_name: str, kind: str, card: JsonObject) -> list[Tabl
         skipped = [(f"{count:,}", _skip_words(reason)) for reason, count in reasons]
         tables.append(Table(("rows", "why they are skipped"), skipped, align="rl"))
     for group, parts in card["by"].items():
-        largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
-        hidden = len(parts) - len(largest)
         if len(parts) > 1:
-            tables.append(
-                Table(
-                    (GROUP_LABELS.get(group, group), *SCORE_COLUMNS),
-                    [
-                        _score_cells(
-                            f"{MEASURED[group_key]} ({group_key})"
-                            if group == "target" and group_key in MEASURED
-                            else group_key,
-                            score,
-                        )
-                        for group_key, score in largest
-                    ],
-                    below=[f"and {hidden} more; --format json has all"] if hidden else [],
-                )
-            )
+            tables.append(_group_table(group, parts, card["scored"]))
     return tables
+
+
+def _group_table(group: str, parts: Mapping[str, JsonObject], scored: int) -> Table:
+    """Return the scores of the largest parts of a group, and the count of rows in no part."""
+    largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
+    score_rows = [
+        _score_cells(
+            f"{MEASURED[part]} ({part})" if group == "target" and part in MEASURED else part, score
+        )
+        for part, score in largest
+    ]
+    stated_rows = sum(score["n"] for score in parts.values())
+    if stated_rows < scored:
+        score_rows.append(["not stated", f"{scored - stated_rows:,}", *[""] * len(ERRORS)])
+    below = []
+    hidden = len(parts) - len(largest)
+    if hidden:
+        listed = sum(score["n"] for _, score in largest)
+        below = [f"and {hidden} more, with {stated_rows - listed:,} rows; --format json has all"]
+    return Table((GROUP_LABELS.get(group, group), *SCORE_COLUMNS), score_rows, below=below)
 
 
 def _skip_words(reason: str) -> str:
@@ -224,13 +228,16 @@ def _score_table(file_name: str, kind: str, card: JsonObject) -> Table:
         )
     below = [SCORE_LEGEND]
     below += [UNSEEN_LEGEND] if left_out else []
+    if any(score["n"] > card["scored"] for score in left_out.values()):
+        below[-1] += " Their rows are all that the fit rests on, not this file alone."
     below += [CURVE_LEGEND] if curves["n"] else []
     ranges = card["ranges"]
     if ranges["n"]:
+        width = (ranges["median_width"] - 1) * 100
         below += [
-            f"{ranges['n']:,} rows leave something open: the prediction is then a range, at the "
-            f"median a factor of {ranges['median_width']:.2f}. {ranges['inside']:,} measurements "
-            "lie inside it; --rows gives both ends.",
+            f"{ranges['n']:,} rows leave a setting open, so their prediction is a range. At the "
+            f"median its upper end is {width:.0f} % above its lower end. "
+            f"{ranges['inside']:,} of these measurements lie inside it; --rows gives both ends.",
         ]
     title = f"{file_name}: predictions against measurements of {kind}"
     return Table(("", *SCORE_COLUMNS), score_rows, title, above, below)

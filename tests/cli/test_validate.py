@@ -46,6 +46,39 @@ def test_own_file_precedes_a_shipped_file_of_the_same_name(tmp_path, monkeypatch
     )
 
 
+@pytest.fixture(scope="module")
+def serving_answer():
+    return tco("validate", "inference").stdout
+
+
+def count(text):
+    return int(text.replace(",", ""))
+
+
+def test_rows_of_a_group_are_all_compared_rows(serving_answer):
+    """Rows without a value and rows beyond the largest parts are counted too."""
+    scored = count(re.search(r"^([\d,]+) of [\d,]+ rows are compared", serving_answer, re.M)[1])
+    _, _, *blocks = serving_answer.split("\n\n")
+    assert len(blocks) >= 6
+    for block in blocks:
+        _, _, *lines = block.strip().splitlines()
+        rows = [re.match(r"(?P<name>.+?) {2,}(?P<rows>[\d,]+)( |$)", line) for line in lines]
+        below = [re.search(r"with ([\d,]+) rows", line) for line in lines]
+        counts = [row["rows"] for row in rows if row] + [line[1] for line in below if line]
+        assert sum(map(count, counts)) == scored, block
+    assert re.search(r"^not stated +351$", serving_answer, re.M)
+
+
+def test_ranges_are_told_in_per_cent(serving_answer):
+    assert "At the median its upper end is 24 % above its lower end." in serving_answer
+
+
+def test_scores_of_the_fit_say_whose_rows_they_count(serving_answer):
+    words = "Their rows are all that the fit rests on, not this file alone."
+    assert words in tco("validate", "trainium_kernels").stdout
+    assert words not in serving_answer
+
+
 def test_columns_of_a_file_are_told_in_words():
     text = tco("validate", "trainium_inference").stdout
     assert (
