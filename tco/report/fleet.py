@@ -2,47 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.filled_site import hourly_income
 from tco.comparison.fleet import FleetRollout, Stage, purchase_notes
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.mappings import lists_by_key
+from tco.core.types import JsonObject
 from tco.evaluation.scenario_function import Evaluation
 from tco.report.assumptions import premise_lines, workload_title
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table
+from tco.report.table import Table, significant
+from tco.scenario.result import OWN_COST, RENTED, VENDOR_PRICE
 
+if TYPE_CHECKING:
+    from tco.scenario.result import Result
+
+# units of an amount, the largest first, and their sizes
+USD_UNITS = (("billion USD", 1e9), ("million USD", 1e6))
+WATT_UNITS = (("MW", 1e6), ("kW", 1e3))
+TOKEN_UNITS = (("million", 1e6), ("thousand", 1e3))
+WHOLE = (("", 1.0),)
 # keys that have values only where something is rented out or sold
 REVENUE_COLUMNS = {
-    "revenue_usd_per_year": ("revenue per year", 1e6),
-    "margin_usd_per_year": ("gross margin per year", 1e6),
+    "revenue_usd_per_year": ("revenue per year", USD_UNITS),
+    "margin_usd_per_year": ("gross margin per year", USD_UNITS),
 }
-# key -> (heading, size of the unit shown)
+# key -> (heading, with a place for a unit that differs from the table's money, units)
 COLUMNS = {
-    "site_power_w": ("MW", 1e6),
-    "racks": ("racks", 1),
-    "chips": ("chips", 1),
-    "capex_usd": ("capex of IT", 1e6),
-    "capex_with_hall_usd": ("capex with hall", 1e6),
-    "cost_usd_per_year": ("cost per year", 1e6),
+    "site_power_w": ("grid power, {}", WATT_UNITS),
+    "racks": ("racks", WHOLE),
+    "chips": ("chips", WHOLE),
+    "capex_usd": ("capex of IT", USD_UNITS),
+    "capex_with_hall_usd": ("capex with hall", USD_UNITS),
+    "cost_usd_per_year": ("cost per year", USD_UNITS),
     **REVENUE_COLUMNS,
-    "output_tokens_per_s": ("million output tokens/s", 1e6),
-    "waiting_usd": ("cost of waiting", 1e6),
+    "output_tokens_per_s": ("{} output tokens/s", TOKEN_UNITS),
+    "waiting_usd": ("cost of waiting", USD_UNITS),
 }
-
-
-def _fleet_sum_text(sum_key: str, size: float) -> Callable[[JsonMapping], str]:
-    form = "{:,.0f}" if size == 1 else "{:,.1f}"
-    return lambda sums: "-" if sums[sum_key] is None else form.format(sums[sum_key] / size)
-
-
-SUMS = Record(
-    *(
-        Member(sum_key, float | None, None, label, _fleet_sum_text(sum_key, size))
-        for sum_key, (label, size) in COLUMNS.items()
-    )
+SIGNIFICANT = 4  # digits of the largest amount of a column
+PRICED_AT = {OWN_COST: "own cost", VENDOR_PRICE: "vendor's price", RENTED: "rent"}
+BASIS_WORDS = (
+    "Vendor's price: what any buyer pays for the chips. Own cost: what a builder pays for the "
+    "parts and the design of a chip that it does not sell."
 )
+
+
+class Scale(NamedTuple):
+    """Unit and decimals in which the amounts of a column are printed."""
+
+    unit_name: str
+    size: float
+    decimals: int
+
+    def text(self, amount: float | None) -> str:
+        """Return an amount in this unit; a dash where it is unknown."""
+        return "-" if amount is None else f"{amount / self.size:,.{self.decimals}f}"
+
+
+def scale_for(largest: float | None, units: Sequence[tuple[str, float]]) -> Scale:
+    """Return the largest of the units that an amount fills, with decimals for four digits.
+
+    Args:
+        largest: Largest amount of the column; None where all are unknown.
+        units: Names and sizes of units, the largest first; the last stands for smaller amounts.
+
+    """
+    amount = abs(largest or 0.0)
+    unit_name, size = next((unit for unit in units if amount >= unit[1]), units[-1])
+    if units is WHOLE or not amount:
+        return Scale(unit_name, size, 0)
+    digits_before_point = math.floor(math.log10(amount / size)) + 1
+    return Scale(unit_name, size, max(SIGNIFICANT - digits_before_point, 0))
+
+
+SUMS = Record(*(Member(sum_key, float | None) for sum_key in COLUMNS))
 ALL = Record(SUMS, Member("it_power_w", float)).only(
     "site_power_w",
     "racks",
@@ -129,23 +165,75 @@ def revenue_words(evaluations: Iterable[Evaluation]) -> str:
 def _fleet_table(fleet: FleetRollout) -> Table:
     """Tabulate a row for each wave, and one for all of them."""
     total = fleet.stages[-1].so_far
+    largest_usd = max(total["capex_with_hall_usd"] or 0.0, total["cost_usd_per_year"] or 0.0)
+    money = scale_for(largest_usd, USD_UNITS)
+    scales = {
+        sum_key: money if units is USD_UNITS else scale_for(total[sum_key], units)
+        for sum_key, (_, units) in COLUMNS.items()
+    }
+    scenario_results = [evaluation.result for evaluation in fleet.evaluations]
     below = []
     if fleet.power is not None:
-        power = total["site_power_w"] or 0.0
-        below.append(f"The purchases take {power / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW.")
+        power = scales["site_power_w"]
+        taken, most = (
+            significant(watts / power.size) for watts in (total["site_power_w"] or 0.0, fleet.power)
+        )
+        below.append(f"The purchases take {taken} of {most} {power.unit_name}.")
     below += [
-        f"Money is in million USD. {CAPEX_WORDS} {COST_WORDS}",
-        "MW: from the grid, in the hottest hour. Output tokens: in the hours that chips are up "
-        "and used. All but the power are estimates of the base case.",
+        f"{CAPEX_WORDS} {COST_WORDS}",
+        *price_basis_words(scenario_results),
+        "Grid power: in the hottest hour.",
+        "Output tokens: in the hours that chips are up and used. All but the power are estimates "
+        "of the base case.",
     ]
-    below.append(revenue_words(fleet.evaluations))
     if total["waiting_usd"]:
-        below.append("Waiting: what empty power costs until a system ships in volume.")
-    scenario_results = [evaluation.result for evaluation in fleet.evaluations]
+        below.append(
+            "In service: the month from which a system ships in volume. Cost of waiting: what "
+            "empty power costs until then."
+        )
+    below.append(revenue_words(fleet.evaluations))
     above = [workload_title(scenario_results), *dict.fromkeys(premise_lines(scenario_results))]
-    has_value = {"waiting_usd": bool(total["waiting_usd"])}
+    above += [_basis_line(scenario_results), f"Money is in {money.unit_name}."]
+    has_value = {
+        "waiting_usd": bool(total["waiting_usd"]),
+        "output_tokens_per_s": total["output_tokens_per_s"] is not None,
+        "arrives": any(stage.arrives != stage.date for stage in fleet.stages),
+    }
     has_value |= dict.fromkeys(REVENUE_COLUMNS, any_sale(fleet.evaluations))
     column_keys = [column_key for column_key in TABLE_KEYS if has_value.get(column_key, True)]
-    sums = SUMS.only(*(column_key for column_key in column_keys if column_key in COLUMNS))
-    last = ("all", "", "", *(member.text(total) for member in sums.members))
-    return ROW.only(*column_keys).table(fleet.stages, FLEET_TITLE, above, below, [last])
+    amounts = Record(
+        *(_amount_member(sum_key, scales[sum_key]) for sum_key in column_keys if sum_key in COLUMNS)
+    )
+    names = ["all", *("" for name in NAMES.members[1:] if name.key in column_keys)]
+    last = (*names, *(member.text(total) for member in amounts.members))
+    stage_record = Record(NAMES, amounts.read_via("wave_totals")).only(*column_keys)
+    return stage_record.table(fleet.stages, FLEET_TITLE, above, below, [last])
+
+
+def _amount_member(sum_key: str, scale: Scale) -> Member:
+    """Return the column of a sum, printed in one unit."""
+    heading = COLUMNS[sum_key][0].format(scale.unit_name)
+    return Member(sum_key, float | None, label=heading, show=lambda sums: scale.text(sums[sum_key]))
+
+
+def _basis_line(scenario_results: Sequence[Result]) -> str:
+    """Say at which price the racks of each scenario count."""
+    names_by_basis = lists_by_key(
+        (priced_at(scenario_result), scenario_result.scenario)
+        for scenario_result in scenario_results
+    )
+    parts = (
+        f"{basis} ({', '.join(dict.fromkeys(names))})" for basis, names in names_by_basis.items()
+    )
+    return f"Priced at: {'; '.join(parts)}"
+
+
+def priced_at(scenario_result: Result) -> str:
+    """Return the kind of price that counts for the racks of a result."""
+    return PRICED_AT.get(scenario_result.basis or "", "-")
+
+
+def price_basis_words(scenario_results: Sequence[Result]) -> list[str]:
+    """Return the sentences on the kinds of price, if one of the racks counts at own cost."""
+    any_own_cost = any(scenario_result.basis == OWN_COST for scenario_result in scenario_results)
+    return [BASIS_WORDS] if any_own_cost else []

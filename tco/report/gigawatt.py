@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.fleet import purchase_notes
@@ -12,13 +13,18 @@ from tco.report.assumptions import premise_lines, workload_title
 from tco.report.fleet import (
     CAPEX_WORDS,
     COST_WORDS,
+    TOKEN_UNITS,
+    USD_UNITS,
+    WATT_UNITS,
+    Scale,
     any_sale,
+    price_basis_words,
+    priced_at,
     revenue_words,
+    scale_for,
 )
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
-
-BILLION = 1e9
 
 
 def _capex_of_kind(kind: str, site: Gigawatt) -> float:
@@ -64,62 +70,89 @@ def _site_input(site: Gigawatt, input_name: str) -> float:
     return float(site.evaluation.result.inputs[f"site.{input_name}"].value)
 
 
-def _billion_usd_text(usd: float | None) -> str:
-    return "-" if usd is None else f"{usd / BILLION:.2f}"
+class SiteScales(NamedTuple):
+    """Units in which the sites of a table are printed."""
+
+    power: Scale
+    money: Scale
+    tokens: Scale
 
 
-# label -> text of a site: from the grid to racks and dollars, and what they come to
-SITE_ROWS: dict[str, Callable[[Gigawatt], str]] = {
-    "MW from the grid": lambda site: significant(site.grid_w / 1e6),
-    "cooling of the hall": lambda site: site.hall_cooling or "-",
-    "divided by peak PUE": lambda site: significant(_site_input(site, "pue_peak")),
-    "spare power, %": lambda site: f"{_site_input(site, 'in_hand') * 100:.0f}",
-    "MW for the racks": lambda site: f"{site.it_w / 1e6:,.1f}",
-    "racks": lambda site: f"{site.racks:,.0f}",
-    "chips": lambda site: f"{site.chips:,.0f}",
-    "capex of IT, billion USD": lambda site: _billion_usd_text(site.capex_usd),
-    "capex with hall, billion USD": lambda site: _billion_usd_text(site.usd),
-}
-COST_ROWS: dict[str, Callable[[Gigawatt], str]] = {
-    "USD per watt of the grid (base case)": lambda site: f"{site.usd_per_grid_w:.1f}",
-    "  median": lambda site: f"{site.range['p50']:.1f}",
-    "  P10": lambda site: f"{site.range['p10']:.1f}",
-    "  P90": lambda site: f"{site.range['p90']:.1f}",
-    "USD per watt for the racks (base case)": lambda site: f"{site.usd_per_it_w:.1f}",
-    "million output tokens/s": lambda site: (
-        "-" if site.output_tokens_per_s is None else f"{site.output_tokens_per_s / 1e6:,.1f}"
-    ),
-    "cost per year, billion USD": lambda site: _billion_usd_text(site.cost_usd_per_year),
-}
-REVENUE_ROWS: dict[str, Callable[[Gigawatt], str]] = {
-    "revenue per year, billion USD": lambda site: _billion_usd_text(site.revenue_usd_per_year),
-    "gross margin per year, billion USD": lambda site: _billion_usd_text(site.margin_usd_per_year),
-}
+def _scales_for(sites: Sequence[Gigawatt]) -> SiteScales:
+    money = [max(site.usd, site.cost_usd_per_year or 0.0) for site in sites]
+    return SiteScales(
+        scale_for(max(site.grid_w for site in sites), WATT_UNITS),
+        scale_for(max(money), USD_UNITS),
+        scale_for(max(site.output_tokens_per_s or 0.0 for site in sites), TOKEN_UNITS),
+    )
+
+
+def _site_rows(sites: Sequence[Gigawatt], scales: SiteScales) -> list[tuple[str, ...]]:
+    """Return the rows from the grid to racks and their capex."""
+    power, money = scales.power, scales.money
+    texts: dict[str, Callable[[Gigawatt], str]] = {
+        "racks are priced at": lambda site: priced_at(site.evaluation.result),
+        f"{power.unit_name} from the grid": lambda site: power.text(site.grid_w),
+        "cooling of the hall": lambda site: site.hall_cooling or "-",
+        "divided by peak PUE": lambda site: significant(_site_input(site, "pue_peak")),
+        "spare power, %": lambda site: f"{_site_input(site, 'in_hand') * 100:.0f}",
+        f"{power.unit_name} for the racks": lambda site: power.text(site.it_w),
+        "racks": lambda site: f"{site.racks:,.0f}",
+        "chips": lambda site: f"{site.chips:,.0f}",
+        f"capex of IT, {money.unit_name}": lambda site: money.text(site.capex_usd),
+        f"capex with hall, {money.unit_name}": lambda site: money.text(site.usd),
+    }
+    return [(label, *map(cell_text, sites)) for label, cell_text in texts.items()]
+
+
+def _yearly_rows(sites: Sequence[Gigawatt], scales: SiteScales) -> list[tuple[str, ...]]:
+    """Return the rows of the cost per watt, the output and the money of a year."""
+    money, tokens = scales.money, scales.tokens
+    texts: dict[str, Callable[[Gigawatt], str]] = {
+        "USD per watt of the grid (base case)": lambda site: f"{site.usd_per_grid_w:.1f}",
+        "  median": lambda site: f"{site.range['p50']:.1f}",
+        "  P10": lambda site: f"{site.range['p10']:.1f}",
+        "  P90": lambda site: f"{site.range['p90']:.1f}",
+        "USD per watt for the racks (base case)": lambda site: f"{site.usd_per_it_w:.1f}",
+        f"{tokens.unit_name} output tokens/s": lambda site: tokens.text(site.output_tokens_per_s),
+        f"cost per year, {money.unit_name}": lambda site: money.text(site.cost_usd_per_year),
+    }
+    if any_sale(site.evaluation for site in sites):
+        texts |= {
+            f"revenue per year, {money.unit_name}": lambda site: money.text(
+                site.revenue_usd_per_year
+            ),
+            f"gross margin per year, {money.unit_name}": lambda site: money.text(
+                site.margin_usd_per_year
+            ),
+        }
+    return [(label, *map(cell_text, sites)) for label, cell_text in texts.items()]
 
 
 def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     """Return a column for each system: from the grid to racks, from racks to dollars."""
     capex_by_kind = {kind: [_capex_of_kind(kind, site) for site in sites] for kind in KINDS}
     evaluations = [site.evaluation for site in sites]
-    last_rows = COST_ROWS | (REVENUE_ROWS if any_sale(evaluations) else {})
+    scales = _scales_for(sites)
     table_rows = [
-        *((label, *map(cell_text, sites)) for label, cell_text in SITE_ROWS.items()),
+        *_site_rows(sites, scales),
         *(
-            (f"  {kind}", *map(_billion_usd_text, amounts))
+            (f"  {kind}", *map(scales.money.text, amounts))
             for kind, amounts in capex_by_kind.items()
             if any(amounts)
         ),
-        *((label, *map(cell_text, sites)) for label, cell_text in last_rows.items()),
+        *_yearly_rows(sites, scales),
     ]
+    scenario_results = [evaluation.result for evaluation in evaluations]
     below = [
         "Every figure is an estimate. Racks are added until the hottest hour takes all the power.",
+        *price_basis_words(scenario_results),
         f"{CAPEX_WORDS} Its parts and USD per watt are of the capex with hall.",
         f"{COST_WORDS} {revenue_words(evaluations)}",
         "P10 to P90: 8 of 10 draws of all prices and powers lie between them.",
     ]
     if not all(site.output_tokens_per_s is None for site in sites):
         below.append("Output tokens/s: mean of all hours of a year, used or not.")
-    scenario_results = [evaluation.result for evaluation in evaluations]
     return Table(
         ["", *(evaluation.name for evaluation in evaluations)],
         table_rows,
@@ -137,6 +170,14 @@ def _published_capex_tables(sites: Sequence[Gigawatt]) -> list[Table]:
         return site.system, cost.publisher, f"{cost.low:.1f}", f"{cost.high:.1f}", *ours, cost.note
 
     cost_rows = [row(site, cost) for site in sites for cost in site.published]
-    columns = ("system", "publisher", "from", "to", "P10 here", "P90 here", "what it counts")
+    columns = (
+        "system",
+        "publisher",
+        "from",
+        "to",
+        "computed P10",
+        "computed P90",
+        "remark",
+    )
     title = "Published capex, USD per watt of the grid"
     return [Table(columns, cost_rows, title, align="llrrrrl")] if cost_rows else []

@@ -5,6 +5,8 @@ No wave takes more than the power that is left.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli import document, tco
@@ -65,11 +67,35 @@ def test_the_table_has_a_row_for_all():
 
 def test_yearly_revenue_stands_beside_the_cost_where_something_is_sold():
     sold, unsold = (tco("fleet", *WAVES, *settings) for settings in (PRICED, STATED))
-    assert "revenue per year   gross margin per year" in sold.stdout
+    assert re.search(r"revenue per year +gross margin per year", sold.stdout)
     assert "moves no metric" not in sold.stderr
     assert "revenue per year" not in unsold.stdout
     assert "--set money.token_price='2 USD/Mtoken' adds the revenue" in unsold.stdout
     assert document("fleet", *WAVES, *STATED)["fleet"]["revenue_usd_per_year"] is None
+
+
+def test_a_fleet_says_its_unit_of_money_and_what_prices_its_racks():
+    large, small = (
+        tco("fleet", f"gb200-nvl72:{power}", *STATED).stdout for power in ("1 GW", "200 kW")
+    )
+    assert "Money is in billion USD." in large
+    assert "Money is in million USD." in small
+    capex = document("fleet", "gb200-nvl72:200 kW", *STATED)["fleet"]["capex_usd"]
+    (total,) = [line for line in small.splitlines() if line.startswith("all ")]
+    assert f" {capex / 1e6:.3f} " in total
+    assert (
+        "Priced at: own cost (trn3-nl32x2); vendor's price (gb200-nvl72)"
+        in tco("fleet", *WAVES, *STATED).stdout
+    )
+    assert (
+        "Priced at: rent (gb200-nvl72)"
+        in tco("fleet", WAVES[0], *STATED, "--set", "terms.perspective=renter").stdout
+    )
+
+
+def test_the_month_in_service_stands_where_it_differs_from_that_of_the_prices():
+    at_once, late = (tco("fleet", wave, *STATED).stdout for wave in WAVES)
+    assert ("in service" in at_once, "in service" in late) == (False, True)
 
 
 def test_wave_without_a_stated_rate_has_no_tokens():

@@ -156,6 +156,28 @@ def test_published_costs_are_printed_beside_the_computed_one(rows):
     ) == pytest.approx(float(cells["usd"]))
 
 
+def test_units_fit_the_power_that_is_filled():
+    (row,) = document("gigawatt", "gb200-nvl72", "--power", "175.3 kW")["rows"]
+    lines = tco("gigawatt", "gb200-nvl72", "--power", "175.3 kW").stdout.splitlines()
+    texts = {line[:40].strip(): line[40:].strip() for line in lines}
+    assert texts["kW from the grid"] == "175.3"
+    assert texts["kW for the racks"] == f"{row['it_w'] / 1e3:.1f}"
+    assert texts["capex with hall, million USD"] == f"{row['usd'] / 1e6:.3f}"
+    assert texts["cost per year, million USD"] == f"{row['cost_usd_per_year'] / 1e6:.3f}"
+    assert texts["thousand output tokens/s"] == f"{row['output_tokens_per_s'] / 1e3:.2f}"
+
+
+def test_the_kind_of_price_stands_above_the_racks(rows):
+    (line,) = [
+        line
+        for line in tco("gigawatt", *RACKS).stdout.splitlines()
+        if line.startswith("racks are priced at")
+    ]
+    assert line.split("at", 1)[1].split("  ")[-1].strip() == "vendor's price"
+    assert line.count("vendor's price") == 2
+    assert line.count("own cost") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
