@@ -448,4 +448,5 @@ def rents(
     from tco.comparison.rents import rents_of
     from tco.report.rents import rents_answer
 
-    request.emit(rents_answer(*rents_of(chip, request.data, request.settings)))
+    catalogue, chip_rents = rents_of(chip, request.data, request.settings)
+    request.emit(rents_answer(catalogue, chip_rents, request.settings))

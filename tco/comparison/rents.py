@@ -10,6 +10,7 @@ from tco.catalog.rows import CatalogueRow, live, to_input
 from tco.catalog.rows import attribute as attribute_of
 from tco.core.columns import Column
 from tco.core.errors import DataError, unknown
+from tco.core.provenance import Input, period
 from tco.core.types import TextMapping
 from tco.cost.ledger import RENTS
 from tco.evaluation.evaluation import catalogue_for
@@ -120,6 +121,28 @@ def _chip_rents(catalogue: Catalogue, chip: str, settings: TextMapping) -> list[
             )
             rents.append(Rent(*rent_fields, cost, margin))
     return rents
+
+
+def chip_prices(catalogue: Catalogue, chip: str, until: str) -> list[Input]:
+    """Return the prices of a chip that begin by a month, the oldest first, USD.
+
+    Args:
+        catalogue: Catalogue of the prices.
+        chip: Id of the chip.
+        until: Last month, such as `2026-08`.
+
+    """
+    path = f"parts.{chip}.price"
+    price_rows: Sequence[CatalogueRow] = catalogue.part_rows.get((chip, "price"), [])
+    last_day = period(until).last
+    dated_rows = sorted(
+        live(price_rows, True, path) if price_rows else [], key=lambda price_row: price_row.begins
+    )
+    return [
+        to_input(price_row, path, attribute_of("parts", "price", price_row.where))
+        for price_row in dated_rows
+        if price_row.begins <= last_day
+    ]
 
 
 def _supplier_chip_hour_cost(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tco.catalog import Catalogue
-from tco.comparison.rents import Rent
+from tco.comparison.rents import Rent, chip_prices
 from tco.cost.ledger import RENTS as RENT_STATISTICS
 from tco.cost.ownership import BUILT_UP
 from tco.report.record import Answer, Document, Member, Record
@@ -18,12 +18,15 @@ UPPER_BOUND = RENT_STATISTICS["rent_bound"]
 RENTS = Document("rents", Member("rows", [ROW]))
 
 
-def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
+def rents_answer(
+    catalogue: Catalogue, rents: Sequence[Rent], settings: Container[str] = ()
+) -> Answer:
     """Make a row for each rent.
 
     Args:
         catalogue: Catalogue of the answer.
         rents: Rents beside costs, in USD per chip-hour.
+        settings: Paths of the inputs that were set for the costs.
 
     """
     latest = list({(rent.chip, rent.statistic, rent.publisher): rent for rent in rents}.values())
@@ -32,7 +35,8 @@ def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
         "what is paid.",
         "Cost: USD per installed chip-hour at the prices of that month (base case). It is a "
         "cloud's, or the builder's where a chip is not for sale.",
-        "Margin: share of the rent left after this cost, if every hour is rented.",
+        "Margin: share of the rent left after this cost, if every hour is rented. It is negative "
+        "where the rent is below the cost.",
     ]
 
     if any(rent.statistic == UPPER_BOUND for rent in latest):
@@ -45,14 +49,32 @@ def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
         chips = list(dict.fromkeys(rent.chip for rent in rents))
         if len(chips) == 1:
             earlier = [rent for rent in rents if rent not in latest]
+            if f"parts.{chips[0]}.price" not in settings:
+                below.extend(_price_lines(catalogue, rents))
             history = [OF_CHIP.table(earlier, f"Earlier rents of {chips[0]}")] if earlier else []
             below.extend(_own_another(catalogue, chips[0]))
             title = f"Rents of {chips[0]}, the latest of each kind"
             return [OF_CHIP.table(latest, title, (), below), *history]
+        below.append("The price of a chip counts from its month until a newer price is known.")
         more = f"{len(rents) - len(latest)} earlier rents: tco rents CHIP, or --format csv."
         return [ROW.table(latest, "Rents, the latest of each kind", (), [*below, more])]
 
     return RENTS.answer(catalogue, {"rows": rents}, tables, (ROW, rents))
+
+
+def _price_lines(catalogue: Catalogue, rents: Sequence[Rent]) -> list[str]:
+    """Say from which month each price of a chip counts, as the cost stands still between them."""
+    chip, dates = rents[0].chip, [rent.date for rent in rents]
+    prices = chip_prices(catalogue, chip, max(dates))
+    if not prices:
+        return []
+    words = ", ".join(f"{price.value:,.0f} USD from {price.as_of}" for price in prices)
+    line = (
+        f"Price of {chip} in this cost: {words}. While it holds, only other inputs move the cost."
+    )
+    if chip_prices(catalogue, chip, min(dates)):
+        return [line]
+    return [f"{line} Earlier costs use the first price too."]
 
 
 def _own_another(catalogue: Catalogue, chip: str) -> list[str]:

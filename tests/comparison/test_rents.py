@@ -131,6 +131,19 @@ def test_the_supplier_of_a_chip_that_is_not_for_sale_is_its_builder():
     assert row["margin"] == pytest.approx(1 - row["cost_usd_per_chip_hour"] / 1.29, rel=1e-12)
 
 
+def test_the_price_of_the_chip_explains_a_cost_that_stands_still():
+    def words(*arguments):
+        return " ".join(tco("rents", *arguments).stdout.split())
+
+    prices = "Price of h100-sxm in this cost: 29,700 USD from 2023-05, 17,000 USD from 2025-08."
+    assert prices in words("h100")
+    assert "Earlier costs use the first price too." not in words("h100")
+    b200 = "30,000 USD from 2025-08. While it holds, only other inputs move the cost."
+    assert f"{b200} Earlier costs use the first price too." in words("b200-sxm")
+    assert "in this cost" not in words("h100", "--set", "parts.h100-sxm.price=20000 USD")
+    assert "in this cost" not in words("trn3")
+
+
 def test_a_rent_of_nothing_or_a_chip_without_a_rack_has_no_margin(tmp_path):
     (tmp_path / "parts").mkdir()
     rows = [
