@@ -87,6 +87,7 @@ class Service(NamedTuple):
     plan: JsonObject
     metrics: dict[str, float]  # without waits where the queue still grows
     errors: dict[str, float]  # standard errors of what was simulated
+    mean_tokens: dict[str, float]  # of the requests served, by `prompt` and `answer`
     range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
     users: int | None = None  # sessions under way that were asked for, from which the rate follows
     power_basis: str = BASIS
@@ -360,6 +361,9 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
         figures_apart(_plans_of(fleet, system.machine), GROUP),
         figures_apart(measured, GROUP),
         figures_apart(errors, GROUP),
+        figures_apart(
+            {"prompt": float(system.request.prompt), "answer": float(system.request.answer)}, GROUP
+        ),
         spread and figures_apart(spread, GROUP),
         demand.users,
         notes=_service_notes(scenario, system, fleet),

@@ -127,19 +127,30 @@ def marked(scenario_result: Result, metric: str, number_text: str) -> str:
     return f"~{number_text}" if is_estimated(scenario_result, metric) else number_text
 
 
-def premise_lines(scenario_results: Sequence[Result]) -> list[str]:
-    """Return the lines that state perspective, date, life, rate, utilisation, site and halls."""
+def premise_lines(scenario_results: Sequence[Result], names_utilisation: bool = True) -> list[str]:
+    """Return the lines that state perspective, date, life, rate, utilisation, site and halls.
+
+    Args:
+        scenario_results: Results of the scenarios.
+        names_utilisation: Whether the cost counts the stated utilisation.
+
+    """
     if not scenario_results:
         return []
     halls = {scenario_result.hall_cooling for scenario_result in scenario_results}
     if len(halls) == 1:
-        return _by_words(scenario_results, premise)
-    return [*premises_without_halls(scenario_results), _hall_words(scenario_results)]
+        words = partial(premise, names_utilisation=names_utilisation)
+        return _by_words(scenario_results, words)
+    lines = premises_without_halls(scenario_results, names_utilisation)
+    return [*lines, _hall_words(scenario_results)]
 
 
-def premises_without_halls(scenario_results: Sequence[Result]) -> list[str]:
+def premises_without_halls(
+    scenario_results: Sequence[Result], names_utilisation: bool = True
+) -> list[str]:
     """Return the lines that state perspective, date, life, rate, utilisation and site."""
-    return _by_words(scenario_results, partial(premise, names_hall=False))
+    words = partial(premise, names_hall=False, names_utilisation=names_utilisation)
+    return _by_words(scenario_results, words)
 
 
 def _hall_words(scenario_results: Sequence[Result]) -> str:
@@ -183,7 +194,9 @@ def _by_words(scenario_results: Sequence[Result], words: Callable[[Result], str]
     return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
 
 
-def premise(scenario_result: Result, names_hall: bool = True) -> str:
+def premise(
+    scenario_result: Result, names_hall: bool = True, names_utilisation: bool = True
+) -> str:
     """Return the terms and the site a result rests on, in one line.
 
     A renter has no rate, no site and no life of racks.
@@ -206,7 +219,7 @@ def premise(scenario_result: Result, names_hall: bool = True) -> str:
     parts += [
         f"{words} {terms[term_name] * 100:g} %"
         for term_name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))
-        if term_name in terms
+        if term_name in terms and (names_utilisation or term_name != "utilisation")
     ]
     return " | ".join([*parts, *_site_words(scenario_result, names_hall)])
 

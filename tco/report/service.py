@@ -8,7 +8,8 @@ from functools import partial
 from tco.catalog import Catalogue
 from tco.comparison.service import METRICS, OF_WAITS, PERCENTILES, UTILISATION, Service
 from tco.comparison.trace_files import RequestTrace
-from tco.performance.service.traffic import PROMISED
+from tco.performance.service.traffic import PROMISED, Promise
+from tco.report.assumptions import premise_lines
 from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
@@ -39,7 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "usd_per_agent_hour": ("USD per hour of a session", "{:,.4f}", 1),
     },
     "Load": {
-        "attainment": ("requests within every promise, %", "{:.1f}", 0.01),
+        "attainment": ("requests within all promises at once, %", "{:.1f}", 0.01),
         "rejected_share": ("requests rejected (longer than the context), %", "{:.1f}", 0.01),
         "utilisation": ("load of the chips in use, %", "{:.1f}", 0.01),
         "hit_rate": ("prompt tokens found in a cache, %", "{:.1f}", 0.01),
@@ -142,20 +143,12 @@ def _service_table(services: Sequence[Service]) -> Table:
         if heading == COST and len(services) > 1:
             regrets = (f"{(1 / service.share_of_best - 1) * 100:.0f}" for service in services)
             service_rows.append(("  above the cheapest system, %", *regrets))
-    promises = "; ".join(
-        f"{PROMISED[promise.metric]} at most {promise.limit:g} s for "
-        f"{promise.quantile * 100:g} % of the requests"
-        for promise in first.promises
-    )
-    load = f"{first.traffic.values['requests_per_s']:g} requests/s"
-    if first.users is not None:
-        load = _users_words(first.users)
-    models = dict.fromkeys(service.result.texts["workload.model"] for service in services)
-    title = f"Fewest racks that serve {', '.join(models)} to {first.traffic.id} traffic, {load}"
-    above = [f"Promise: {promises}.", *map(_purchase_text, services)]
+    above = [*_premises(services), *map(_purchase_text, services)]
     above += [_users_text(service) for service in services if service.users is not None]
     below = [_service_range_text(service) for service in services if service.range]
-    if not below:
+    if below:
+        below.append("All other figures are of the base case.")
+    else:
         below = ["Costs are of the base case; --samples 512 adds their median and P10 to P90."]
     below += [
         "The cost per month pays off the capex over its life. Capex of IT: before rebates. "
@@ -166,7 +159,40 @@ def _service_table(services: Sequence[Service]) -> Table:
     if "site.electricity_price" in first.result.inputs:
         below.append(_energy_words(first))
     scenario_names = [service.result.scenario for service in services]
-    return Table(("", *scenario_names), service_rows, title, above, below)
+    return Table(("", *scenario_names), service_rows, _service_title(services), above, below)
+
+
+def _service_title(services: Sequence[Service]) -> str:
+    """Name models, traffic, load and the mean lengths of the requests."""
+    first = services[0]
+    mean_tokens, precision = first.mean_tokens, first.result.texts["workload.precision"]
+    models = dict.fromkeys(service.result.texts["workload.model"] for service in services)
+    load = f"{first.traffic.values['requests_per_s']:g} requests/s"
+    if first.users is not None:
+        load = _users_words(first.users)
+    return (
+        f"Fewest racks that serve {', '.join(models)} in {precision.upper()} to "
+        f"{first.traffic.id} traffic, {load}; on average {mean_tokens['prompt']:,.0f} tokens in, "
+        f"{mean_tokens['answer']:,.0f} out"
+    )
+
+
+def _premises(services: Sequence[Service]) -> list[str]:
+    """Return the buyer's terms and the promises."""
+    promises = "; ".join(
+        f"{PROMISED[promise.metric]} at most {_limit_text(promise)} for "
+        f"{promise.quantile * 100:g} % of the requests"
+        for promise in services[0].promises
+    )
+    scenario_results = [service.result for service in services]
+    # the load decides how long chips work, unless their utilisation is set
+    names_utilisation = any(UTILISATION in set_of(result) for result in scenario_results)
+    return [*premise_lines(scenario_results, names_utilisation), f"Promise: {promises}."]
+
+
+def _limit_text(promise: Promise) -> str:
+    """Return the limit of a promise, in ms below a second."""
+    return f"{promise.limit:g} s" if promise.limit >= 1 else f"{promise.limit * 1e3:g} ms"
 
 
 def _energy_words(service: Service) -> str:
@@ -197,7 +223,7 @@ def _waits_table(services: Sequence[Service]) -> Table:
                     service.result.scenario,
                     "-"
                     if promise is None
-                    else f"P{promise.quantile * 100:g} <= {promise.limit:g} s",
+                    else f"P{promise.quantile * 100:g} <= {promise.limit * 1e3:,g} ms",
                     *(
                         _service_figure_text(service.metrics.get(wait_metric), "{:,.0f}", 1e-3)
                         for wait_metric in wait_metrics

@@ -229,6 +229,16 @@ def test_the_purchase_is_shown_as_part_of_the_cost_per_month():
     assert "pays off the capex over its life" in " ".join(lines)
 
 
+def test_the_screen_says_who_buys_and_names_a_utilisation_only_where_it_counts():
+    def screen(*settings):
+        return tco("service", "gb200-nvl72", *settings).stdout
+
+    assert "Buyer Amazon (hyperscaler) | prices of 2026-11" in screen()
+    assert "| utilisation" not in screen()
+    assert "| utilisation 70 %" in screen("--set", "terms.utilisation=70%")
+    assert "P90 <= 50 ms" in screen()
+
+
 def test_users_and_a_rate_of_requests_exclude_each_other():
     done = tco("service", "gb200-nvl72", "--users", "9", "--set", "traffic.requests_per_s=3")
     assert done.exit_code == 2
@@ -241,7 +251,10 @@ def test_users_and_a_rate_of_requests_exclude_each_other():
 
 def test_the_screen_of_users_says_rate_and_assumption():
     lines = tco("service", "gb200-nvl72", "--users", "5000").stdout.splitlines()
-    assert lines[0] == ("Fewest racks that serve deepseek-v3 to chat traffic, 5,000 users at once")
+    assert lines[0] == (
+        "Fewest racks that serve deepseek-v3 in FP8 to chat traffic, 5,000 users at once; on "
+        "average 1,280 tokens in, 175 out"
+    )
     (rate_line,) = (line for line in lines if "Little's law" in line)
     assert "5,000 users at once send " in rate_line
     assert "30 s of thinking" in rate_line
