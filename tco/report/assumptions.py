@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tco.core.mappings import lists_by_key
+from tco.core.provenance import Input
 from tco.core.types import JsonMapping, JsonObject
 from tco.cost.price_dates import Available
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
@@ -75,6 +76,7 @@ COSTS = {
 SOURCE_KINDS = {"sourced": "sourced", "estimate": "estimated", "assumed": "assumed"}
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
+HYPERSCALER = "hyperscaler"  # buyer of the headline, on whose terms those of others rest
 
 
 def shown_metric(metric: str) -> tuple[str, str, float]:
@@ -216,12 +218,18 @@ def premise(
     ]
     if "life" in terms and "rate" in terms:  # a renter's rents say of which contracts they are
         parts.append(f"life {terms['life']:.3g} years")
-    parts += [
-        f"{words} {terms[term_name] * 100:g} %"
-        for term_name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))
-        if term_name in terms and (names_utilisation or term_name != "utilisation")
-    ]
+    if "rate" in terms:
+        parts.append(f"cost of capital {terms['rate'] * 100:g} %")
+    if "utilisation" in terms and names_utilisation:
+        own_default = _is_default_of(inputs["terms.utilisation"], scenario_result.perspective)
+        words = ", assumed for this buyer" if own_default else ""
+        parts.append(f"utilisation {terms['utilisation'] * 100:g} %{words}")
     return " | ".join([*parts, *_site_words(scenario_result, names_hall)])
+
+
+def _is_default_of(terms_input: Input, perspective: str) -> bool:
+    """Say whether a value is that of a buyer other than a hyperscaler, from the buyer's file."""
+    return perspective != HYPERSCALER and f"perspectives/{perspective}." in terms_input.where
 
 
 def _site_words(scenario_result: Result, names_hall: bool) -> list[str]:

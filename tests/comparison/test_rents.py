@@ -255,6 +255,9 @@ def test_a_buyer_who_cannot_own_a_rack_sees_below_which_rent_it_beats_what_he_ow
     text = " ".join(tco("compare", "trn3-nl72x2", "gb200-nvl72", *owner).stdout.split())
     assert "renting trn3-nl72x2 beats owning gb200-nvl72 (base case: 2.78 USD per" in text
     assert "no rent is published, an estimate is at most 1.29, which leaves it open." in text
+    assert "utilisation 50 %, assumed for this buyer" in text
+    set_share = tco("compare", "gb200-nvl72", *owner, "--set", "terms.utilisation=50%").stdout
+    assert "utilisation 50 % |" in " ".join(set_share.split())
 
 
 def test_a_rent_that_is_an_upper_bound_is_marked():
