@@ -24,7 +24,7 @@ from tco.report.assumptions import (
 )
 from tco.report.ranges import RANGE, base_case_words, figures, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
-from tco.report.table import Table, fixed_digits, sentence, significant
+from tco.report.table import Table, fixed_digits, sentence
 from tco.sampling.uncertainty import COST
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 
@@ -207,7 +207,9 @@ def frontier_answer(
             return [_free_table(frontiers, designs), *beaten]
         if not any(frontier.separate for frontier in frontiers):
             several = len(frontiers) > 1
-            return [frontier_table(frontier, frontier.drawn, several) for frontier in frontiers]
+            return _lines_once(
+                [frontier_table(frontier, frontier.drawn, several) for frontier in frontiers]
+            )
         return [_pair_table(frontiers), *map(frontier_table, _ranked(frontiers)[:1])]
 
     def context(point: Design) -> JsonObject:
@@ -289,32 +291,21 @@ def frontier_table(
     above = [
         "A row is the best plan at one speed. The faster each user is served, the less a chip does "
         "and the more a token costs.",
-        *(workload_words(pools[0]), premise(pools[0]), *(f"{words}." for words in standings)),
+        workload_words(pools[0], target=False),
+        premise(pools[0]),
+        *(f"{words}." for words in standings),
         base_case_words(pools[0], COST, drawn, speed_of(pools[0])),
     ]
-    title = frontier_title(frontier)
+    title = f"What each speed per user costs on {frontier_title(frontier)}"
     if not frontier.points:
         return Table((), [], title, above, [f"No point: {frontier.reason}."])
     designs = _thinned(_points_of(frontier), lambda design: design.point.chosen)
     below = [
-        f"{len(frontier.points)} Pareto points, {len(designs)} shown: the best of "
-        f"{frontier.plans:,} pairs of plans, of which {frontier.feasible:,} fit.",
-        "* target: the cheapest plan at the workload's own speed."
-        + " + cheapest: no other system of this call is cheaper at this speed." * is_one_of_several,
-        "tok/s: output tokens/s; per chip: of all chips, those that prefill among them. USD/M: "
-        "USD per million output tokens (out), or input and output tokens (in+out), in the base "
-        "case; all are estimates. TTFT: time to the first token, without queueing.",
-        "chips, TP (over how many of them a tensor is split) and batch (sequences at once) are of "
-        f"a decode instance. A prefill instance has {designs[0].point.prefill_chips} chips. "
-        "limited by: what takes most of a decode step, and its share of it.",
+        f"{len(designs)} of {len(frontier.points)} rows are shown; --format csv has all. They are "
+        f"the best of {frontier.plans:,} pairs of plans, of which {frontier.feasible:,} fit. A "
+        f"prefill instance has {designs[0].point.prefill_chips} chips.",
+        *_frontier_legend(frontier, is_one_of_several),
     ]
-    if frontier.bands:
-        plan = "of the base case fixed" if frontier.hold else "re-optimised in each"
-        below.append(
-            f"P10 to P90 of USD/M out: every input drawn within its low and high, the plan {plan}, "
-            "the batch solved for the point's tokens/s per user. "
-            "draws: the share that reaches them; the others count as costs without end."
-        )
     columns = (
         "tok/s per user",
         "tok/s per chip",
@@ -329,6 +320,46 @@ def frontier_table(
     )
     point_rows = [_point_cells(design, is_one_of_several) for design in designs]
     return Table(columns, point_rows, title, above, below, "rrrrrrrrlrl")
+
+
+def _frontier_legend(frontier: Frontier, is_one_of_several: bool) -> list[str]:
+    """Return the sentences on the marks and columns of a frontier's table."""
+    target = speed_of(frontier.decode.result)
+    at_target = "" if target is None else f": {target:g} tokens/s per user"
+    in_and_out = "" if frontier.bands else ", or input and output tokens (in+out)"
+    first_token = "" if frontier.bands else " TTFT: time to the first token, without queueing."
+    lines = [
+        f"* the cheapest plan at the target speed of the workload{at_target}."
+        + " + no other system of this call is cheaper at this speed." * is_one_of_several,
+        "tok/s: output tokens/s; per chip: of all chips, those that prefill among them. USD/M: "
+        f"USD per million output tokens (out){in_and_out}. All are estimates of the base case."
+        f"{first_token}",
+        "chips, TP (over how many of them a tensor is split) and batch (sequences at once) are of "
+        "a decode instance. limited by: what takes most of a decode step, and its share of it.",
+    ]
+    if frontier.bands:
+        plan = "of the base case fixed" if frontier.hold else "re-optimised in each"
+        lines.append(
+            f"P10 to P90 of USD/M out: every input drawn within its low and high, the plan {plan}, "
+            "the batch solved for the tokens/s per user of the row. draws: the share of them that "
+            "reaches this speed; the cost of the others has no end."
+        )
+    return lines
+
+
+def _lines_once(tables: Sequence[Table]) -> list[Table]:
+    """Print a line of several tables once: above the first of them, or below the last."""
+    first_above = {
+        line: index for index, table in reversed([*enumerate(tables)]) for line in table.above
+    }
+    last_below = {line: index for index, table in enumerate(tables) for line in table.below}
+    return [
+        table._replace(
+            above=[line for line in table.above if first_above[line] == index],
+            below=[line for line in table.below if last_below[line] == index],
+        )
+        for index, table in enumerate(tables)
+    ]
 
 
 def _point_cells(design: Design, is_one_of_several: bool) -> tuple[str, ...]:
@@ -381,7 +412,8 @@ def _pair_table(frontiers: Sequence[Frontier]) -> Table:
                     "" if change is None else f"{(change - 1) * 100:+.1f} %",
                 )
             )
-    above = [workload_words(frontiers[0].decode.result), *premise_lines(_results_of(frontiers))]
+    first_result = frontiers[0].decode.result
+    above = [workload_words(first_result), *premise_lines(_results_of(frontiers))]
     below = []
     for frontier in frontiers:
         if frontier.chosen is None:
@@ -390,10 +422,13 @@ def _pair_table(frontiers: Sequence[Frontier]) -> Table:
             reason = frontier.reason or f"no plan gives {speed:g} tokens/s per user"
             below.append(f"{prefill} for {decode}: {reason}.")
     below += [
-        "prefill chips: for each chip that decodes. KV, ms: time that a prompt's cache takes over "
-        "the scale-out network.",
-        "vs own: cost against prefill on the decode system itself. Each pool costs what its own "
-        "scenario says. Costs are USD per million output tokens, all estimates of the base case.",
+        "prefill and decode: the systems whose chips read prompts and write answers. Prefill chips "
+        "are counted for each chip that decodes.",
+        "TTFT: time to the first token, without queueing. KV, ms: time that a prompt's cache takes "
+        "over the scale-out network.",
+        "vs own: change of the cost from a pair with prefill on the decode system itself. Each "
+        "pool costs what its own scenario says. USD/M out: USD per million output tokens, an "
+        "estimate of the base case.",
     ]
     columns = ("prefill", "decode", "prefill chips", "TTFT, s", "KV, ms", "USD/M out", "vs own")
     return Table(columns, pair_rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
@@ -427,7 +462,7 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
         for design in _thinned(free, lambda design: design.point.chosen, BEST)
     ]
     above = [
-        workload_line(scenario_results),
+        workload_line(scenario_results, target=False),
         *premise_lines(scenario_results),
         *(
             f"{scenario_result.scenario}: {scenario_result.standing.text}"
@@ -444,12 +479,13 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
             count = sum(design.frontier is frontier for design in free)
             counts.append(f"{count} of {frontier_scenario_label(frontier)}")
     below = [
-        f"{len(free)} of {len(designs)} designs (a system on one of its plans): "
-        f"{', '.join(counts)}.",
-        "Four axes: cost, and output tokens/s per chip, per user and per MW of site. No other "
-        "design is as good in all four and better in one.",
-        "* the cheapest at the workload's own speed. plan: chips/tensor parallel/batch of a decode "
-        "instance. Per user, chip and MW: output tokens/s. All are estimates of the base case.",
+        f"A design is a system on one of its plans. No other beats {len(free)} of {len(designs)} "
+        f"designs: {', '.join(counts)}.",
+        "A design beats another if it is better in one of four figures and as good in the others: "
+        "cost, and tok/s per chip, per user and per MW of site.",
+        "* the cheapest plan of its system at the target speed of the workload. A plan is the "
+        "chips, tensor parallel degree (TP) and batch of a decode instance. tok/s: output "
+        "tokens/s. USD/M out: USD per million output tokens. All are estimates of the base case.",
     ]
     if len({frontier.decode.workload for frontier in frontiers}) > 1:
         below.append("A design is compared with those of its own workload, date and owner alone.")
@@ -458,8 +494,18 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
         for frontier in frontiers
         if not frontier.points
     ]
-    columns = ("design", "per user", "per chip", "per MW", "USD/M out", "plan", "")
-    return Table(columns, design_rows, "Designs no other beats", above, below, "lrrrrll")
+    columns = (
+        "design",
+        "tok/s per user",
+        "tok/s per chip",
+        "tok/s per MW",
+        "USD/M out",
+        "chips/TP/batch",
+        "",
+    )
+    return Table(
+        columns, design_rows, "Designs that no other design beats", above, below, "lrrrrll"
+    )
 
 
 def _beaten_table(designs: Sequence[Design]) -> Table:
@@ -477,36 +523,37 @@ def _beaten_table(designs: Sequence[Design]) -> Table:
             _beaten_cells, _thinned(beaten, lambda design: design.point.chosen, WORST)
         )
     below = [
-        "Of those that beat a design the one is named that leads most where it leads least. "
-        "Changes: from the design to what beats it, in cost, "
-        "output tokens/s per chip, per user and per MW of site. --format csv has every design."
+        "Right of its plan: the change from the design to the one that beats it, in cost and in "
+        "tok/s per chip, per user and per MW of site. 3.00x is three times as much.",
+        "If several beat a design, the one is named whose smallest lead is the largest. --format "
+        "csv has every design.",
     ]
     drawn = any(design.chance is not None for design in designs)
     if drawn:
         below.append(
-            "draws: of those in which both keep their tokens/s per user, the share in which the "
-            "design is beaten still."
+            "beaten in draws: the share of the draws in which it is beaten, of those in which both "
+            "keep their tokens/s per user."
         )
     columns = (
-        "per user",
-        "draws" if drawn else "USD/M out",
+        "tok/s per user",
+        "beaten in draws" if drawn else "USD/M out",
         "beaten by",
         "its plan",
         "cost",
-        "chip",
-        "user",
-        "MW",
+        "per chip",
+        "per user",
+        "per MW",
     )
-    return Table(columns, design_rows, "Designs that are beaten", (), below, "rrllrrrr")
+    return Table(columns, design_rows, "Designs that another design beats", (), below, "rrllrrrr")
 
 
 def _beaten_cells(design: Design) -> Sequence[str]:
     point, winner = design.point, design.by or design
-    cost_or_chance = significant(point.usd_per_million_output_tokens)
+    cost_or_chance = fixed_digits(point.usd_per_million_output_tokens)
     if design.chance is not None:
         cost_or_chance = rounded_percent(design.chance)
     return (
-        "*" * point.chosen + significant(point.tokens_per_s_per_user),
+        "*" * point.chosen + fixed_digits(point.tokens_per_s_per_user),
         cost_or_chance,
         frontier_scenario_label(winner.frontier),
         _instance_text(winner.point),
@@ -520,7 +567,7 @@ def _change_words(change: float) -> str:
     A change that is not seen at three digits is none.
     """
     if change >= 1:
-        return f"{significant(1 + change, 3)}x"
+        return f"{fixed_digits(1 + change)}x"
     if abs(change) < 5e-4:
         return "="
     return f"{change * 100:+.1f} %" if abs(change) < 0.1 else f"{change * 100:+.0f} %"

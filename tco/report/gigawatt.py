@@ -108,15 +108,18 @@ def _site_rows(sites: Sequence[Gigawatt], scales: SiteScales) -> list[tuple[str,
 def _yearly_rows(sites: Sequence[Gigawatt], scales: SiteScales) -> list[tuple[str, ...]]:
     """Return the rows of the cost per watt, the output and the money of a year."""
     money, tokens = scales.money, scales.tokens
+    output = f"{tokens.unit_name} output tokens/s"
     texts: dict[str, Callable[[Gigawatt], str]] = {
         "USD per watt of the grid (base case)": lambda site: f"{site.usd_per_grid_w:.1f}",
         "  median": lambda site: f"{site.range['p50']:.1f}",
         "  P10": lambda site: f"{site.range['p10']:.1f}",
         "  P90": lambda site: f"{site.range['p90']:.1f}",
         "USD per watt for the racks (base case)": lambda site: f"{site.usd_per_it_w:.1f}",
-        f"{tokens.unit_name} output tokens/s": lambda site: tokens.text(site.output_tokens_per_s),
+        output: lambda site: tokens.text(site.output_tokens_per_s),
         f"cost per year, {money.unit_name}": lambda site: money.text(site.cost_usd_per_year),
     }
+    if all(site.output_tokens_per_s is None for site in sites):
+        del texts[output]
     if any_sale(site.evaluation for site in sites):
         texts |= {
             f"revenue per year, {money.unit_name}": lambda site: money.text(

@@ -87,6 +87,17 @@ def test_eighty_columns(arguments, monkeypatch):
     assert evidence in " ".join(text.lower().split()) or arguments is PAIRS
 
 
+def test_the_target_speed_is_that_of_the_starred_row_and_a_common_line_stands_once():
+    text = tco(*TWO).stdout
+    assert "at least 50 tokens/s" not in text
+    assert "* the cheapest plan at the target speed of the workload: 50 tokens/s per user." in text
+    for common in ("A row is the best plan at one speed.", "tok/s: output tokens/s;", "Buyer "):
+        assert text.count(common) == 1
+    assert text.count("A prefill instance has") == 2
+    starred = [line.split() for line in text.splitlines() if line.rstrip("+ ").endswith(" *")]
+    assert [cells[0] for cells in starred] == ["50.0", "50.0"]
+
+
 PARETO = (*TWO, "h200-hgx8", "--pareto")
 
 
