@@ -375,14 +375,21 @@ def _no_crossing(solution: Solution, valid_values: Sequence[float]) -> str:
         rounded_text(solution.today, end_value) for end_value in (valid_values[0], valid_values[-1])
     )
     metric = METRICS[solution.metric]
+    input_words = (
+        "at the prices" if solution.today.stepwise else f"with {short_name(solution.path)}"
+    )
     where = (
-        f"with {short_name(solution.path)} from {low} to {high} the {metric.label} lies between "
-        f"{min(levels):,.3g} and {max(levels):,.3g} {metric.unit}"
+        f"{input_words} from {low} to {high} the {metric.label} lies between "
+        f"{_metric_level_text(min(levels))} and {_metric_level_text(max(levels))} {metric.unit}"
     ).rstrip()
     if solution.target is not None:
-        return f"{where}; the target is {solution.target:.6g}"
+        return f"{where}; the target is {_metric_level_text(solution.target)}"
     side = "above" if levels[0] > solution.target_at(valid_values[0]) else "below"
     return f"{where}, {side} that of {solution.words} everywhere"
+
+
+def _metric_level_text(level_value: float) -> str:
+    return f"{level_value:,.0f}" if abs(level_value) >= 1e4 else f"{level_value:,.4g}"
 
 
 def rounded_text(varied: VariedInput, input_value: float) -> str:
@@ -405,24 +412,24 @@ def _solution_notes(
     ]
     lost = [grid_value for grid_value in grid if grid_value not in valid_values]
     if lost:
-        first = f"the first at {solution.today.text(lost[0])}: {solution.missing[lost[0]]}"
-        notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
+        first = f"the first at {rounded_text(solution.today, lost[0])}: {solution.missing[lost[0]]}"
+        notes.append(f"no answer at {len(lost)} of the {len(grid)} values tried, {first}")
     if solution.today.stepwise:
         newest = newest_price(own_mover.side.catalogue)
         if breaks:
             notes.append(
-                "prices are those of each month's last day: seen from today's date, the target is "
-                "reached in the month that is named"
+                "the prices of a month are those of its last day; the month shown is the first, "
+                "counted from today's date, that reaches the target"
             )
         if period(newest).last.toordinal() < grid[-1]:
             notes.append(
                 f"{solution.today.text(grid[-1])} lies beyond the prices known: the last is of "
-                f"{newest}, and holds on"
+                f"{newest}, and counts from then on"
             )
     elif any(break_point.metric != break_point.short for break_point in breaks):
         notes.append(
-            "the metric moves in steps, as plans, tiers and switches come whole: a target within a "
-            "step is reached with it"
+            "the metric moves in steps, as plans, tiers and switches come whole: the value shown "
+            "is where a step passes the target"
         )
     if len(breaks) > 1:
         notes.append(

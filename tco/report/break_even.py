@@ -13,10 +13,11 @@ from tco.catalog.labels import axis_label, short_name
 from tco.comparison.break_even import Solution
 from tco.comparison.maps import NOBODY, Map, MapAxis
 from tco.evaluation.varied_input import Moment
+from tco.report.assumptions import shown_metric
 from tco.report.ranges import base_case_words, figures
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, headed, input_unit, significant
-from tco.scenario.metrics import METRICS, RATIOS
+from tco.scenario.metrics import METRICS, MORE_IS_BETTER, RATIOS
 
 VALUE = float | str | None  # a number, or a date
 
@@ -159,12 +160,15 @@ def _input_change_text(solution: Solution, input_value: float) -> str:
 
 def _solution_table(solution: Solution) -> Table:
     """Tabulate today's value, and every value at which the target is reached."""
-    metric, today = METRICS[solution.metric], solution.today
+    today = solution.today
+    label, metric_unit, size = shown_metric(solution.metric)
     unit = "" if today.stepwise else input_unit(solution.path, today.unit)  # a date needs none
-    title = (
-        f"{solution.scenario}: {short_name(solution.path)} at which the {metric.label} "
-        f"{_target_words(solution)}"
+    if solution.metric in RATIOS:
+        label = f"{label} over that of {solution.movers[1].side.scenario.name}"
+    input_words = (
+        "month at whose prices" if today.stepwise else f"{short_name(solution.path)} at which"
     )
+    title = f"{solution.scenario}: {input_words} the {label} {_target_words(solution)}"
     low, high = (
         f"{_input_value_text(solution, input_value, 3)} {unit}".rstrip()
         for input_value, _ in (solution.points[0], solution.points[-1])
@@ -174,19 +178,20 @@ def _solution_table(solution: Solution) -> Table:
         f"Searched from {low} to {high} with the plan {plan}. All else as in the base case.",
         base_case_words(solution.base_case_result, solution.metric, solution.drawn),
     ]
-    centre = fixed_digits(solution.centre, 4)
+    centre = fixed_digits(solution.centre / size, 4)
     crossing_rows = [["base case", _input_value_text(solution, today.value), "", centre]]
-    step = "first month at the target" if today.stepwise else "steps over the target"
+    step = "first month past the target" if today.stepwise else "steps past the target"
     crossing_rows += [
         [
             step if crossing.metric != crossing.short else "at the target",
             _input_value_text(solution, crossing.value),
             _input_change_text(solution, crossing.value),
-            fixed_digits(crossing.metric, 4),
+            fixed_digits(crossing.metric / size, 4),
         ]
         for crossing in solution.breaks
     ]
-    below = [f"No value of it reaches the target: {solution.reason}."]
+    values_word = "month" if today.stepwise else "value of it"
+    below = [f"No {values_word} reaches the target: {solution.reason}."]
     if solution.breaks:
         command = f"tco explain {solution.scenario} {solution.metric}"
         if solution.metric in RATIOS:
@@ -194,9 +199,9 @@ def _solution_table(solution: Solution) -> Table:
         below = [f"Try it: {command} --set '{_rounded_setting(solution)}'"]
     columns = (
         "",
-        axis_label(solution.path, unit),
+        "prices of" if today.stepwise else axis_label(solution.path, unit),
         "change" if today.value else "",
-        headed(metric.label, metric.unit),
+        headed(label, metric_unit),
     )
     return Table(columns, crossing_rows, title, above, below)
 
@@ -204,9 +209,13 @@ def _solution_table(solution: Solution) -> Table:
 def _target_words(solution: Solution) -> str:
     if solution.target is None:
         return f"equals that of {solution.words}"
-    share = f" ({solution.words})" if solution.words.endswith("%") else ""
-    target = f"is {fixed_digits(solution.target, 4)} {METRICS[solution.metric].unit}"
-    return target.rstrip() + share
+    _, metric_unit, size = shown_metric(solution.metric)
+    unit = "" if metric_unit == "x" else metric_unit  # of a ratio, which needs none
+    share = ""
+    if solution.words.endswith("%"):
+        share = f" ({solution.words.removesuffix('%').rstrip()} %)"
+    verb = "reaches" if solution.today.stepwise else "is"
+    return f"{verb} {fixed_digits(solution.target / size, 4)} {unit}".rstrip() + share
 
 
 # ---------------------------------------------------------------- two inputs
@@ -271,7 +280,8 @@ def _map_table(regions: Map) -> Table:
     signs = [
         ascii_uppercase[scenario_index % count] for scenario_index in range(len(regions.scenarios))
     ]
-    title = f"Which scenario has the best {METRICS[regions.metric].label}"
+    best_word = "highest" if regions.metric in MORE_IS_BETTER else "lowest"
+    title = f"Which scenario has the {best_word} {shown_metric(regions.metric)[0]}"
     shares = regions.leaders
     legend = ", ".join(
         f"{sign} {scenario_name} ({shares[scenario_name] * 100:.0f} %)"
@@ -280,7 +290,7 @@ def _map_table(regions: Map) -> Table:
     best = regions.best
     map_rows = [
         [
-            significant(float(y_value), DIGITS),
+            fixed_digits(float(y_value), DIGITS),
             *(
                 NONE if scenario_index == NOBODY else signs[scenario_index]
                 for scenario_index in best_row
@@ -300,8 +310,8 @@ def _map_table(regions: Map) -> Table:
     if (best == NOBODY).any():
         below.insert(0, f"{NONE} no scenario meets the target of its workload.")
     elif len(winners) == 1:
-        sentence = f"{winners[0]} is best everywhere: {' and '.join(spans)}."
+        sentence = f"{winners[0]} has it everywhere: {' and '.join(spans)}."
         return Table((), [], title, [sentence], below)
-    legend = f"{legend}. To the right: {regions.x.words}. Down: {regions.y.words}."
+    legend = f"{legend} of the points. To the right: {regions.x.words}. Down: {regions.y.words}."
     columns = ("", *(significant(float(x_value), DIGITS) for x_value in regions.x.values))
     return Table(columns, map_rows, title, [legend], below)

@@ -330,6 +330,24 @@ def test_message_of_no_crossing_states_the_range_of_the_metric():
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("terms.date", "capex_usd=+5%"), "month at whose prices the capex of one scale-up domain"),
+        (("terms.date", "capex_usd=-5%"), "No month reaches the target: at the prices from 2026-"),
+        (("terms.life", f"{HOUR}=+10%"), "economic life at which the cost per chip-hour is"),
+        (
+            ("parts.gb200-gpu.price", f"{RATIO}=1.9", "--baseline", TRN3),
+            f"gb200-gpu price at which the performance per TCO over that of {TRN3} is 1.900",
+        ),
+    ],
+)
+def test_the_title_is_a_sentence_for_every_kind_of_input(words, sentence):
+    path, until, *options = words
+    printed_text = command("solve", GB200, "--vary", path, "--until", until, *options).stdout
+    assert sentence in " ".join(printed_text.split())
+
+
 def test_values_without_an_answer_are_counted_with_the_reason():
     alike = {"workload.software": "public", "workload.draft_tokens": "0"}
     solution = solve(
