@@ -84,11 +84,17 @@ def numbers(path):
     return [float(number) for number in re.findall(r"(?<![\w#])-?\d+(?:\.\d+)?", path.read_text())]
 
 
+def words(path):
+    texts = re.findall(r">([^<>]+)<", path.read_text())
+    return [re.sub(r"-?\d[\d.,]*", "#", text) for text in texts if text.strip()]
+
+
 def test_the_picture_shows_the_current_headline(tmp_path):
     tco("plot", "frontier", *HEADLINE, "-o", tmp_path / "today.svg")
     assert numbers(ROOT / "reports/frontier.svg") == pytest.approx(
         numbers(tmp_path / "today.svg"), abs=0.011
     )
+    assert words(ROOT / "reports/frontier.svg") == words(tmp_path / "today.svg")
 
 
 # ---------------------------------------------------------------- whose cost it is

@@ -59,7 +59,7 @@ def cost_figure(scenario_results: Sequence[Result], width: float = WIDE) -> Draw
         for scenario_title, net in zip(scenario_titles, nets, strict=True)
     )
     drawing = Drawing(
-        "What a chip-hour costs",
+        "What a chip-hour costs (base case)",
         f"USD per installed chip and calendar hour, net of rebates: {figures}.",
         width,
         "USD per installed chip and calendar hour, net of rebates; shares are of the cost before "
@@ -156,12 +156,12 @@ def money_figure(scenario_result: Result, money: Money, width: float = WIDE) -> 
     times = sorted(months)
     sums = list(accumulate(months[month] for month in times))
     drawing = Drawing(
-        f"The money of {scenario_result.title}, month by month",
+        f"What {scenario_result.title} pays and earns over its life",
         f"{significant(sums[-1] if sums else 0.0, 3)} million USD paid in the end, less what comes "
         f"in; in month 0 {significant(months[0], 3)}.",
         width,
         f"Million USD of one scale-up domain of {scenario_result.metrics['chips']:g} chips, not "
-        f"discounted; {premise(scenario_result)}",
+        f"discounted. {premise(scenario_result)}",
     )
     colours = {"paid in a year": PAID, "comes in": INCOMING}
     if not any(incoming for _, incoming in years):

@@ -104,9 +104,9 @@ def frontier_figure(
         "What speed costs (base case)",
         f"{METRICS[against].label} against tokens/s per user: {figures}.",
         width,
-        workload_line(scenario_results),
-        "Each point is a plan that no other of its system beats; the large mark is the cheapest "
-        "for this workload. All are estimates.",
+        workload_line(scenario_results, target=False),
+        "Each point is a plan that no other of its system beats, as estimated. The large mark is "
+        "the cheapest at the target speed (dashed).",
     )
     if any(curve.range for curve in drawn):
         drawing.paragraphs(

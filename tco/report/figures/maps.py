@@ -55,13 +55,14 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
         f"{scenario_titles[number]} {shares[number] * 100:.0f} %" for number in winners
     )
     label = METRICS[field.metric].label
+    best_word = "highest" if field.metric in MORE_IS_BETTER else "lowest"
     drawing = Drawing(
-        "Which is best where",
+        f"Which system has the {best_word} {label}",
         f"Share of the map in which each is best by {label}: "
         f"{figures or 'none has a value anywhere'}.",
         width,
-        f"Best by {label}, the plan re-optimised in every cell; pale where the next is within "
-        f"{CLOSE * 100:.0f} %, empty where none has an answer",
+        "The plan is re-optimised in every cell. A cell is pale where the next system is within "
+        f"{CLOSE * 100:.0f} %, and empty where none has an answer.",
     )
     drawing.legend({scenario_titles[number]: colours[number] for number in winners})
     (x_words, x_values), (y_words, y_values) = map(_scaled_axis, (field.x, field.y))

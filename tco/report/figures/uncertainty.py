@@ -65,7 +65,7 @@ def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
         f"{now} at the centre; from low to high of each input: {figures}.",
         width,
         f"{now} in the base case",
-        "Each input alone at its P5 and P95, the plan "
+        "Each input alone at its P5 and P95 (on the right), the plan "
         f"{plan_treatment(sensitivity)}; ~ an estimate",
     )
     drawing.legend({"input at its low": LOW, "input at its high": HIGH})
@@ -122,6 +122,7 @@ OUTER = (0.5, 99.5)  # percentiles between which the draws are shown
 WORSE, BETTER = LIGHT[1], LIGHT[0]
 # percentile -> where its name stands of its line
 PERCENTILES = {"p10": "right", "p50": "center", "p90": "left"}
+PERCENTILE_WORDS = {"p10": "P10", "p50": "median", "p90": "P90"}
 
 
 @styled
@@ -150,7 +151,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
         if statistics.get(percentile_name) is not None
     }
     words = ", ".join(
-        f"{percentile_name.upper()} {significant(percentile_value, 3)}"
+        f"{PERCENTILE_WORDS[percentile_name]} {significant(percentile_value, 3)}"
         for percentile_name, percentile_value in percentiles.items()
     )
     drawing = Drawing(
@@ -220,7 +221,7 @@ def _draw_histogram(
     axes.plot(ticks, [level] * len(ticks), color=INK, marker="|", lw=1.5, mew=1.5)
     frame = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
     for percentile_name, percentile_value in percentiles.items():
-        side, words = PERCENTILES[percentile_name], percentile_name.upper()
+        side, words = PERCENTILES[percentile_name], PERCENTILE_WORDS[percentile_name]
         axes.text(percentile_value, level * 1.04, words, ha=side, bbox=frame)
     if compared and edges[0] < 1 < edges[-1]:
         axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
