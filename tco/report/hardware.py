@@ -232,7 +232,7 @@ NETWORK_LINE = Record(
         "price_usd", float, "price", "USD", lambda line: weak(line.kind) + significant(line.price)
     ),
     Member("power_w", float, "power", "kW", lambda line: significant(float(line.power) / KILO)),
-    Member("kind", label="price is"),
+    Member("kind", label="source of price"),
     Member("source", read=lambda line: ";".join(line.sources)),
 )
 SWITCHES = Record(
@@ -301,12 +301,12 @@ def network_answer(
             per_chip += f" Optical modules and fibre are {share} of the price."
         below = [
             per_chip,
-            "price is: the kind of its source. An estimate (~) is ours; derived is computed from "
+            "source of price: an estimate (~) is this program's own; derived is computed from "
             "published prices.",
         ]
         mark = max((weak(line.kind) for line in network.lines), default="")
         last = [
-            "WHOLE NETWORK",
+            "whole network",
             "",
             "",
             mark + significant(price, 5),
