@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tco
@@ -104,7 +106,25 @@ def test_wrong_input_raises_an_error(tmp_path):
             wrong()
 
 
-# ---------------------------------------------------------------- the notebooks of the docs
+# ---------------------------------------------------------------- Python of the docs
+def python_blocks(page):
+    """Return the Python of a page of the guide, in the order in which a reader runs it."""
+    return re.findall(r"(?ms)^```python\n(.*?)^```$", (SITE / "pages" / page).read_text())
+
+
+@pytest.mark.thorough
+def test_python_of_the_guide_runs_from_its_first_block_to_its_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in python_blocks("guide/python.md"):
+        exec(block, names)
+    assert names["costs"].shape == (len(names["rates"]), len(names["prices"]))
+    assert (np.diff(names["costs"]) > 0).all()  # dearer electricity, dearer tokens
+    assert {"today.json", "page.html", "model.xlsx", "grid.png"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "path", sorted((SITE / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem

@@ -97,6 +97,22 @@ def test_the_picture_shows_the_current_headline(tmp_path):
     assert words(ROOT / "reports/frontier.svg") == words(tmp_path / "today.svg")
 
 
+def test_links_between_documents_lead_to_files_of_a_clone():
+    paths = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "reports").rglob("*.md"),
+        *(ROOT / "data").rglob("*.md"),
+    ]
+    links = [
+        (path.relative_to(ROOT), link)
+        for path in paths
+        for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", path.read_text(encoding="utf-8"))
+        if not link.startswith(("http", "mailto"))
+    ]
+    assert len(links) > 40
+    assert [(path, link) for path, link in links if not (ROOT / path.parent / link).exists()] == []
+
+
 # ---------------------------------------------------------------- whose cost it is
 BASE = "gb200-nvl72"
 RATIOS = ("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline")

@@ -54,6 +54,13 @@ CONFIGURATION = {  # of a model, as the hub holds it
     "vocab_size": 32000,
 }
 PICTURE = ROOT / "reports/frontier.svg"
+# links of a page to files of the project, as patterns, and the pages that the site has of them
+SITE_LINKS = (
+    (r"\((?:\.\./){4}CONTRIBUTING\.md#add-", "(../extending.md#add-"),
+    (r"\((?:\.\./){4}CONTRIBUTING\.md\)", "(../contributing.md)"),
+    (r"\((?:\.\./){4}tco/(\w+)\)", r"(\1.md)"),
+    (r"\(\.\./\.\./notebooks/(\w+)\.ipynb\)", r"(../notebooks/\1.md)"),
+)
 NOTEBOOKS = sorted((ROOT / "reports/site/notebooks").glob("*.ipynb"))
 FOUR = " ".join(HEADLINE)
 ROOMS = {  # what each is about, and the figure that shows it
@@ -81,19 +88,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Run what a page says to type; its links to the project's documents become links of the
-    site.
-    """
+    """Run what a page says to type; its links to files of the project become links of the site."""
+    for in_project, on_site in SITE_LINKS:
+        markdown = re.sub(in_project, on_site, markdown)
     folder, inside, _ = page.file.src_uri.partition("/")
-    return (
-        filled(
-            markdown.replace("(../../../../CONTRIBUTING.md#add-", "(../extending.md#add-").replace(
-                "(../../../../CONTRIBUTING.md)", "(../contributing.md)"
-            )
-        )
-        if inside and folder in WRITTEN
-        else markdown
-    )
+    return filled(markdown) if inside and folder in WRITTEN else markdown
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
