@@ -21,14 +21,13 @@ def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Quantity:
 
 @formula("", source="tco-calibration")
 def latency_scale(
-    clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1
+    clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond
 ) -> Quantity:
-    """On-chip latency relative to the reference chip: s = f_ref / f x (1 or phi) a.
+    """On-chip latency relative to the reference chip: s = f_ref / f x (1 or phi).
 
-    Latency falls with the clock, grows by phi where fences cross dies, and by a under young
-    software.
+    Latency falls with the clock, and grows by phi where fences cross dies.
     """
-    return reference_clock / clock * select(dies > 1, die_factor, 1.0) * age
+    return reference_clock / clock * select(dies > 1, die_factor, 1.0)
 
 
 @formula("s", source="tco-calibration")

@@ -366,7 +366,6 @@ def _latencies_of(
         input_values[f"{part}.dies"],
         input_values[f"{prior}.die_latency_factor"],
         input_values[f"{prior}.reference_clock"],
-        1.0,  # settled software
     )
 
     def scaled(latency_name: str, ratio: Quantity = 1.0) -> Quantity:
