@@ -22,7 +22,7 @@ from tco.scenario.network_choice import links_of_system
 from tco.scenario.resolve import plain_inputs, resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario, bounds
 from tco.scenario.result import chip_figures
-from tco.scenario.workload import server_of
+from tco.scenario.workload import server_of, serving_workload
 from tests.catalogue import CATALOGUE
 from tests.fabric_helpers import FabricScope, Links, Tokens, cheapest, fabric_scopes
 
@@ -44,6 +44,7 @@ __all__ = [
     "recording",
     "scope",
     "server_of",
+    "serving_workload",
 ]
 
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")

@@ -37,6 +37,7 @@ from tco.performance.serving.plans import (
     PrefillPlan,
     ServingPlan,
     ServingRequest,
+    ServingWorkload,
     attention_chips,
     borders_crossed,
     decoding_at,
@@ -128,8 +129,8 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     request, limit = request_of(input_values), input_values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
     plan, before = _plans_of_pools(decode, prefill, request)
-    step = passes.decode_pass(decode.machine, decode.model, plan, request)
-    ready = passes.prefill_pool(prefill.machine, prefill.model, before, request)
+    step = passes.decode_pass(ServingWorkload(decode.machine, decode.model, request), plan)
+    ready = passes.prefill_pool(ServingWorkload(prefill.machine, prefill.model, request), before)
     decode_rate = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
     read = passes.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
@@ -191,7 +192,7 @@ def _plans_of_pools(
     )
     batches = np.array([sorted({*map(float, SEQUENCES), *chosen_sequences})])
     axes = offered_axes(decode.machine, decode.model, prompt + answer)
-    depths = depths_of(decode.machine, decode.model, request, decode.values)
+    depths = depths_of(ServingWorkload(decode.machine, decode.model, request))
     plan = decoding_at(axes, batches, depths)
     prefill_axes = offered_axes(prefill.machine, prefill.model, prompt)
     return plan, PrefillPlan(*(axis[:, :, None] for axis in prefill_axes))

@@ -22,7 +22,6 @@ from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.redaction_values import figures_apart
 from tco.core.types import AnyArray, JsonObject, TextMapping
 from tco.evaluation.evaluation import catalogue_for
-from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.service.fleet import WAITS, Search, ServingFleet, chips_with_spares
 from tco.performance.service.samples import (
@@ -42,14 +41,17 @@ from tco.performance.service.traffic import (
     load_traffic,
     own_promises,
 )
-from tco.performance.serving.plans import ServingRequest, decode_plan_document, request_of
+from tco.performance.serving.plans import (
+    ServingWorkload,
+    decode_plan_document,
+)
 from tco.scenario import metrics as joined
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate
 from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, why_absent
-from tco.scenario.workload import scenario_model, server_of
+from tco.scenario.workload import scenario_model, serving_workload
 
 HOURS_A_MONTH = 730.5
 RATE = f"{GROUP}.requests_per_s"
@@ -177,18 +179,17 @@ class _ServedSystem(NamedTuple):
     promises: tuple[Promise, ...]
     inputs: ResolvedScenario
     settings: dict[str, str]  # with the mean lengths of the traffic
-    machine: Machine
-    model: Architecture
-    request: ServingRequest  # of mean lengths
+    workload: ServingWorkload  # of mean lengths
     pause: float  # seconds between two requests of a session at the workload's speed
     served_share: float  # of the requests, those no longer than the context
 
     @property
     def rejection(self) -> str:
         """Sentence on requests that are longer than the context."""
+        model = self.workload.model
         return (
             f"{100 * (1 - self.served_share):.2g} % of the requests of {self.traffic.id} are "
-            f"longer than the context of {self.model.id}, {self.model.context:,} tokens, and are "
+            f"longer than the context of {model.id}, {model.context:,} tokens, and are "
             "rejected"
         )
 
@@ -235,14 +236,13 @@ def _served_system(scenario: str, demand: ServiceRequest) -> _ServedSystem:
         catalogue, scenario, demand.own_settings, demand.variant, traffic
     )
     input_values = inputs.values()
-    machine, model = server_of(inputs, input_values)
-    request = request_of(input_values)
+    workload = serving_workload(inputs, input_values)
     result = _evaluate_cost(scenario, demand, catalogue)
-    pause = traffic.thinking + request.answer / max(input_values["workload.interactivity"], 1.0)
-    served_share = share_served(traffic, model.context)
+    speed = max(input_values["workload.interactivity"], 1.0)
+    pause = traffic.thinking + workload.request.answer / speed
+    served_share = share_served(traffic, workload.model.context)
     input_values.check_given(inputs.is_known)
-    system = (result, traffic, promises, inputs, settings, machine, model, request)
-    return _ServedSystem(*system, pause, served_share)
+    return _ServedSystem(result, traffic, promises, inputs, settings, workload, pause, served_share)
 
 
 def _cheapest_fleet(
@@ -256,9 +256,7 @@ def _cheapest_fleet(
     """
     scenario, judged = system.result.scenario, system.judged
     search = Search(
-        system.machine,
-        system.model,
-        system.request,
+        system.workload,
         traffic,
         demand.router,
         demand.seed,
@@ -267,7 +265,9 @@ def _cheapest_fleet(
         simulated_requests(judged),
     )
     if not search.decoders or not search.readers:
-        raise DataError(f"{scenario}: {system.model.id} fits no plan of {system.inputs.system.id}")
+        raise DataError(
+            f"{scenario}: {system.workload.model.id} fits no plan of {system.inputs.system.id}"
+        )
     fleet = search.cheapest(judged)
     if fleet is None:
         nearest = "; ".join(
@@ -358,7 +358,7 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
         system.promises,
         demand.router,
         fleet,
-        figures_apart(_plans_of(fleet, system.machine), GROUP),
+        figures_apart(_plans_of(fleet, system.workload.machine), GROUP),
         figures_apart(measured, GROUP),
         figures_apart(errors, GROUP),
         figures_apart(

@@ -35,14 +35,13 @@ from tco.performance.chip.formats import computed_on
 from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machine_balance
 from tco.performance.serving.passes import cached_numbers
 from tco.performance.serving.plan_choice import PLACES, decode_rate_with_experts
-from tco.performance.serving.plans import request_of
 from tco.scenario.document import HEADLINE_SYSTEM, load_scenario
 from tco.scenario.evaluate import run
 from tco.scenario.metrics import METRICS
 from tco.scenario.network_choice import ClosRequest, links_of_system, port_rate, requested_clos
 from tco.scenario.resolve import resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario
-from tco.scenario.workload import server_of, workload_kind
+from tco.scenario.workload import server_of, serving_workload, workload_kind
 from tco.system.bill import (
     bill_of_materials,
     device_capacity,
@@ -441,11 +440,9 @@ def _best_plan_metrics(inputs: ResolvedScenario, input_values: Values) -> JsonOb
 
 def _best_decode_rate(inputs: ResolvedScenario, input_values: Values, expert_span: str) -> float:
     """Return the decode rate of a scenario's workload with the experts in a place."""
-    machine, model = server_of(inputs, input_values)
+    workload = serving_workload(inputs, input_values)
     speed = input_values["workload.interactivity"]
-    rate, reason = decode_rate_with_experts(
-        machine, model, request_of(input_values), speed, expert_span
-    )
+    rate, reason = decode_rate_with_experts(workload, speed, expert_span)
     if reason:
         raise Underived(reason)
     return rate

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,11 @@ from tco.compile.execute import (
 from tco.compile.lower import BATCH_PATH, ArithmeticKernel
 from tco.compile.program import Program
 from tco.core.errors import DataError
-from tco.core.inputs import Values
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by, scope
 from tco.core.types import AnyArray, FloatArray, JsonMapping, JsonObject, Settings
-from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
-from tco.performance.serving.plans import ServingPlan, ServingRequest
+from tco.performance.serving.plans import ServingPlan, ServingWorkload
 from tco.scenario.document import Scenario
 from tco.scenario.evaluate import evaluate, run
 from tco.scenario.memo import exactly
@@ -38,10 +36,7 @@ from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
-from tco.scenario.workload import job_on, server_of, workload_kind
-
-if TYPE_CHECKING:
-    from tco.performance.layer.chip_model import Machine
+from tco.scenario.workload import job_on, serving_workload, workload_kind
 
 ALL = "all"  # plans of serving to choose among
 # of a plan and a draw that are looked at together: what is known of them fills the memory
@@ -85,7 +80,7 @@ def recorded(
                     batch = program.read(Input(BATCH_PATH, 1.0, ""))
                     plan = plan._replace(decode=plan.decode._replace(sequences=batch))
                 workload, target_values = draw_results.traced(
-                    *server_of(inputs, input_values, plan.stated), input_values, plan
+                    serving_workload(inputs, input_values, plan.stated), plan
                 )
         else:
             from tco.performance.training.result import train
@@ -133,14 +128,13 @@ def every_plan(inputs: ResolvedScenario, known_plans: dict[Any, ServingPlan]) ->
 
     """
     from tco.performance.serving import plan_choice, plans
-    from tco.performance.serving.plans import depths_of, request_of
 
     input_values = inputs.values()
-    machine, model = server_of(inputs, input_values)
-    request = request_of(input_values)
-    depths = depths_of(machine, model, request, input_values)
+    workload = serving_workload(inputs, input_values)
+    machine, model, request = workload
+    depths = plans.depths_of(workload)
     if machine.deployer is not None and machine.deployer.name != FLEET:
-        return _plans_of_operator(inputs, machine, model, request, input_values, known_plans)
+        return _plans_of_operator(inputs, workload, known_plans)
     if request.offline or input_values.exists("workload.concurrency"):
         axes = plans.filling(plan_choice.offered_axes(machine, model, 0), machine.links)
         decode_plans = plans.decoding_at(axes, 1.0, depths)
@@ -152,17 +146,14 @@ def every_plan(inputs: ResolvedScenario, known_plans: dict[Any, ServingPlan]) ->
     reading = plan_choice.offered_axes(machine, model, request.prompt)
     prefill_plans = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
     return ServingPlan(
-        plans.decoding_at(plan_choice.decode_axes(machine, model, request), 1.0, depths),
+        plans.decoding_at(plan_choice.decode_axes(workload), 1.0, depths),
         prefill_plans,
     )
 
 
 def _plans_of_operator(
     inputs: ResolvedScenario,
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Values,
+    workload: ServingWorkload,
     known_plans: dict[Any, ServingPlan],
 ) -> ServingPlan:
     """Return all plans of the class that an operator runs.
@@ -173,6 +164,7 @@ def _plans_of_operator(
     from tco.performance.serving.classes import plans_of_class
     from tco.performance.serving.loaded_plans import near_frontier_of_base_case
 
+    machine = workload.machine
     class_name = machine.deployer.name if machine.deployer is not None else FLEET
     structure_plan = None if inputs.structure is None else inputs.structure.plan
     if class_name == BENCHMARK:
@@ -182,14 +174,14 @@ def _plans_of_operator(
     plans_key = tuple(links.values()), class_name, tuple(sorted(parts.items()))
     if plans_key in known_plans:
         return known_plans[plans_key]
-    class_plans = plans_of_class(machine, model, request, input_values, class_name)
+    class_plans = plans_of_class(workload, class_name)
     if class_plans is None:
         raise DataError(
             f"{OPERATED_BY}={class_name}: no pools of a published size divide the chips of "
             f"{inputs.system.id}"
         )
     if len(class_plans.flight) > LOADED_PLANS:
-        class_plans = near_frontier_of_base_case(machine, model, input_values, class_plans)
+        class_plans = near_frontier_of_base_case(workload, class_plans)
     known_plans[plans_key] = class_plans
     return class_plans
 

@@ -24,7 +24,7 @@ from tco.performance import software_maturity
 from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import computed_on
 from tco.performance.deployment import FLEET, OPERATED_BY, Deployer, PoolShape, efficiency_of
-from tco.performance.serving.plans import DEEPEST, DRAFTS
+from tco.performance.serving.plans import DEEPEST, DRAFTS, ServingWorkload, request_of
 from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import (
     BY_DATE,
@@ -61,10 +61,8 @@ def serving_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> Ser
     from tco.performance.serving.result import evaluate_serving
     from tco.scenario.plan_cache import recalled_choices
 
-    machine, model = server_of(inputs, input_values, _has_fixed_axes(plan))
-    return evaluate_serving(
-        machine, model, input_values, plan, partial(recalled_choices, inputs, input_values)
-    )
+    workload = serving_workload(inputs, input_values, _has_fixed_axes(plan))
+    return evaluate_serving(workload, plan, partial(recalled_choices, inputs, input_values))
 
 
 def _has_fixed_axes(plan: Any) -> bool:
@@ -94,6 +92,21 @@ def server_of(
     return machine_of(
         inputs, input_values, inputs.text, _software_of_scenario(inputs, input_values), deployer
     ), model
+
+
+def serving_workload(
+    inputs: ResolvedScenario, input_values: Values, stated: bool = False
+) -> ServingWorkload:
+    """Return the requests of the scenario's workload, with the machine and model that serve them.
+
+    Args:
+        inputs: the scenario.
+        input_values: its inputs as they are read.
+        stated: whether a user fixed the plan, as in `server_of`.
+
+    """
+    machine, model = server_of(inputs, input_values, stated)
+    return ServingWorkload(machine, model, request_of(input_values))
 
 
 def _scenario_deployer(inputs: ResolvedScenario, input_values: Values) -> Deployer:

@@ -26,7 +26,14 @@ from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
 from tco.performance.layer.chip_model import Machine
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, as_prefill_plan
+from tco.performance.serving.plans import (
+    DecodePlan,
+    PrefillPlan,
+    ServingPlan,
+    ServingWorkload,
+    as_prefill_plan,
+    request_of,
+)
 from tco.performance.serving.result import evaluate_serving_plan
 from tco.performance.software_maturity import MEASURED, parse_calendar_month
 from tco.scenario.choices import checkpoint_of
@@ -515,10 +522,8 @@ def _inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[
     return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
-def _group_machine(
-    serving_rows: ServingRows, kind: JsonObject, row_indices: AnyArray
-) -> tuple[Machine, RowValues]:
-    """Return the chips that some rows of a group run on, and their values.
+def _group_machine(serving_rows: ServingRows, kind: JsonObject, row_indices: AnyArray) -> Machine:
+    """Return the chips that some rows of a group run on.
 
     The software is that of the rows' dates.
     """
@@ -529,7 +534,7 @@ def _group_machine(
     released = measurements.values.structure(f"parts.{kind['chip']}.released")
     reach = MEASURED._replace(months=serving_rows.months[row_indices] - released * 12)
     inputs: ResolvedScenario = serving_rows.inputs[kind["chip"]]
-    return machine_of(inputs, row_values, serving_rows.texts(kind).__getitem__, reach), row_values
+    return machine_of(inputs, row_values, serving_rows.texts(kind).__getitem__, reach)
 
 
 def _predict_plans(
@@ -539,10 +544,11 @@ def _predict_plans(
     plan: ServingPlan,
 ) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of a group's rows on the given plans by quantity, and which fit."""
-    machine, row_values = _group_machine(serving_rows, kind, row_indices)
-    serving_result = evaluate_serving_plan(
-        machine, serving_rows.model(kind["model"]), row_values, plan
+    machine = _group_machine(serving_rows, kind, row_indices)
+    workload = ServingWorkload(
+        machine, serving_rows.model(kind["model"]), request_of(machine.values)
     )
+    serving_result = evaluate_serving_plan(workload, plan)
     output = serving_result.rates["output_tokens_per_s_per_chip"]
     per_token = serving_result.rates["tpot_s"]
     prompt, answer = serving_rows.prompt[row_indices], serving_rows.answer[row_indices]
@@ -567,7 +573,7 @@ def predict_group(
         return _predict_plans(
             serving_rows, kind, row_indices, serving_rows.plan(row_indices, kind["apart"])
         )
-    machine, _ = _group_machine(serving_rows, kind, row_indices[:1])
+    machine = _group_machine(serving_rows, kind, row_indices[:1])
     engines = engines_inside_domain(machine, serving_rows.model(kind["model"]))
     matches = [
         np.flatnonzero(serving_rows.gpus[row_index] % engines.size == 0)

@@ -19,9 +19,9 @@ from tco.core.types import AnyArray, BoolArray, FloatArray
 from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.ladder import first_tokens_of_ladder
-from tco.performance.serving.plans import DecodePlan, request_of
+from tco.performance.serving.plans import DecodePlan
 from tco.scenario.resolve import system_inputs
-from tco.scenario.workload import server_of
+from tco.scenario.workload import serving_workload
 from tco.validation.command_lines import command_line_text
 from tco.validation.inference import checkpoint_formats, parse_framework
 from tco.validation.measured_rows import MeasuredRows
@@ -224,14 +224,12 @@ def engine_for(
     user_settings = measurements.values.given.items()
     inputs |= {path: setting.text for path, setting in user_settings}  # what `--set` says
     resolved_inputs = system_inputs(catalogue, chip, inputs, {})
-    input_values = resolved_inputs.values()
-    machine, served = server_of(resolved_inputs, input_values)
-    experts_over = tensor if served.expert_parameters else 0.0
+    workload = serving_workload(resolved_inputs, resolved_inputs.values())
+    workload = workload._replace(request=workload.request._replace(drafts=None))
+    experts_over = tensor if workload.model.expert_parameters else 0.0
     plan = DecodePlan(tensor, tensor, 1.0, 1.0, 0.0, 1.0, experts_over)
-    request = request_of(input_values)._replace(drafts=None)
-    most = settings.get("most_sequences", np.inf)
-    service_engine = engine_for_plan(machine, served, request, plan, most)
-    return service_engine, float(untraced_value(machine.shared("first_token_start")))
+    service_engine = engine_for_plan(workload, plan, settings.get("most_sequences", np.inf))
+    return service_engine, float(untraced_value(workload.machine.shared("first_token_start")))
 
 
 def _memory_settings(

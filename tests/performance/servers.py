@@ -6,7 +6,6 @@ There is no search.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.chip.gemm import operands, product
@@ -20,20 +19,20 @@ from tco.performance.serving.plan_choice import decode_axes
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
-    ServingRequest,
+    ServingWorkload,
     attention_chips,
     decode_plan_from_axes,
     plan_axes,
-    request_of,
 )
 from tco.scenario.document import load_scenario
 from tco.scenario.resolve import resolve_scenario
-from tests.catalogue import CATALOGUE, Architecture
-from tests.scenario_helpers import ResolvedScenario, by_path, server_of
+from tests.catalogue import CATALOGUE
+from tests.scenario_helpers import ResolvedScenario, by_path, serving_workload
 
 # what tests of several files ask for
 __all__ = [
     "FORMATS",
+    "Machine",
     "attention_chips",
     "cached_numbers",
     "chip_on",
@@ -48,19 +47,15 @@ __all__ = [
 ]
 
 
-class Server(NamedTuple):
-    """A chip on its links, and what it is asked for."""
-
-    machine: Machine
-    model: Architecture
-    request: ServingRequest
+class Server(ServingWorkload):
+    """A chip on its links, and what it is asked for, with the passes of its plans."""
 
     def decode(self, plan: DecodePlan) -> PassResult:
-        return serving.decode_pass(self.machine, self.model, plan, self.request)
+        return serving.decode_pass(self, plan)
 
     def prefill(self, plan: PrefillPlan) -> PassResult:
         """One prompt of every attention group."""
-        return serving.evaluate_prefill(self.machine, self.model, plan, self.request, 1.0)
+        return serving.evaluate_prefill(self, plan, 1.0)
 
 
 # a port and an engine grown up, as tests put down by hand
@@ -83,8 +78,7 @@ def inputs_of(name: str, **settings: str) -> ResolvedScenario:
 
 def serving_of(inputs: ResolvedScenario) -> Server:
     """Return the server of a scenario's resolved inputs."""
-    values = inputs.values()
-    return Server(*server_of(inputs, values), request_of(values))
+    return Server(*serving_workload(inputs, inputs.values()))
 
 
 def bare(pass_result: PassResult) -> list[Operator]:

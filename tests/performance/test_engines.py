@@ -504,12 +504,7 @@ def test_what_fits_no_server_is_served_on_several():
     model_server = server("h100-hgx8")
     single = plan_axes(model_server.model, model_server.machine.links, 9216)
     single_server_plans = PrefillPlan(*(column[single.chips[:, 0] <= 8] for column in single))
-    assert (
-        "does not fit"
-        in choose_decode(
-            model_server.machine, model_server.model, model_server.request, 1.0, single_server_plans
-        ).reason
-    )
+    assert "does not fit" in choose_decode(model_server, 1.0, single_server_plans).reason
     assert model_server.decode(evaluation.plan.decode).memory <= model_server.machine.memory
 
 

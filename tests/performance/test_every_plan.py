@@ -13,9 +13,8 @@ from tests.performance.servers import (
     decode_pass,
     decode_plan_from_axes,
     plan_axes,
-    request_of,
 )
-from tests.scenario_helpers import inputs_of, server_of
+from tests.scenario_helpers import inputs_of, serving_workload
 
 # a switch, tiles in waves, and large arrays on two racks
 SCENARIOS = (
@@ -39,8 +38,7 @@ SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
 def server(request, catalogue):
     name, number = request.param
     inputs = inputs_of(name, SETTINGS[number])
-    values = inputs.values()
-    return *server_of(inputs, values), request_of(values)
+    return serving_workload(inputs, inputs.values())
 
 
 def every_fifth_plan(axes):
@@ -70,14 +68,13 @@ def same(batched_pass, single_pass, plan_index):
 
 
 def test_decode_of_many_plans_equals_that_of_each(server):
-    machine, model, request = server
-    axes = decode_axes(machine, model, request)
-    batched_pass = decode_pass(machine, model, decode_plan_from_axes(axes, SIZES), request)
+    axes = decode_axes(server)
+    batched_pass = decode_pass(server, decode_plan_from_axes(axes, SIZES))
     for row, plan in every_fifth_plan(axes):
         for column, size in enumerate(SIZES[0]):
             same(
                 batched_pass,
-                decode_pass(machine, model, decode_plan_from_axes(plan, float(size)), request),
+                decode_pass(server, decode_plan_from_axes(plan, float(size))),
                 (row, column),
             )
 
@@ -85,19 +82,18 @@ def test_decode_of_many_plans_equals_that_of_each(server):
 def test_prefill_of_many_plans_equals_that_of_each(server):
     machine, model, request = server
     axes = plan_axes(model, machine.links, request.prompt)
-    batched_pass = evaluate_prefill(machine, model, axes, request)
+    batched_pass = evaluate_prefill(server, axes)
     for row, plan in every_fifth_plan(axes):
-        same(batched_pass, evaluate_prefill(machine, model, plan, request), (row, 0))
+        same(batched_pass, evaluate_prefill(server, plan), (row, 0))
 
 
 def test_decode_of_plans_with_own_batches_equals_that_of_each(server):
-    machine, model, request = server
-    axes = decode_axes(machine, model, request)
+    axes = decode_axes(server)
     sizes = 1.0 + np.arange(len(axes.chips), dtype=float)[:, None]
-    batched_pass = decode_pass(machine, model, decode_plan_from_axes(axes, sizes), request)
+    batched_pass = decode_pass(server, decode_plan_from_axes(axes, sizes))
     for row, plan in every_fifth_plan(axes):
         same(
             batched_pass,
-            decode_pass(machine, model, decode_plan_from_axes(plan, float(sizes[row, 0])), request),
+            decode_pass(server, decode_plan_from_axes(plan, float(sizes[row, 0]))),
             (row, 0),
         )

@@ -17,16 +17,14 @@ from tests.performance.servers import PrefillPlan, decode_plan_from_axes, plan_a
 def test_plans_of_one_split_run_batches_of_their_own(name):
     """Plans that split attention alike over more chips hold other batches of requests in flight."""
     model_server = server(name, workload__concurrency="512")
-    machine, model, request = model_server.machine, model_server.model, model_server.request
+    machine, model = model_server.machine, model_server.model
     axes = plan_axes(model, machine.links, 0)
 
     def rates(plan):
         engines = ServingPlan(
             decode_plan_from_axes(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
         )
-        return loaded_engine_rates(machine, model, engines, request, machine.values).rates[
-            "output_tokens_per_s_per_chip"
-        ]
+        return loaded_engine_rates(model_server, engines).rates["output_tokens_per_s_per_chip"]
 
     batched_rates = np.broadcast_to(rates(axes), axes.chips.shape)
     for row, batched_rate in enumerate(batched_rates[:, 0]):
@@ -59,7 +57,7 @@ def test_best_plan_under_load_that_is_in_time_is_chosen():
         workload__ttft="5 s",
         workload__interactivity="20 token/s",
     )
-    machine, model, request = model_server.machine, model_server.model, model_server.request
+    machine, model = model_server.machine, model_server.model
     axes = offered_axes(machine, model, 0)
     single_plans = (
         PrefillPlan(*(float(axis[row, 0]) for axis in axes)) for row in range(len(axes.chips))
@@ -78,7 +76,7 @@ def test_best_plan_under_load_that_is_in_time_is_chosen():
         engines = ServingPlan(
             decode_plan_from_axes(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
         )
-        loaded_rates = loaded_engine_rates(machine, model, engines, request, machine.values)
+        loaded_rates = loaded_engine_rates(model_server, engines)
         in_time = (
             loaded_rates.rates["ttft_s"] <= soon
             and loaded_rates.rates["tokens_per_s_per_user"] >= speed

@@ -18,6 +18,7 @@ from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
     ServingPlan,
+    ServingWorkload,
     borders_crossed,
     decoding_at,
     layout_of,
@@ -118,7 +119,7 @@ def test_experts_lie_in_a_domain_or_over_a_world_and_never_beyond(monkeypatch, p
     spread = (layout.stage / (layout.replicas * layout.copies)).ravel()
     assert spread.tolist() == [72.0, 144.0, 72.0, 72.0, 288.0, 72.0]
     rate, reason = plan_choice.decode_rate_with_experts(
-        SimpleNamespace(links=links), None, None, 50.0, placement
+        ServingWorkload(SimpleNamespace(links=links), None, None), 50.0, placement
     )
     assert (rate, reason) == (0.0, "no decode plan: too slow")
     inside = spread <= 72
@@ -149,7 +150,7 @@ class _Items(list):
 def engine_of(token_time):
     """A pass whose only result is the time of a token at each batch."""
 
-    def decode_pass(_machine, _model, plan, _request):
+    def decode_pass(_workload, plan):
         return SimpleNamespace(per_token=token_time(np.asarray(plan.sequences)))
 
     return decode_pass
@@ -165,13 +166,13 @@ def test_the_best_batch_below_a_step_is_the_last_before_it(monkeypatch):
     )
     plan = DecodePlan(*(np.full((1, 1), 1.0) for _ in range(5)), None, np.zeros((1, 1)), 0.0)
     best, most = batches._best_batch_before_step(
-        None, None, None, plan, 2.0, np.array([100.0]), (np.array([50.0]), np.array([50.0]))
+        None, plan, 2.0, np.array([100.0]), (np.array([50.0]), np.array([50.0]))
     )
     assert 97.0496 - 0.1 / 128 <= best[0] <= 97.0496
     assert most[0] == pytest.approx(best[0])
     # a rate that is known to be higher stays
     unchanged = batches._best_batch_before_step(
-        None, None, None, plan, 2.0, np.array([100.0]), (np.array([50.0]), np.array([98.0]))
+        None, plan, 2.0, np.array([100.0]), (np.array([50.0]), np.array([98.0]))
     )
     assert [unchanged[0][0], unchanged[1][0]] == [50.0, 98.0]
 
@@ -182,7 +183,7 @@ def test_the_last_batch_in_time_of_a_grid_has_no_next():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "decode_pass", engine_of(np.ones_like))
         best, most = batches._best_batch_before_step(
-            None, None, None, plan, 2.0, np.array([100.0]), (np.array([1.0]), np.array([1.0]))
+            None, plan, 2.0, np.array([100.0]), (np.array([1.0]), np.array([1.0]))
         )
     assert (best[0], most[0]) == (100.0, 100.0)
 

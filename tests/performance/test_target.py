@@ -18,10 +18,9 @@ from tests.performance.servers import (
     decode_axes,
     decode_pass,
     decode_plan_from_axes,
-    request_of,
 )
 from tests.registry import FORMULA
-from tests.scenario_helpers import ALIKE, inputs_of, server_of
+from tests.scenario_helpers import ALIKE, inputs_of, serving_workload
 
 RATE = "output_tokens_per_s_per_chip"
 
@@ -79,16 +78,12 @@ def test_no_batch_of_a_group_makes_more_at_the_target_speed(system, speed):
     speed_setting = {"workload.interactivity": f"{speed} token/s"}
     evaluation = evaluate(system, speed_setting)
     inputs = inputs_of(system, speed_setting)
-    values = inputs.values()
-    machine, model = server_of(inputs, values)
-    request = request_of(values)
-    plan = decode_plan_from_axes(
-        decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None]
-    )
-    batched_pass = decode_pass(machine, model, plan, request)
+    workload = serving_workload(inputs, inputs.values())
+    plan = decode_plan_from_axes(decode_axes(workload), np.geomspace(1, SEQUENCES[-1], 700)[None])
+    batched_pass = decode_pass(workload, plan)
     rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), batched_pass.per_token)
     best = rate[
-        (batched_pass.per_token <= 1 / speed) & (batched_pass.memory <= machine.memory)
+        (batched_pass.per_token <= 1 / speed) & (batched_pass.memory <= workload.machine.memory)
     ].max()
     chosen = evaluation.plan.decode
     assert FORMULA.decode_rate(

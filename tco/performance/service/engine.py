@@ -15,15 +15,13 @@ import numpy as np
 
 from tco.core.trace import untraced_value
 from tco.core.types import AnyArray
-from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import causal_keys
-from tco.performance.layer.chip_model import Machine
 from tco.performance.serving import passes
 from tco.performance.serving.closed_loop import engine_room, sequences_held
 from tco.performance.serving.passes import reserved_context
 from tco.performance.serving.plans import (
     DecodePlan,
-    ServingRequest,
+    ServingWorkload,
     as_prefill_plan,
     attention_chips,
 )
@@ -86,18 +84,14 @@ def lines(
 
 
 def engine_for_plan(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     plan: DecodePlan,
     most: float = np.inf,
 ) -> Engine:
     """Return the engine of a decode plan, which also reads prompts.
 
     Args:
-        machine: Chips, links, software and values of the scenario.
-        model: Architecture of the model.
-        request: Request whose prompt and answer lengths in tokens size the caches.
+        workload: Machine, model, and request whose lengths in tokens size the caches.
         plan: The decode plan.
         most: Greatest number of sequences that the engine decodes at a time.
 
@@ -105,6 +99,7 @@ def engine_for_plan(
         Engine with times in s, by sequences of a group and by tokens of a pass.
 
     """
+    machine, request = workload.machine, workload.request
 
     def habit(habit_name: str) -> float:
         return float(untraced_value(machine.habit(habit_name)))
@@ -112,18 +107,19 @@ def engine_for_plan(
     def step_times(length: float) -> AnyArray:
         decoded = request._replace(prompt=length, answer=0.0, cache_hit=None)
         batches = plan._replace(sequences=SIZES[None])
-        return np.ravel(passes.decode_pass(machine, model, batches, decoded).per_token)
+        return np.ravel(passes.decode_pass(workload._replace(request=decoded), batches).per_token)
 
     def prompt_times(length: float) -> AnyArray:
         read = request._replace(prompt=length, cache_hit=None)
         prompts = TOKENS[None] / length
-        return np.ravel(passes.evaluate_prefill(machine, model, prefill_plan, read, prompts).time)
+        reading = workload._replace(request=read)
+        return np.ravel(passes.evaluate_prefill(reading, prefill_plan, prompts).time)
 
     prefill_plan = as_prefill_plan(plan)
     budget = habit("token_budget") * float(prefill_plan.context_parallel)
     groups = max(int(plan.chips / attention_chips(plan)), 1)
-    empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
-    sequence = passes.sequence_memory(machine, model, plan, request)
+    empty = passes.decode_memory(workload, plan._replace(sequences=0.0))
+    sequence = passes.sequence_memory(workload, plan)
     room_per_chip = sequences_held(machine.memory, empty, sequence)
     sequences = float(untraced_value(engine_room(room_per_chip, groups)))
     context = reserved_context(request.prompt, request.answer, habit("answer_reserved"))

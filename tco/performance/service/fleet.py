@@ -24,8 +24,6 @@ import numpy as np
 
 from tco.core.trace import untraced_value
 from tco.core.types import FloatArray
-from tco.models.architecture import Architecture
-from tco.performance.layer.chip_model import Machine
 from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.samples import (
     REQUESTS,
@@ -41,7 +39,7 @@ from tco.performance.serving.plan_choice import decode_axes, offered_axes
 from tco.performance.serving.plans import (
     SEQUENCES,
     DecodePlan,
-    ServingRequest,
+    ServingWorkload,
     attention_chips,
     decode_plan_from_axes,
     decoding_at,
@@ -179,16 +177,18 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
 
 
 # ---------------------------------------------------------------- plans
-def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest) -> list[PoolPlan]:
+def _decoders_of(workload: ServingWorkload) -> list[PoolPlan]:
     """Return the best plans that decode, of every size at every speed."""
     axes = decoding_at(
-        decode_axes(machine, model, request),
+        decode_axes(workload),
         np.array([SEQUENCES], dtype=float),
-        depths_of(machine, model, request, machine.values),
+        depths_of(workload),
     )
-    pass_result = passes.decode_pass(machine, model, axes, request)
+    pass_result = passes.decode_pass(workload, axes)
     time, memory = np.broadcast_arrays(pass_result.per_token, pass_result.memory)
-    rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)
+    rate = np.where(
+        memory <= workload.machine.memory, axes.sequences / attention_chips(axes) / time, 0.0
+    )
     plan_indices = set[tuple[int, int]]()
     for size in np.unique(axes.chips):
         for speed in SPEEDS:
@@ -199,14 +199,12 @@ def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest)
     for plan_index in sorted(plan_indices):
         plan = plan_at(axes, plan_index)
         sequences = plan.sequences * plan.chips / attention_chips(plan)
-        build = cache(
-            lambda plan=plan, most=sequences: engine_for_plan(machine, model, request, plan, most)
-        )
+        build = cache(lambda plan=plan, most=sequences: engine_for_plan(workload, plan, most))
         pool_plans.append(
             PoolPlan(
                 plan,
                 plan.chips,
-                float(sequences / time[plan_index] / request.answer),
+                float(sequences / time[plan_index] / workload.request.answer),
                 float(time[plan_index]),
                 build,
             )
@@ -214,16 +212,14 @@ def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest)
     return pool_plans
 
 
-def _readers_of(
-    machine: Machine, model: Architecture, request: ServingRequest, fresh: float
-) -> list[PoolPlan]:
+def _readers_of(workload: ServingWorkload, fresh: float) -> list[PoolPlan]:
     """Return, per plan size, the fastest prefill plan by rate and by time to read a prompt.
 
     They read a share `fresh` of the tokens of prompts.
     """
-    axes = offered_axes(machine, model, request.prompt)
-    pass_result = passes.prefill_pool(machine, model, axes, request)
-    fits = pass_result.memory <= machine.memory
+    axes = offered_axes(workload.machine, workload.model, workload.request.prompt)
+    pass_result = passes.prefill_pool(workload, axes)
+    fits = pass_result.memory <= workload.machine.memory
     plan_indices = set[tuple[int, int]]()
     for size in np.unique(axes.chips):
         for score in (
@@ -242,11 +238,7 @@ def _readers_of(
             / float(quantity_at_plan(pass_result.per_prompt, plan_index))
             / fresh
         )
-        build = cache(
-            lambda plan=plan: engine_for_plan(
-                machine, model, request, decode_plan_from_axes(plan, 1.0)
-            )
-        )
+        build = cache(lambda plan=plan: engine_for_plan(workload, decode_plan_from_axes(plan, 1.0)))
         pool_plans.append(
             PoolPlan(
                 decode_plan_from_axes(plan, 1.0),
@@ -290,9 +282,7 @@ class Search:
 
     def __init__(
         self,
-        machine: Machine,
-        model: Architecture,
-        request: ServingRequest,
+        workload: ServingWorkload,
         traffic: Traffic,
         router: str,
         seed: int,
@@ -300,10 +290,10 @@ class Search:
         goodput: float,
         count: int = REQUESTS,
     ) -> None:
-        self.count, self.context = count, model.context
+        self.count, self.context = count, workload.model.context
         self.traffic, self.router, self.seed, self.pause = traffic, router, seed, pause
-        self.goodput, self.domain_chips = goodput, int(machine.links.world)
-        self.start = float(untraced_value(machine.shared("first_token_start")))
+        self.goodput, self.domain_chips = goodput, int(workload.machine.links.world)
+        self.start = float(untraced_value(workload.machine.shared("first_token_start")))
         drawn = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
         fitting_requests = within_context(drawn, self.context)
         self.served_share = share_served(traffic, self.context)
@@ -313,8 +303,8 @@ class Search:
         fresh = self.fresh = 1 - float(
             fitting_requests.prior_tokens.sum() / fitting_requests.prompt.sum()
         )
-        self.decoders = _decoders_of(machine, model, request)
-        self.readers = _readers_of(machine, model, request, fresh)
+        self.decoders = _decoders_of(workload)
+        self.readers = _readers_of(workload, fresh)
         self.prompt = float(fitting_requests.prompt.mean())
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 

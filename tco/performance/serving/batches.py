@@ -13,10 +13,13 @@ import numpy as np
 
 from tco.compile.inverse import inverse_parabola
 from tco.core.types import AnyArray, FloatArray
-from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import PassResult, decode_pass
-from tco.performance.serving.plans import DecodePlan, ServingRequest, attention_chips
+from tco.performance.serving.plans import (
+    DecodePlan,
+    ServingWorkload,
+    attention_chips,
+)
 
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 
@@ -64,9 +67,7 @@ class Solved(NamedTuple):
 
 
 def solved(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     plan: DecodePlan,
     passed: PassResult,
     allowed: float,
@@ -77,7 +78,7 @@ def solved(
     `plan` has batches in columns, the smallest first; `passed` is its pass, `meets` what of it fits
     memory and meets the time allowed.
     """
-    likely = _likely_plans(machine, plan, passed, allowed, meets)
+    likely = _likely_plans(workload.machine, plan, passed, allowed, meets)
     if likely is None:
         return None
     plan_rows, batch, power, bracket = likely
@@ -90,9 +91,7 @@ def solved(
     best, most = low.copy(), low / quick / chips
     for _ in range(TRIES):
         plan_subset = _plans_at(plan, plan_rows[going])._replace(sequences=tried)
-        token_times = np.broadcast_to(
-            decode_pass(machine, model, plan_subset, request).per_token, tried.shape
-        )
+        token_times = np.broadcast_to(decode_pass(workload, plan_subset).per_token, tried.shape)
         _narrow_brackets(bracket, going, tried, token_times, allowed, (best, most))
         ends = np.minimum(high, ceiling)
         found_out = ends <= low * (1 + CLOSE)
@@ -114,7 +113,7 @@ def solved(
     near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
     plan_subset, best_near = _plans_at(plan, plan_rows[near]), (best[near], most[near])
     best[near], most[near] = _best_batch_before_step(
-        machine, model, request, plan_subset, allowed, low[near], best_near
+        workload, plan_subset, allowed, low[near], best_near
     )
     bound, power = np.maximum(bound, most), np.clip(power, LEAST, 1.0)
     return Solved(plan_rows, rate, bound, batch, (low, ends), power, (best, most))
@@ -218,9 +217,7 @@ def _narrow_brackets(
 
 
 def _best_batch_before_step(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     plan: DecodePlan,
     allowed: float,
     batch: FloatArray,
@@ -235,7 +232,7 @@ def _best_batch_before_step(
     tried = batch[:, None] * BELOW
     for _ in range(2):
         times = np.broadcast_to(
-            decode_pass(machine, model, plan._replace(sequences=tried), request).per_token,
+            decode_pass(workload, plan._replace(sequences=tried)).per_token,
             tried.shape,
         )
         batch_rates = np.where(times <= allowed, tried / times, 0.0) / chips

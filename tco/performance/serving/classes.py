@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.inputs import Readable
 from tco.core.types import Quantity
-from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolShape
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import prefill_pool, prefill_rate
@@ -29,7 +27,7 @@ from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
     ServingPlan,
-    ServingRequest,
+    ServingWorkload,
     as_prefill_plan,
     attention_chips,
     decoding_at,
@@ -90,24 +88,22 @@ def _axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> Pr
 
 
 def _pool_plans(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     shape: PoolShape,
 ) -> ServingPlan | None:
     """Return pools of a published size at every load; None where no plan reads or decodes."""
-    axes = offered_axes(machine, model, 0)
+    axes = offered_axes(workload.machine, workload.model, 0)
     decode_axes = _axes_of_size(axes, lambda chips: chips == shape.decode_chips)
     prefill_axes = _axes_of_size(
-        offered_axes(machine, model, request.prompt), lambda chips: chips == shape.prefill_chips
+        offered_axes(workload.machine, workload.model, workload.request.prompt),
+        lambda chips: chips == shape.prefill_chips,
     )
     if not len(decode_axes.chips) or not len(prefill_axes.chips):
         return None
-    readers = _worthwhile_readers(machine, model, request, input_values, prefill_axes)
+    readers = _worthwhile_readers(workload, prefill_axes)
     if readers is None:
         return None
-    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
+    decode = decoding_at(decode_axes, 1.0, depths_of(workload))
     count, reader_count = len(decode.chips), len(readers.chips)
     before = PrefillPlan(
         *(np.tile(_broadcast_column(axis, reader_count), (count, 1)) for axis in readers)
@@ -119,10 +115,7 @@ def _pool_plans(
 
 
 def _worthwhile_readers(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     axes: PrefillPlan,
 ) -> PrefillPlan | None:
     """Return the prefill plans of one size that read in time and that none betters; None for none.
@@ -130,11 +123,15 @@ def _worthwhile_readers(
     One betters another where it reads no slower, both in all and a single prompt, and needs no more
     memory.
     """
-    prefill = prefill_pool(machine, model, axes, request)
-    rate = prefill_rate(request.prompt, attention_chips(axes), prefill.per_prompt)
+    prefill = prefill_pool(workload, axes)
+    rate = prefill_rate(workload.request.prompt, attention_chips(axes), prefill.per_prompt)
     columns = -rate, prefill.until_read, prefill.memory
     costs = np.hstack([_broadcast_column(column, len(axes.chips)) for column in columns])
-    limits = np.inf, input_values["workload.ttft"] or np.inf, float(machine.memory)
+    limits = (
+        np.inf,
+        workload.values["workload.ttft"] or np.inf,
+        float(workload.machine.memory),
+    )
     feasible = np.flatnonzero((costs <= limits).all(axis=1))
     if not len(feasible):
         return None
@@ -158,51 +155,38 @@ def _concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
 
 
 def plans_of_class(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     class_name: str,
 ) -> ServingPlan | None:
     """Return every plan of a class at every load, a row each.
 
     Args:
-        machine: Chip on its links, with the deployer.
-        model: Architecture of the model.
-        request: Prompt, answer and other inputs of the workload.
-        input_values: Inputs by path.
+        workload: Requests, and the model and the machine, with its deployer, that serve them.
         class_name: Class of the plans: `SERVER`, or pools apart.
 
     Returns:
         Plans, or None where no pools of a published size can run a plan.
 
     """
+    machine = workload.machine
     if class_name == SERVER:
         most = min(_require_deployer(machine).server_chips, float(machine.links.domain))
-        axes = _axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
-        decode = decoding_at(axes, 1.0, depths_of(machine, model, request, input_values))
+        axes = _axes_of_size(offered_axes(machine, workload.model, 0), lambda chips: chips <= most)
+        decode = decoding_at(axes, 1.0, depths_of(workload))
         return _with_flights(decode, as_prefill_plan(decode), 1.0, None)
-    shapes = [
-        _pool_plans(machine, model, request, input_values, shape)
-        for shape in _require_deployer(machine).pools
-    ]
+    shapes = [_pool_plans(workload, shape) for shape in _require_deployer(machine).pools]
     pool_plans = [plans for plans in shapes if plans is not None]
     return _concatenate_serving_plans(pool_plans) if pool_plans else None
 
 
-def chosen_in_class(
-    machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
-) -> Searched:
+def chosen_in_class(workload: ServingWorkload) -> Searched:
     """Return the best plan of an operator's class.
 
     A benchmark takes the better of one server and of separate pools.
     """
-    deployer_name = _require_deployer(machine).name
+    deployer_name = _require_deployer(workload.machine).name
     class_names = (SERVER, APART) if deployer_name == BENCHMARK else (deployer_name,)
-    class_results = [
-        _best_of_class(machine, model, request, input_values, class_name)
-        for class_name in class_names
-    ]
+    class_results = [_best_of_class(workload, class_name) for class_name in class_names]
 
     def rate(class_result: Searched) -> float:
         return (
@@ -215,34 +199,28 @@ def chosen_in_class(
 
 
 def _best_of_class(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     class_name: str,
 ) -> Searched:
     """Return the best plan of a class, with requests in flight interpolated between the grid's."""
-    plans = plans_of_class(machine, model, request, input_values, class_name)
+    plans = plans_of_class(workload, class_name)
     if plans is None:
         return Searched(
             PlanChoice(None, 0, 0, None, reason="no pools of a published size divide these chips"),
             None,
             None,
         )
-    likely_plans, feasible = _plans_near_best(machine, model, request, input_values, plans)
-    choice, plan, loaded = choose_under_load(machine, model, request, input_values, likely_plans)
+    likely_plans, feasible = _plans_near_best(workload, plans)
+    choice, plan, loaded = choose_under_load(workload, likely_plans)
     choice = choice._replace(plans=len(plans.flight) // len(FLIGHTS), feasible=feasible)
     class_result = Searched(choice, plan, loaded)
     if plan is None:
         return class_result
-    return _refined(machine, model, request, input_values, likely_plans, class_result)
+    return _refined(workload, likely_plans, class_result)
 
 
 def _plans_near_best(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     plans: ServingPlan,
 ) -> tuple[ServingPlan, int]:
     """Return the plans that may be the best, at every load, and how many keep the promises.
@@ -253,7 +231,7 @@ def _plans_near_best(
     steps = len(FLIGHTS)
     loads = np.append(np.arange(0, steps - 1, COARSE), steps - 1)
     tried = np.arange(0, len(plans.decode.chips), steps)[:, None] + loads
-    rated = rate_under_load(machine, model, request, input_values, plans.in_rows(tried.ravel()))
+    rated = rate_under_load(workload, plans.in_rows(tried.ravel()))
     rate = np.reshape(rated.rate, tried.shape)
     is_feasible = np.reshape(rated.fits & rated.meets, tried.shape)
     if not is_feasible.any():
@@ -267,10 +245,7 @@ def _plans_near_best(
 
 
 def _refined(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     plans: ServingPlan,
     class_result: Searched,
 ) -> Searched:
@@ -283,18 +258,14 @@ def _refined(
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
         tried = _rows_at(plans, likely_rows * steps, middle)
-        choice, _, _ = choose_under_load(machine, model, request, input_values, tried)
+        choice, _, _ = choose_under_load(workload, tried)
         meets = (
             np.zeros(len(likely_rows), dtype=bool)
             if choice.best is None
             else np.ravel(choice.best) > 0
         )
         low, high = np.where(meets, middle, low), np.where(meets, high, middle)
-    final = Searched(
-        *choose_under_load(
-            machine, model, request, input_values, _rows_at(plans, likely_rows * steps, low)
-        )
-    )
+    final = Searched(*choose_under_load(workload, _rows_at(plans, likely_rows * steps, low)))
     if (
         final.loaded is None
         or final.loaded.rates["output_tokens_per_s_per_chip"]

@@ -13,16 +13,17 @@ import numpy as np
 
 from tco.core.elementwise import sqrt
 from tco.core.formula import formula, greatest, maximum, minimum, total
-from tco.core.inputs import Readable
 from tco.core.trace import scope, untraced_value
 from tco.core.types import JsonObject, Quantity
 from tco.core.units import Byte, PerSecond, Pure, Second, TokenPerChip
-from tco.models.architecture import Architecture
 from tco.performance.deployment import deployed_rate
-from tco.performance.layer.chip_model import Machine
 from tco.performance.serving import passes
 from tco.performance.serving.passes import PassResult
-from tco.performance.serving.plans import ServingPlan, ServingRequest, attention_chips
+from tco.performance.serving.plans import (
+    ServingPlan,
+    ServingWorkload,
+    attention_chips,
+)
 
 ROUNDS = 5  # in which the batch of a pool that another one feeds settles
 
@@ -207,21 +208,19 @@ class Loaded(NamedTuple):
 
 
 def loaded_engine_rates(
-    machine: Machine,
-    model: Architecture,
+    workload: ServingWorkload,
     engines: ServingPlan,
-    request: ServingRequest,
-    input_values: Readable,
 ) -> Loaded:
     """Return the rates of engines with some requests in flight."""
+    machine, request = workload.machine, workload.request
     plan, before = engines.decode, engines.prefill
     groups, reading = plan.chips / attention_chips(plan), before.chips / attention_chips(before)
     start, steady = machine.shared("first_token_start"), machine.shared("steady_share")
     # what memory holds
-    empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
-    sequence_memory = passes.sequence_memory(machine, model, plan, request)
+    empty = passes.decode_memory(workload, plan._replace(sequences=0.0))
+    sequence_memory = passes.sequence_memory(workload, plan)
     room = engine_room(sequences_held(machine.memory, empty, sequence_memory), groups)
-    total_requests = _requests_of_load(engines, request, input_values, room)
+    total_requests = _requests_of_load(workload, engines, room)
     flight = requests_of_engine(total_requests, engines.engines)
     running = running_sequences(flight, room)
     arriving = (
@@ -231,29 +230,25 @@ def loaded_engine_rates(
     together = prompts_together(
         budget, request.prompt, arriving, reading, machine.shared("prompt_bunching")
     )
-    prefill = passes.evaluate_prefill(machine, model, before, request, together)
+    prefill = passes.evaluate_prefill(workload, before, together)
     filled = groups_in_use(reading, flight) if engines.readers is None else reading
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
     first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
     def step_of(size: Quantity) -> PassResult:
-        return passes.decode_pass(
-            machine, model, plan._replace(sequences=group_sequences(size, groups)), request
-        )
+        return passes.decode_pass(workload, plan._replace(sequences=group_sequences(size, groups)))
 
     if engines.readers is None:
         meeting = (budget, flight, reading)
-        loop = _loop_that_reads(
-            machine, request, input_values, step_of, running, first, prompt_time, meeting
-        )
+        loop = _loop_that_reads(workload, step_of, running, first, prompt_time, meeting)
         chips, share = plan.chips, time_reading(loop.rate, prompt_time)
     else:
-        loop = _loop_fed_by_pool(machine, request, engines, step_of, running, first, prompt_time)
+        loop = _loop_fed_by_pool(workload, engines, step_of, running, first, prompt_time)
         chips = chips_apart(plan.chips, engines.engines, before.chips, engines.readers)
         share = share_reading(before.chips, engines.readers, engines.engines, chips)
     output = closed_loop_rate(loop.rate, request.answer, chips, steady)
-    rates = _rates_of_loop(machine, request, loop, output, flight, running)
-    prefill_memory = passes.prefill_memory(machine, model, before, request)
+    rates = _rates_of_loop(workload, loop, output, flight, running)
+    prefill_memory = passes.prefill_memory(workload, before)
     needed = greatest(
         "memory_needed", [total("with_one_sequence", [empty, sequence_memory]), prefill_memory]
     )
@@ -268,15 +263,13 @@ def loaded_engine_rates(
     )
 
 
-def _requests_of_load(
-    engines: ServingPlan, request: ServingRequest, input_values: Readable, room: Quantity
-) -> Quantity:
+def _requests_of_load(workload: ServingWorkload, engines: ServingPlan, room: Quantity) -> Quantity:
     """Return the requests in flight of all engines: as stated, or what fills the memory."""
     if engines.flight is not None:
         return requests_of_room(engines.flight, engines.engines)
-    if request.offline:
+    if workload.request.offline:
         return requests_of_room(room, engines.engines)
-    concurrency: Quantity = input_values["workload.concurrency"]
+    concurrency: Quantity = workload.values["workload.concurrency"]
     return concurrency
 
 
@@ -290,19 +283,20 @@ class _Loop(NamedTuple):
 
 
 def _rates_of_loop(
-    machine: Machine,
-    request: ServingRequest,
+    workload: ServingWorkload,
     loop: _Loop,
     output: Quantity,
     flight: Quantity,
     running: Quantity,
 ) -> JsonObject:
     """Return the rates and times of engines in a loop, as deployed, by metric."""
-    if machine.deployed is not None:
-        output = deployed_rate(output, machine.deployed)
+    if workload.machine.deployed is not None:
+        output = deployed_rate(output, workload.machine.deployed)
     return {
         "output_tokens_per_s_per_chip": output,
-        "input_tokens_per_s_per_chip": passes.input_rate(output, request.prompt, request.answer),
+        "input_tokens_per_s_per_chip": passes.input_rate(
+            output, workload.request.prompt, workload.request.answer
+        ),
         "tokens_per_s_per_user": passes.tokens_per_user(loop.per_token),
         "ttft_s": total(
             "time_to_first_token_in_flight",
@@ -313,9 +307,7 @@ def _rates_of_loop(
 
 
 def _loop_that_reads(
-    machine: Machine,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     step_of: Callable[[Quantity], PassResult],
     running: Quantity,
     first: Quantity,
@@ -326,16 +318,17 @@ def _loop_that_reads(
 
     `meeting` has the token budget, the requests in flight and the groups that read.
     """
+    request = workload.request
     budget, flight, reading = meeting
     decode = step_of(running)
     waiting = waiting_for_prompts(running, prompt_time)
-    in_step = request.equal_lengths and input_values.exists(
-        f"performance.{machine.engine}.prefill_first"
+    in_step = request.equal_lengths and workload.values.exists(
+        f"performance.{workload.machine.engine}.prefill_first"
     )
     interference = (
         interference_in_step(budget, request.prompt, flight, reading)
         if in_step
-        else machine.habit("prefill_interference")
+        else workload.machine.habit("prefill_interference")
     )
     per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
     inside = first_token_time(first, decode.per_token, waiting, interference)
@@ -345,8 +338,7 @@ def _loop_that_reads(
 
 
 def _loop_fed_by_pool(
-    machine: Machine,
-    request: ServingRequest,
+    workload: ServingWorkload,
     engines: ServingPlan,
     step_of: Callable[[Quantity], PassResult],
     running: Quantity,
@@ -362,11 +354,13 @@ def _loop_fed_by_pool(
             inside = first_token_time(first, per_token, 0.0, 1.0)
             pool = pool_time(prompt_time, engines.engines, engines.readers)
             rate = fed_request_rate(
-                request_rate(running, inside, request.answer, per_token),
+                request_rate(running, inside, workload.request.answer, per_token),
                 pool,
-                machine.shared("pool_sharpness"),
+                workload.machine.shared("pool_sharpness"),
             )
-            size = settled_batch(size, decoding_sequences(rate, request.answer, per_token), running)
+            size = settled_batch(
+                size, decoding_sequences(rate, workload.request.answer, per_token), running
+            )
     return _Loop(decode, per_token, inside, rate)
 
 

@@ -13,14 +13,11 @@ import numpy as np
 
 from tco.compile.execute import ScheduleRunner, kernel_outputs, taken
 from tco.compile.lower import BATCH, BATCH_PATH, ArithmeticKernel
-from tco.core.inputs import Readable
 from tco.core.types import AnyArray, JsonObject
-from tco.models.architecture import Architecture
-from tco.performance.layer.chip_model import Machine
 from tco.performance.serving import passes
 from tco.performance.serving import result as served
 from tco.performance.serving.batches import SLOWEST
-from tco.performance.serving.plans import ServingPlan, attention_chips, request_of
+from tco.performance.serving.plans import ServingPlan, ServingWorkload, attention_chips
 from tco.performance.serving.record import ServingResult
 
 Positions = Mapping[str, int]  # of results in a kernel, by their names
@@ -28,30 +25,27 @@ ROUNDING = 1e-9  # share of a target by which rounding may miss it
 LOADED_RATES = ("output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s")
 
 
-def traced(
-    machine: Machine, model: Architecture, input_values: Readable, plans: ServingPlan
-) -> tuple[ServingResult, JsonObject]:
+def traced(workload: ServingWorkload, plans: ServingPlan) -> tuple[ServingResult, JsonObject]:
     """Return a serving workload on plans, and the figures that a choice among them needs."""
-    serving_result = served.evaluate_serving_plan(machine, model, input_values, plans)
+    serving_result = served.evaluate_serving_plan(workload, plans)
     targets = {
-        "interactivity": input_values["workload.interactivity"],
-        "longest wait": input_values["workload.ttft"],
-        "memory": machine.memory,
+        "interactivity": workload.values["workload.interactivity"],
+        "longest wait": workload.values["workload.ttft"],
+        "memory": workload.machine.memory,
     }
     if plans.engines is not None:
-        targets["offline"] = input_values["workload.offline"]
+        targets["offline"] = workload.values["workload.offline"]
         targets["needed"] = serving_result.needed
         return serving_result, targets | {
             rate_name: serving_result.rates[rate_name] for rate_name in LOADED_RATES
         }
-    request = request_of(input_values)
     decode: Any = serving_result.decode
     prefill: Any = serving_result.prefill
     tokens = passes.decode_rate(
         plans.decode.sequences, attention_chips(plans.decode), decode.per_token
     )
     prompts = passes.prefill_rate(
-        request.prompt, attention_chips(plans.prefill), prefill.per_prompt
+        workload.request.prompt, attention_chips(plans.prefill), prefill.per_prompt
     )
     return serving_result, targets | {
         "token": decode.per_token,

@@ -12,10 +12,7 @@ import numpy as np
 
 from tco.compile.execute import best_rows
 from tco.compile.lower import ArithmeticKernel
-from tco.core.inputs import Readable
 from tco.core.types import AnyArray
-from tco.models.architecture import Architecture
-from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.draw_results import (
     ROUNDING,
     DrawBlock,
@@ -25,7 +22,7 @@ from tco.performance.serving.draw_results import (
     traced,
     wait_or_inf,
 )
-from tco.performance.serving.plans import ServingPlan
+from tco.performance.serving.plans import ServingPlan, ServingWorkload
 
 NEAR = 0.1  # share by which a plan may miss a promise and still be looked at
 # shares by which a plan may lie below the best that is as quick for a user: in the base case, from
@@ -67,14 +64,12 @@ def _figures_of_plans(columns: Sequence[Any], shape: tuple[int, int]) -> LoadedP
     return LoadedPlans(*(np.broadcast_to(column, shape) for column in columns))
 
 
-def near_frontier_of_base_case(
-    machine: Machine, model: Architecture, input_values: Readable, plans: ServingPlan
-) -> ServingPlan:
+def near_frontier_of_base_case(workload: ServingWorkload, plans: ServingPlan) -> ServingPlan:
     """Return the plans near the frontier in the base case.
 
     A program holds a number of every plan at each step, and those of all plans fill the memory.
     """
-    _, targets = traced(machine, model, input_values, plans)
+    _, targets = traced(workload, plans)
     wait = wait_or_inf(targets["longest wait"])
     columns = [*(targets[figure] for figure in LOADED_FIGURES), wait]
     figures = _figures_of_plans(

@@ -52,7 +52,7 @@ from tco.performance.serving.plans import (
     DecodePlan,
     DomainLayout,
     PrefillPlan,
-    ServingRequest,
+    ServingWorkload,
     layout_of,
 )
 
@@ -349,9 +349,10 @@ def _layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout
     return layout_of(plan, machine.links) if cached_layout is None else cached_layout
 
 
-def _decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
+def _decode_shape(workload: ServingWorkload, plan: DecodePlan) -> PassShape:
     """Return the work and placement of a decode step, as `PassShape`."""
-    lies, drafts = _layout_on(machine, plan), asked.draft_tokens_or_none(plan, request)
+    request = workload.request
+    lies, drafts = _layout_on(workload.machine, plan), asked.draft_tokens_or_none(plan, request)
     return PassShape(
         lies.stage,
         plan.tensor_parallel,
@@ -368,48 +369,43 @@ def _decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -
     )
 
 
-def decode_memory(
-    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
-) -> Quantity:
+def decode_memory(workload: ServingWorkload, plan: DecodePlan) -> Quantity:
     """Return the HBM a decoding chip needs at the end of its sequences."""
+    machine, model, request = workload
     context = full_context(request.prompt, request.answer)
     return _held_in_memory(
         machine,
         model,
-        _decode_shape(machine, plan, request),
+        _decode_shape(workload, plan),
         context,
         request.offload,
         plan.pipeline_parallel,
     )
 
 
-def sequence_memory(
-    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
-) -> Quantity:
+def sequence_memory(workload: ServingWorkload, plan: DecodePlan) -> Quantity:
     """Return the HBM per decoding chip for one sequence of its group, as its engine admits it."""
-    shape = _decode_shape(machine, plan._replace(sequences=1.0), request)
+    machine, request = workload.machine, workload.request
+    shape = _decode_shape(workload, plan._replace(sequences=1.0))
     cache = _caches_of(
         machine,
-        model,
+        workload.model,
         shape,
         reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")),
     )
     return _kv_cache_reservation(machine, cache, request.offload)
 
 
-def decode_pass(
-    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
-) -> PassResult:
+def decode_pass(workload: ServingWorkload, plan: DecodePlan) -> PassResult:
     """One decode step of every plan."""
     with scope("decode"):
-        return decode_step(machine, model, plan, request)
+        return decode_step(workload, plan)
 
 
-def decode_step(
-    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
-) -> PassResult:
+def decode_step(workload: ServingWorkload, plan: DecodePlan) -> PassResult:
     """Return a decode step, its cells named in the place that is open."""
-    shape, drafts = _decode_shape(machine, plan, request), asked.draft_tokens_or_none(plan, request)
+    machine, model, request = workload
+    shape, drafts = _decode_shape(workload, plan), asked.draft_tokens_or_none(plan, request)
     tokens = shape.tokens
     computed = _beside_routed(forward_pass(Pass(machine, model, shape), tokens))
     operators = _with_uneven_stages(
@@ -494,23 +490,22 @@ def _whole_pass(machine: Machine, pass_name: str, operators: list[Operator]) -> 
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
-def _prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Quantity:
+def _prompts_of_a_bundle(workload: ServingWorkload, plan: PrefillPlan) -> Quantity:
     """Return the prompts per pass of the engine's token budget, below 1 for part of a prompt."""
     prompt_tokens = (
-        per_rank(request.prompt, plan.context_parallel)
+        per_rank(workload.request.prompt, plan.context_parallel)
         if somewhere(plan.context_parallel > 1)
-        else request.prompt
+        else workload.request.prompt
     )
-    return prompts_of_a_pass(machine.habit("token_budget"), prompt_tokens)
+    return prompts_of_a_pass(workload.machine.habit("token_budget"), prompt_tokens)
 
 
-def _prefill_shape(
-    machine: Machine, plan: PrefillPlan, request: ServingRequest, prompts: Any
-) -> PassShape:
+def _prefill_shape(workload: ServingWorkload, plan: PrefillPlan, prompts: Any) -> PassShape:
     """Return the work and placement of a prefill pass over `prompts`.
 
     `prompts` counts the prompts of every group. Tokens in a prefix cache are read, not computed.
     """
+    machine, request = workload.machine, workload.request
     fresh, query_keys = request.prompt, causal_keys(request.prompt)
     if request.cache_hit is not None:
         fresh = asked.fresh_tokens(request.prompt, request.cache_hit)
@@ -520,7 +515,7 @@ def _prefill_shape(
     if somewhere(plan.context_parallel > 1):
         fresh = per_rank(fresh, plan.context_parallel)
     if prompts is None:
-        prompts = _prompts_of_a_bundle(machine, plan, request)
+        prompts = _prompts_of_a_bundle(workload, plan)
     lies = _layout_on(machine, plan)
     return PassShape(
         lies.stage,
@@ -540,35 +535,33 @@ def _prefill_shape(
 
 
 def prefill_memory(
-    machine: Machine,
-    model: Architecture,
+    workload: ServingWorkload,
     plan: PrefillPlan,
-    request: ServingRequest,
 ) -> Quantity:
     """Return the HBM a chip needs that reads one prompt a group."""
-    shape = _prefill_shape(machine, plan, request, 1.0)
-    return _prompts_in_memory(machine, model, plan, request, shape)
+    shape = _prefill_shape(workload, plan, 1.0)
+    return _prompts_in_memory(workload, plan, shape)
 
 
 def _prompts_in_memory(
-    machine: Machine,
-    model: Architecture,
+    workload: ServingWorkload,
     plan: PrefillPlan,
-    request: ServingRequest,
     shape: PassShape,
 ) -> Quantity:
     """Return the HBM a chip needs for the prompts of a pass."""
     memory_shape = shape._replace(sequences=asked.prompts_held(shape.sequences))
     return _held_in_memory(
-        machine, model, memory_shape, request.prompt, stages=plan.pipeline_parallel
+        workload.machine,
+        workload.model,
+        memory_shape,
+        workload.request.prompt,
+        stages=plan.pipeline_parallel,
     )
 
 
 def evaluate_prefill(
-    machine: Machine,
-    model: Architecture,
+    workload: ServingWorkload,
     plan: PrefillPlan,
-    request: ServingRequest,
     prompts: Any = None,
 ) -> PassResult:
     """One pass over prompts of every attention group of a plan.
@@ -578,14 +571,13 @@ def evaluate_prefill(
     work, and gather the keys and values of all parts.
     """
     with scope("prefill"):
-        return _prefill_pass(machine, model, plan, request, prompts)
+        return _prefill_pass(workload, plan, prompts)
 
 
-def _prefill_pass(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest, prompts: Any
-) -> PassResult:
+def _prefill_pass(workload: ServingWorkload, plan: PrefillPlan, prompts: Any) -> PassResult:
     """Return a pass over prompts, its cells named in the place that is open."""
-    shape = _prefill_shape(machine, plan, request, prompts)
+    machine, model, request = workload
+    shape = _prefill_shape(workload, plan, prompts)
     prompts, prefill_pass = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
         gather_keys(
@@ -596,22 +588,18 @@ def _prefill_pass(
     )
     operators = _with_uneven_stages(machine, model, plan, _beside_compute(machine, computed))
     time = _whole_pass(machine, "prefill_time", operators)
-    memory = _prompts_in_memory(machine, model, plan, request, shape)
+    memory = _prompts_in_memory(workload, plan, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
 
 
-def prefill_pool(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest
-) -> PassResult:
+def prefill_pool(workload: ServingWorkload, plan: PrefillPlan) -> PassResult:
     """Return a busy pool's pass over a full bundle of prompts, and a pass over a single prompt."""
-    busy = evaluate_prefill(machine, model, plan, request)
+    busy = evaluate_prefill(workload, plan)
     with scope("prompt alone"):
         single_prompt_pass = _prefill_pass(
-            machine,
-            model,
+            workload,
             plan,
-            request,
-            alone_in_a_pass(_prompts_of_a_bundle(machine, plan, request)),
+            alone_in_a_pass(_prompts_of_a_bundle(workload, plan)),
         )
     return busy._replace(single_prompt=single_prompt_pass)
 

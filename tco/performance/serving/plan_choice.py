@@ -8,7 +8,6 @@ import numpy as np
 
 from tco.compile.inverse import largest_within
 from tco.core.formula import somewhere
-from tco.core.inputs import Readable
 from tco.core.trace import untraced_value
 from tco.core.types import Quantity
 from tco.models.architecture import Architecture
@@ -29,7 +28,7 @@ from tco.performance.serving.plans import (
     PlanIndex,
     PrefillPlan,
     ServingPlan,
-    ServingRequest,
+    ServingWorkload,
     attention_chips,
     decode_plan_document,
     decoding_at,
@@ -118,8 +117,9 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> PlanChoice:
     )
 
 
-def decode_axes(machine: Machine, model: Architecture, request: ServingRequest) -> PrefillPlan:
+def decode_axes(workload: ServingWorkload) -> PrefillPlan:
     """Return every way an engine that decodes may divide, each axis a column."""
+    machine, model, request = workload
     return offered_axes(machine, model, full_context(request.prompt, request.answer))
 
 
@@ -144,9 +144,7 @@ def offered_axes(machine: Machine, model: Architecture, context: Quantity) -> Pr
 
 
 def choose_decode(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     interactivity: float,
     axes: PrefillPlan | None = None,
     sequences: Any = None,
@@ -155,13 +153,14 @@ def choose_decode(
 
     `interactivity` is in tokens/s per user. Only plans of `axes` are tried, or all.
     """
-    depths = depths_of(machine, model, request, machine.values)
+    machine = workload.machine
+    depths = depths_of(workload)
     plan = decoding_at(
-        axes or decode_axes(machine, model, request),
+        axes or decode_axes(workload),
         GRID if sequences is None else sequences,
         depths,
     )
-    decode_result = decode_pass(machine, model, plan, request)
+    decode_result = decode_pass(workload, plan)
     fits, fast = (
         decode_result.memory <= machine.memory,
         tokens_per_user(decode_result.per_token) >= interactivity,
@@ -176,15 +175,11 @@ def choose_decode(
         )
     if sequences is not None:
         return choice.with_pass(decode_result)
-    return _at_the_target(
-        machine, model, request, interactivity, plan, decode_result, fits & fast, choice
-    )
+    return _at_the_target(workload, interactivity, plan, decode_result, fits & fast, choice)
 
 
 def _at_the_target(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     interactivity: float,
     plan: Any,
     decode_result: PassResult,
@@ -198,9 +193,7 @@ def _at_the_target(
     """
     shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
     allowed = 1 / max(interactivity, SLOWEST)
-    solved_plans = solved(
-        machine, model, request, plan, decode_result, allowed, np.broadcast_to(meets, shape)
-    )
+    solved_plans = solved(workload, plan, decode_result, allowed, np.broadcast_to(meets, shape))
     rate, best_row = float(choice.best.max()), -1
     if solved_plans is None or solved_plans.rate.max() < rate:
         return choice.with_pass(decode_result)
@@ -211,9 +204,7 @@ def _at_the_target(
         if solved_plans.bound[candidate_index] <= rate * (1 + CLOSE):
             continue
         timely_plan, timely_pass = _just_in_time(
-            machine,
-            model,
-            request,
+            workload,
             allowed,
             plan_at(plan, (plan_row, 0)),
             solved_plans,
@@ -234,9 +225,7 @@ def _at_the_target(
 
 
 def _just_in_time(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     allowed: float,
     decode_plan: DecodePlan,
     solved_plans: Solved,
@@ -250,7 +239,7 @@ def _just_in_time(
         sizes = np.ravel(batches).tolist()
         passes.update(
             [
-                (batch, decode_pass(machine, model, decode_plan._replace(sequences=batch), request))
+                (batch, decode_pass(workload, decode_plan._replace(sequences=batch)))
                 for batch in sizes
             ]
         )
@@ -265,13 +254,11 @@ def _just_in_time(
     if most > batch / float(attention_chips(decode_plan)) / passes[batch].per_token * (1 + EQUAL):
         batch = fullest
     decode_plan = decode_plan._replace(sequences=batch)
-    return decode_plan, passes.get(batch) or decode_pass(machine, model, decode_plan, request)
+    return decode_plan, passes.get(batch) or decode_pass(workload, decode_plan)
 
 
 def choose_prefill(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     ttft: float,
     axes: PrefillPlan | None,
 ) -> PlanChoice:
@@ -279,12 +266,13 @@ def choose_prefill(
 
     `ttft` is in seconds; infinity sets no limit. Only plans of `axes` are tried, or all.
     """
-    plan = axes or offered_axes(machine, model, request.prompt)
-    prefill_result = prefill_pool(machine, model, plan, request)
+    machine = workload.machine
+    plan = axes or offered_axes(machine, workload.model, workload.request.prompt)
+    prefill_result = prefill_pool(workload, plan)
     time = prefill_result.until_read
     fits, soon = prefill_result.memory <= machine.memory, time <= ttft
     choice = choose_best(
-        prefill_rate(request.prompt, attention_chips(plan), prefill_result.per_prompt),
+        prefill_rate(workload.request.prompt, attention_chips(plan), prefill_result.per_prompt),
         fits,
         soon,
         plan,
@@ -303,23 +291,20 @@ def choose_prefill(
 
 
 def choose_under_load(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     plans: ServingPlan,
 ) -> tuple[PlanChoice, ServingPlan | None, Loaded | None]:
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
     from tco.performance.serving.closed_loop import loaded_engine_rates, plan_under_load
 
-    rated = rate_under_load(machine, model, request, input_values, plans)
+    rated = rate_under_load(workload, plans)
     axes = plans.decode._replace(sequences=np.ones(rated.fits.shape))
     choice = choose_best(rated.rate, rated.fits, rated.meets, axes)
     if choice.plan is None:
-        reason = _why_none_under_load(machine, rated, input_values, plans)
+        reason = _why_none_under_load(workload.machine, rated, plans)
         return choice._replace(reason=reason), None, None
     plan = _plan_in_row(plans, choice.plan_index[0])
-    loaded = loaded_engine_rates(machine, model, plan, request, input_values)
+    loaded = loaded_engine_rates(workload, plan)
     return choice, plan_under_load(plan, loaded), loaded
 
 
@@ -335,10 +320,7 @@ class RatedPlans(NamedTuple):
 
 
 def rate_under_load(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     plans: ServingPlan,
 ) -> RatedPlans:
     """Return the rates of plans with their requests in flight, and which keep the promises.
@@ -348,19 +330,18 @@ def rate_under_load(
     """
     from tco.performance.serving.closed_loop import loaded_engine_rates
 
-    loaded = loaded_engine_rates(machine, model, plans, request, input_values)
+    input_values = workload.values
+    loaded = loaded_engine_rates(workload, plans)
     limit, interactivity = (
         (np.inf, 0.0)
-        if request.offline
+        if workload.request.offline
         else (input_values["workload.ttft"] or np.inf, input_values["workload.interactivity"])
     )
     quick = loaded.rates["tokens_per_s_per_user"] >= interactivity
     meets = quick & (loaded.rates["ttft_s"] <= limit)
     plan_count = len(plans.decode.chips)
     only_drafts = (
-        plans.flight is None
-        and plan_count == len(depths_of(machine, model, request, input_values))
-        and not np.any(meets)
+        plans.flight is None and plan_count == len(depths_of(workload)) and not np.any(meets)
     )
     columns = (
         loaded.rates["output_tokens_per_s_per_chip"],
@@ -394,9 +375,7 @@ def _plan_in_row(plans: ServingPlan, plan_row: int) -> ServingPlan:
     )
 
 
-def _why_none_under_load(
-    machine: Machine, rated: RatedPlans, input_values: Readable, plans: ServingPlan
-) -> str:
+def _why_none_under_load(machine: Machine, rated: RatedPlans, plans: ServingPlan) -> str:
     """Return the reason that no plan meets its targets under load.
 
     The load is the number of requests in flight.
@@ -407,7 +386,7 @@ def _why_none_under_load(
     load = (
         "one request or more"
         if plans.flight is not None
-        else f"{untraced_value(input_values['workload.concurrency']):g} requests"
+        else f"{untraced_value(machine.values['workload.concurrency']):g} requests"
     )
     if not somewhere(rated.fits & rated.quick):
         speeds = np.where(rated.fits, rated.loaded.rates["tokens_per_s_per_user"], 0)
@@ -458,9 +437,7 @@ def _too_slow(
 
 
 def decode_rate_with_experts(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
+    workload: ServingWorkload,
     interactivity: float,
     expert_placement: str,
 ) -> tuple[float, str]:
@@ -469,9 +446,7 @@ def decode_rate_with_experts(
     The plans lie within a single world.
 
     Args:
-        machine: Chip on its links.
-        model: Architecture of the model.
-        request: Prompt, answer and other inputs of the workload.
+        workload: Requests, and the model and the machine that serve them.
         interactivity: Target speed of a user, tokens/s.
         expert_placement: Where the experts stand: `one-domain` or `whole-world`.
 
@@ -479,7 +454,7 @@ def decode_rate_with_experts(
         Output tokens/s per decoding chip and an empty text, or zero and the reason without a plan.
 
     """
-    links, axes = machine.links, decode_axes(machine, model, request)
+    links, axes = workload.machine.links, decode_axes(workload)
     lies = layout_of(axes, links)
     # the chips that experts are spread over
     inside = lies.stage / (lies.replicas * lies.copies) <= links.domain
@@ -487,10 +462,10 @@ def decode_rate_with_experts(
     placed_axes = PrefillPlan(*(axis[row_mask][:, None] for axis in axes))
     if not placed_axes.chips.size:
         return 0.0, "no plan lays its experts so"
-    choice = choose_decode(machine, model, request, interactivity, placed_axes)
+    choice = choose_decode(workload, interactivity, placed_axes)
     if choice.plan is None:
         return 0.0, f"no decode plan: {choice.reason}"
-    best_pass = decode_pass(machine, model, choice.plan, request)
+    best_pass = decode_pass(workload, choice.plan)
     return float(
         decode_rate(choice.plan.sequences, attention_chips(choice.plan), best_pass.per_token)
     ), ""

@@ -38,6 +38,19 @@ class ServingRequest(NamedTuple):
     equal_lengths: bool = False  # all requests are as long, so that they may start and end together
 
 
+class ServingWorkload(NamedTuple):
+    """Requests to a model, and the machine that serves them."""
+
+    machine: Machine
+    model: Architecture
+    request: ServingRequest
+
+    @property
+    def values(self) -> Readable:
+        """Inputs by path, as the machine reads them."""
+        return self.machine.values
+
+
 def request_of(input_values: Readable) -> ServingRequest:
     """Return the serving request that a scenario's workload states.
 
@@ -75,31 +88,26 @@ def draft_tokens_or_none(plan: DecodePlan, request: ServingRequest) -> Any:
     return None if isinstance(drafts, float | int) and not drafts else drafts
 
 
-def depths_of(
-    machine: Machine, model: Architecture, request: ServingRequest, input_values: Readable
-) -> tuple[float, ...]:
+def depths_of(workload: ServingWorkload) -> tuple[float, ...]:
     """Return the depths of drafts that plans are chosen among.
 
     A stated depth is the only depth. Without a stated depth, a model with a prediction head has
     every depth up to a limit, where deployments of the chip's family and engine draft.
 
     Args:
-        machine: Chip on its links, with the software that serves.
-        model: Architecture of the served model.
-        request: Serving request of the workload.
-        input_values: Inputs of the scenario.
+        workload: Requests, and the model and the machine that serve them.
 
     Returns:
         Draft tokens per step, in rising order.
 
     """
-    if request.drafts is not None:
-        return (float(np.ravel(untraced_value(request.drafts))[0]),)
-    if not machine.drafting:
+    if workload.request.drafts is not None:
+        return (float(np.ravel(untraced_value(workload.request.drafts))[0]),)
+    if not workload.machine.drafting:
         return (0.0,)
     return (
-        tuple(range(int(input_values.structure(DEEPEST)) + 1))
-        if model.prediction_layers
+        tuple(range(int(workload.values.structure(DEEPEST)) + 1))
+        if workload.model.prediction_layers
         else (0.0,)
     )
 

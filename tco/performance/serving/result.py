@@ -9,7 +9,6 @@ import numpy as np
 
 from tco.core.errors import DataError
 from tco.core.inputs import Readable
-from tco.models.architecture import Architecture
 from tco.performance.deployment import FLEET, deployed_rate
 from tco.performance.layer.chip_model import Machine, model_format_notes
 from tco.performance.serving import passes
@@ -23,7 +22,7 @@ from tco.performance.serving.plan_choice import (
 )
 from tco.performance.serving.plans import (
     ServingPlan,
-    ServingRequest,
+    ServingWorkload,
     as_prefill_plan,
     attention_chips,
     decoding_at,
@@ -31,7 +30,6 @@ from tco.performance.serving.plans import (
     engines_of_world,
     filling,
     notes_on_request,
-    request_of,
 )
 from tco.performance.serving.record import ServingResult
 
@@ -44,18 +42,14 @@ Recall = Callable[[Callable[[], Choices]], Choices]  # runs a search, or returns
 
 
 def evaluate_serving(
-    machine: Machine,
-    model: Architecture,
-    input_values: Readable,
+    workload: ServingWorkload,
     plan: ServingPlan | Mapping[str, str] | None,
     recall: Recall,
 ) -> ServingResult:
     """Evaluate a serving workload with a stated plan or the best plan.
 
     Args:
-        machine: The chips, links and software that serve.
-        model: Architecture of the model.
-        input_values: Inputs by path.
+        workload: Requests, and the model and the machine that serve them.
         plan: Plan of an earlier evaluation, or plan axes by key as a user gives them, which narrow
             the search; None searches all plans.
         recall: Returns the choices of a search of all plans, made anew or remembered.
@@ -68,14 +62,13 @@ def evaluate_serving(
 
     """
     if isinstance(plan, ServingPlan):
-        return evaluate_serving_plan(machine, model, input_values, plan)
-    request = request_of(input_values)
+        return evaluate_serving_plan(workload, plan)
     axes = None
     if plan is not None:
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
-        axes = axes_given(machine, model, plan)
-    serving_result = _search_serving_plans(machine, model, request, input_values, axes, recall)
+        axes = axes_given(workload.machine, workload.model, plan)
+    serving_result = _search_serving_plans(workload, axes, recall)
     if serving_result.plan is None and plan is not None:
         plan_text = ",".join(f"{axis_key}={axis_text}" for axis_key, axis_text in plan.items())
         raise DataError(f"--plan {plan_text}: {serving_result.reason}")
@@ -83,17 +76,13 @@ def evaluate_serving(
         serving_result.plan = serving_result.plan._replace(stated=plan is not None)
     serving_result.notes = [
         *([axes.beyond] if axes is not None and axes.beyond else []),
-        *model_format_notes(machine),
-        *notes_on_request(request),
+        *_notes_on_workload(workload),
     ]
     return serving_result
 
 
 def _search_serving_plans(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     axes: AxesGiven | None,
     recall: Recall,
 ) -> ServingResult:
@@ -103,15 +92,16 @@ def _search_serving_plans(
     whole engines with requests in flight, and so has an offline workload or one with stated
     concurrency. Otherwise pools of prefill and decode instances are joined.
     """
+    machine = workload.machine
     if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
         from tco.performance.serving.classes import chosen_in_class  # a fleet starts without it
 
-        return _loaded_result(machine, *chosen_in_class(machine, model, request, input_values))
-    if request.offline or input_values.exists("workload.concurrency"):
-        return _under_stated_load(machine, model, request, input_values, axes)
+        return _loaded_result(machine, *chosen_in_class(workload))
+    if workload.request.offline or workload.values.exists("workload.concurrency"):
+        return _under_stated_load(workload, axes)
 
     def search() -> Choices:
-        return _choose_pools(machine, model, request, input_values, axes)
+        return _choose_pools(workload, axes)
 
     choices = recall(search) if axes is None else search()
     failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
@@ -123,48 +113,44 @@ def _search_serving_plans(
         )
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
     return _pooled(
-        machine, plan, request, choices["decode"].plan_pass, choices["prefill"].plan_pass, choices
+        workload, plan, choices["decode"].plan_pass, choices["prefill"].plan_pass, choices
     )
 
 
 def _choose_pools(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     axes: AxesGiven | None,
 ) -> Choices:
     """Return the choice of a plan for each phase, of all plans or of those of some axes."""
+    input_values = workload.values
     decode_axes, prefill_axes, sequences = (
         (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     )
     # a stated batch is the answer at whatever speed it gives, so it has no target
     target = input_values["workload.interactivity"] if sequences is None else 0.0
-    decode = choose_decode(machine, model, request, target, decode_axes, sequences)
+    decode = choose_decode(workload, target, decode_axes, sequences)
     first_step = 0.0 if decode.plan_pass is None else decode.plan_pass.time
     longest = _longest_prefill(input_values, first_step)
-    prefill = choose_prefill(machine, model, request, longest, prefill_axes)
+    prefill = choose_prefill(workload, longest, prefill_axes)
     return {"decode": decode, "prefill": prefill}
 
 
 def _under_stated_load(
-    machine: Machine,
-    model: Architecture,
-    request: ServingRequest,
-    input_values: Readable,
+    workload: ServingWorkload,
     axes: AxesGiven | None,
 ) -> ServingResult:
     """Search the plans of `axes`, or all, at the workload's stated requests in flight."""
+    machine = workload.machine
     decode_axes, engines, readers = (
         (None, None, None) if axes is None else (axes.decode, axes.engines, axes.readers)
     )
     if decode_axes is None:
-        decode_axes = filling(offered_axes(machine, model, 0), machine.links)
-    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, input_values))
+        decode_axes = filling(offered_axes(machine, workload.model, 0), machine.links)
+    decode = decoding_at(decode_axes, 1.0, depths_of(workload))
     prefill = as_prefill_plan(decode)  # without separate prefill chips the same chips read prompts
     if axes is not None and readers is not None:
-        longest = _longest_prefill(input_values, 0.0)
-        choice = choose_prefill(machine, model, request, longest, axes.prefill)
+        longest = _longest_prefill(workload.values, 0.0)
+        choice = choose_prefill(workload, longest, axes.prefill)
         if choice.plan is None:
             return ServingResult(
                 None, choices={"prefill": choice}, reason=f"no prefill plan: {choice.reason}"
@@ -173,7 +159,7 @@ def _under_stated_load(
     if engines is None:
         engines = engines_of_world(machine.links, decode.chips)
     plans = ServingPlan(decode, prefill, engines, readers)
-    return _loaded_result(machine, *choose_under_load(machine, model, request, input_values, plans))
+    return _loaded_result(machine, *choose_under_load(workload, plans))
 
 
 def _loaded_result(
@@ -204,24 +190,18 @@ def _longest_prefill(input_values: Readable, first_step: float) -> float:
     return target - first_step if target else np.inf
 
 
-def evaluate_serving_plan(
-    machine: Machine, model: Architecture, input_values: Readable, plan: ServingPlan
-) -> ServingResult:
+def evaluate_serving_plan(workload: ServingWorkload, plan: ServingPlan) -> ServingResult:
     """Evaluate a serving workload with a plan, without a search.
 
     Args:
-        machine: The chips, links and software that serve.
-        model: Architecture of the model.
-        input_values: Inputs by path.
+        workload: Requests, and the model and the machine that serve them.
         plan: Plan of the decode and prefill chips.
 
     """
-    request = request_of(input_values)
-    notes = [*model_format_notes(machine), *notes_on_request(request)]
     if plan.engines is not None:
         from tco.performance.serving.closed_loop import loaded_engine_rates
 
-        loaded = loaded_engine_rates(machine, model, plan, request, input_values)
+        loaded = loaded_engine_rates(workload, plan)
         serving_result = ServingResult(
             plan,
             loaded.rates,
@@ -229,23 +209,26 @@ def evaluate_serving_plan(
             loaded.decode,
             loaded.prefill,
             {},
-            machine.links,
-            machine.waits,
+            workload.machine.links,
+            workload.machine.waits,
             fits=loaded.fits,
             needed=loaded.needed,
         )
     else:
-        decode = passes.decode_pass(machine, model, plan.decode, request)
-        prefill = passes.prefill_pool(machine, model, plan.prefill, request)
-        serving_result = _pooled(machine, plan, request, decode, prefill, {})
-    serving_result.notes = notes
+        decode = passes.decode_pass(workload, plan.decode)
+        prefill = passes.prefill_pool(workload, plan.prefill)
+        serving_result = _pooled(workload, plan, decode, prefill, {})
+    serving_result.notes = _notes_on_workload(workload)
     return serving_result
 
 
+def _notes_on_workload(workload: ServingWorkload) -> list[str]:
+    return [*model_format_notes(workload.machine), *notes_on_request(workload.request)]
+
+
 def _pooled(
-    machine: Machine,
+    workload: ServingWorkload,
     plan: ServingPlan,
-    request: ServingRequest,
     decode: PassResult,
     prefill: PassResult,
     choices: dict[str, PlanChoice],
@@ -254,6 +237,7 @@ def _pooled(
 
     The smooth minimum that joins the rates of both pools is as sharp as that of a closed loop.
     """
+    machine, _, request = workload
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     decode_rate = passes.decode_rate(
         plan.decode.sequences, attention_chips(plan.decode), decode.per_token

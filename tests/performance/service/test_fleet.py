@@ -35,11 +35,8 @@ def search_server():
 
 @pytest.fixture(scope="module")
 def search():
-    model_server = search_server()
     return Search(
-        model_server.machine,
-        model_server.model,
-        model_server.request,
+        search_server(),
         load_traffic(CATALOGUE, "chat"),
         "random",
         0,
@@ -92,12 +89,12 @@ def test_no_plan_of_eight_chips_reads_more_prompts_than_the_reader_of_eight(sear
     model_server = search_server()
     machine, model, request = model_server
     axes = offered_axes(machine, model, request.prompt)
-    memory = prefill_pool(machine, model, axes, request).memory
+    memory = prefill_pool(model_server, axes).memory
     eight_chips = np.flatnonzero((axes.chips == 8) & (memory <= machine.memory))
     plans = [decode_plan_from_axes(plan_at(axes, (int(row), 0)), 1.0) for row in eight_chips]
     readers = [reader for reader in search.readers if reader.chips == 8]
     assert len(plans) > len(readers) > 0
-    engines = [partial(engine_for_plan, machine, model, request, plan) for plan in plans]
+    engines = [partial(engine_for_plan, model_server, plan) for plan in plans]
     rates = [throughput(readers[0]._replace(build=engine), 300, decode=False) for engine in engines]
     best = max(throughput(reader, 300, decode=False) for reader in readers)
     assert best == max(rates) > 1.1 * min(rates)

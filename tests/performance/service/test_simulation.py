@@ -120,9 +120,7 @@ def test_tables_agree_with_the_step_model(name):
     """At a batch and a context between those that the tables were made of."""
     model_server = server(name)
     plan = decode_plan_from_axes(PrefillPlan(8.0, 8.0), 1.0)
-    engine_model = engine_for_plan(
-        model_server.machine, model_server.model, model_server.request, plan
-    )
+    engine_model = engine_for_plan(model_server, plan)
     prompt, answer = float(model_server.request.prompt), float(model_server.request.answer)
     for sequences in (1, 6, 48):
         step = model_server.decode(plan._replace(sequences=float(sequences)))
@@ -143,9 +141,7 @@ def test_no_iteration_lies_beyond_the_tables():
     """
     model_server = server("gb200-nvl72")
     engine_model = engine_for_plan(
-        model_server.machine,
-        model_server.model,
-        model_server.request,
+        model_server,
         decode_plan_from_axes(PrefillPlan(8.0, 1.0, 8.0), 1.0),
     )
     half, full = (
