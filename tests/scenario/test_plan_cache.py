@@ -94,9 +94,9 @@ def test_decision_that_cannot_be_named_is_never_remembered(searching, monkeypatc
     answer, _, log = searching
     search = result.choose_decode
 
-    def choose_decode(machine, *request):
-        machine.values.decided(lambda limit: limit > 0, "workload.draft_limit")
-        return search(machine, *request)
+    def choose_decode(workload, *request):
+        workload.values.decided(lambda limit: limit > 0, "workload.draft_limit")
+        return search(workload, *request)
 
     monkeypatch.setattr(result, "choose_decode", choose_decode)
     assert answer({}).metrics == answer({}).metrics
