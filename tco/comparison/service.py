@@ -347,6 +347,7 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
         if demand.samples
         else None
     )
+    request = system.workload.request  # of mean lengths
     measured = {
         metric_name: metric_value
         for metric_name, metric_value in metrics.items()
@@ -362,7 +363,11 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
         figures_apart(measured, GROUP),
         figures_apart(errors, GROUP),
         figures_apart(
-            {"prompt": float(system.request.prompt), "answer": float(system.request.answer)}, GROUP
+            {
+                "prompt": float(system.workload.request.prompt),
+                "answer": float(system.workload.request.answer),
+            },
+            GROUP,
         ),
         spread and figures_apart(spread, GROUP),
         demand.users,

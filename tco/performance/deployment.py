@@ -83,7 +83,7 @@ def efficiency_of(
     family: str,
     chip: str,
     system: str,
-    gap: Quantity,
+    gap: Quantity | None,
 ) -> Quantity:
     """Return the deployment efficiency of plans that were chosen for an operator.
 

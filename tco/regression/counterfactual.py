@@ -17,7 +17,8 @@ from tco.catalog.rows import attribute
 from tco.core.mappings import sums_by_key
 from tco.evaluation.chip_prices import chip_of
 from tco.performance.chip.families import family_of
-from tco.performance.software_maturity import parameters_of_family, served_by
+from tco.performance.serving_engines import served_by
+from tco.performance.software_maturity import parameters_of_family
 from tco.regression.attribution import Waypoint, attribute_change, evaluate_in_turn
 from tco.regression.difference import ChangeCause, ChangeContribution, Side
 from tco.regression.state import setting_text

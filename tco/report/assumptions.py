@@ -14,7 +14,13 @@ from tco.core.types import JsonMapping, JsonObject
 from tco.cost.price_dates import Available
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.serving.plans import DRAFTS, ServingPlan
-from tco.performance.software_maturity import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
+from tco.performance.software_maturity import (
+    BEST_LEVEL,
+    DRAWN,
+    PUBLIC,
+    SOFTWARE,
+    SOFTWARE_LEVELS,
+)
 from tco.report.record import Maybe, Member, Record
 from tco.report.table import significant
 from tco.scenario.choices import USUAL
@@ -347,7 +353,7 @@ SOFTWARE_WORDS = {
     DRAWN: "between what is public and the best written by hand, as far as is believed of each "
     "family",
     PUBLIC: "as it is public by the date",
-    THE_BEST: "the best written by hand for such chips",
+    BEST_LEVEL: "the best written by hand for such chips",
 }
 
 OPERATOR_WORDS = {
@@ -508,7 +514,7 @@ def requested_settings(scenario_result: Result) -> JsonObject:
     }
     settings |= {path.partition(".")[2]: scenario_result.texts.get(path) for path in NAMED}
     software = settings["software"] or DRAWN
-    own_practice = software in LEVELS or software[:1].isdigit()
+    own_practice = software in SOFTWARE_LEVELS or software[:1].isdigit()
     settings["practice"] = "own" if own_practice else software
     settings["formats"] = {
         path.partition(".")[2]: format_text

@@ -19,7 +19,7 @@ from tco.core.types import JsonMapping
 from tco.evaluation.chip_prices import BOUND
 from tco.evaluation.side_by_side import Driver, rated_by, speed_of
 from tco.performance.deployment import EFFICIENCY
-from tco.performance.software_maturity import REACH, SERVING, TRAINING
+from tco.performance.software_maturity import REACH
 from tco.report.ranges import (
     RATIO,
     figures,
@@ -362,7 +362,8 @@ def _driver_value_text(driver: Driver, number: float | None) -> str:
     """Print a value of an input with its unit; none where the racks never cost the same."""
     if number is None:
         return "nowhere"
-    if driver.path == REACH or driver.path.rpartition(".")[2] in (SERVING, TRAINING):
+    attribute = driver.path.rpartition(".")[2]
+    if driver.path == REACH or attribute in (UNEXPLAINED_SERVING, UNEXPLAINED_TRAINING):
         return f"{fixed_digits(100 * number)} %"  # a share of a step's time, or of the way
     shown_value, unit = in_catalogue_unit(number, driver.value, driver.unit, driver.catalogue_value)
     return f"{fixed_digits(shown_value)} {unit}".rstrip()

@@ -31,7 +31,7 @@ from tco.core.types import FloatArray, JsonObject, Quantity
 from tco.models.architecture import load_model
 from tco.performance.chip.families import family_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
-from tco.performance.software_maturity import SERVING, unexplained_time_paths
+from tco.performance.unexplained_time import UNEXPLAINED_SERVING, unexplained_time_paths
 
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
@@ -92,7 +92,13 @@ def _stated_levels(
 ) -> tuple[list[RandomEffect], float]:
     """Return a configured run's levels of unexplained time, and the deviation of single runs."""
     paths = unexplained_time_paths(
-        catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system
+        catalogue,
+        UNEXPLAINED_SERVING,
+        family=family_of(catalogue, run.chip),
+        chip=run.chip,
+        engine=run.engine,
+        model=run.model,
+        system=system,
     )
     levels = []
     for level, path in paths.items():
@@ -162,7 +168,7 @@ def anchored(
     model: str,
     formats: tuple[str, ...],
     stated: bool,
-    gap: Quantity,
+    gap: Quantity | None,
 ) -> tuple[dict[str, Input], str]:
     """Return the inputs that the catalogue's anchors move, with P5 and P95, and a note on them.
 

@@ -15,7 +15,8 @@ from tco.core.types import JsonMapping
 from tco.cost.ledger import COMMITMENTS, COMMITTED
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.deployment import FLEET, OPERATED_BY, OPERATORS
-from tco.performance.software_maturity import BY_DATE, DRAWN, FAMILY, SOFTWARE, SOFTWARE_CHOICES
+from tco.performance.serving_engines import FAMILY_ENGINE
+from tco.performance.software_maturity import BY_DATE, DRAWN, SOFTWARE, SOFTWARE_CHOICES
 from tco.system.bill import USUAL_YIELD, YIELDS
 
 WORKLOAD_KINDS = ("serving", "training", "stated")
@@ -86,7 +87,7 @@ USUAL = {  # default texts
     "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
     **dict.fromkeys(SOFTWARE_CHOICES, BY_DATE),
-    "workload.engine": FAMILY,
+    "workload.engine": FAMILY_ENGINE,
     OPERATED_BY: FLEET,
     SOFTWARE: DRAWN,
 }

@@ -20,7 +20,12 @@ from tco.core.inputs import Values, given_of, joint_array_shape
 from tco.core.provenance import KEPT, Given, making, period, refuse_own
 from tco.core.types import JsonObject, Settings
 from tco.cost.ownership import FOLDER, load_perspective, owner_of
-from tco.performance.software_maturity import ALIAS, SOFTWARE, parse_software_name, stated_by
+from tco.performance.software_maturity import (
+    SOFTWARE,
+    SOFTWARE_ALIAS,
+    canonical_software_name,
+    inputs_of_software,
+)
 from tco.scenario.checkpoint import take_checkpoint
 from tco.scenario.choices import (
     DOCUMENTS,
@@ -150,9 +155,9 @@ def _take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given
             "site.grid_carbon": inputs.catalogue.grid_carbon(region, inputs.date)
         }
     if SOFTWARE in inputs.texts:
-        software = parse_software_name(inputs.catalogue, inputs.texts[SOFTWARE])
+        software = canonical_software_name(inputs.catalogue, inputs.texts[SOFTWARE])
         inputs.texts[SOFTWARE] = software
-        inputs.document_inputs |= stated_by(inputs.catalogue, inputs.system.chip, software)
+        inputs.document_inputs |= inputs_of_software(inputs.catalogue, inputs.system.chip, software)
 
 
 def _size_bare_domain(inputs: ResolvedScenario, input_values: Values) -> None:
@@ -353,10 +358,10 @@ def _site_hall_cooling(
 
 def _apply_setting(inputs: ResolvedScenario, path: str, setting: Given) -> None:
     """Take in one setting: a text where the input is one, else a quantity for later."""
-    if path in TEXTS or path == ALIAS:
+    if path in TEXTS or path == SOFTWARE_ALIAS:
         if setting.keeps_back(path):
             refuse_own(f"{setting.where}: {path}: a text")
-        inputs.texts[SOFTWARE if path == ALIAS else path] = setting.text
+        inputs.texts[SOFTWARE if path == SOFTWARE_ALIAS else path] = setting.text
     elif path.partition(".")[0] not in GROUPS:
         raise unknown("input path", path, inputs.known_paths(), "--set")
     else:

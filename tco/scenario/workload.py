@@ -20,27 +20,32 @@ from tco.core.inputs import Readable, Values
 from tco.core.provenance import KEPT
 from tco.core.types import Quantity
 from tco.models.architecture import Architecture, load_model
-from tco.performance import software_maturity
 from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import computed_on
 from tco.performance.deployment import FLEET, OPERATED_BY, Deployer, PoolShape, efficiency_of
 from tco.performance.serving.plans import DEEPEST, DRAFTS, ServingWorkload, request_of
 from tco.performance.serving.record import ServingResult
+from tco.performance.serving_engines import (
+    library_of_engines,
+    served_by,
+    serving_engine_id,
+    untuned_periods,
+)
 from tco.performance.software_maturity import (
+    BEST_LEVEL,
     BY_DATE,
-    DEPLOYED,
-    SERVING,
     SOFTWARE,
     SOFTWARE_CHOICES,
     SoftwareMaturity,
-    library_of_engines,
     practice_family,
     resolve_software_maturity,
-    served_by,
-    serving_engine_id,
-    unexplained,
+)
+from tco.performance.unexplained_time import (
+    DEPLOYED,
+    UNEXPLAINED_SERVING,
+    UNEXPLAINED_TRAINING,
+    unexplained_share,
     unexplained_time_paths,
-    untuned_on,
 )
 from tco.scenario.metrics import PERFORMANCE, RATIOS, SERVED, TOKENS, TRAINING
 from tco.scenario.network_choice import links_of_system
@@ -189,7 +194,9 @@ def machine_of(
     practice = practice_family(catalogue, system.chip, text_at_path(SOFTWARE))
     engine = serving_engine_id(catalogue, practice, text_at_path("workload.engine"))
     links = links_of_system(inputs, input_values, library_of_engines(catalogue, family))
-    reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
+    reach = reach._replace(
+        untuned=untuned_periods(catalogue, family, system.chip, engine, stored.dense)
+    )
     production = deployer if deployer is not None and input_values.exists(DEPLOYED) else None
     if catalogue.anchors:
         _add_anchors(
@@ -198,7 +205,7 @@ def machine_of(
     unexplained_time = deployed = None
     if production is None:
         unexplained_time = _unexplained_time(
-            inputs, input_values, SERVING, engine, text_at_path("workload.model")
+            inputs, input_values, UNEXPLAINED_SERVING, engine, text_at_path("workload.model")
         )
     else:
         deployed = efficiency_of(
@@ -229,7 +236,7 @@ def _add_anchors(
     model_name: str,
     stored: Stored,
     is_stated: bool,
-    gap: Quantity,
+    gap: Quantity | None,
 ) -> None:
     """Add the inputs of the anchors on published runs to a scenario, and their note once."""
     from tco.scenario.anchors import anchored
@@ -369,7 +376,7 @@ def job_on(inputs: ResolvedScenario, input_values: Values) -> tuple[TrainingJob,
     formats = passes_of(input_values, chip, precision, inputs.text("workload.backward_precision"))
     model_id = inputs.text("workload.model")
     unexplained_time = _unexplained_time(
-        inputs, input_values, software_maturity.TRAINING, engine="", model=model_id
+        inputs, input_values, UNEXPLAINED_TRAINING, engine="", model=model_id
     )
     links = links_of_system(inputs, input_values)
     reach = _software_of_scenario(inputs, input_values)
@@ -377,19 +384,24 @@ def job_on(inputs: ResolvedScenario, input_values: Values) -> tuple[TrainingJob,
     machine = trainer(
         chip, family, input_values, formats, links, traits, programs, unexplained_time, reach
     )
-    level = software_maturity.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE))
-    is_deployed = input_values.exists(DEPLOYED) and level != software_maturity.THE_BEST
+    is_deployed = input_values.exists(DEPLOYED) and inputs.text(SOFTWARE) != BEST_LEVEL
     return training_job(model, software, input_values, deployed=is_deployed), machine, formats
 
 
 def _unexplained_time(
-    inputs: ResolvedScenario, input_values: Readable, phase: str, engine: str, model: str
-) -> Any:
-    """Return the share of time that no parameter explains, of a scenario's owners."""
-    system, catalogue = inputs.system, inputs.catalogue
-    family = family_of(catalogue, system.chip)
-    paths = unexplained_time_paths(catalogue, phase, family, system.chip, engine, model, system.id)
-    return unexplained(input_values, paths)
+    inputs: ResolvedScenario, input_values: Readable, parameter_name: str, engine: str, model: str
+) -> Quantity | None:
+    """Return unexplained over modelled time of a scenario; None if it is a plain 0."""
+    paths = unexplained_time_paths(
+        inputs.catalogue,
+        parameter_name,
+        family=family_of(inputs.catalogue, inputs.system.chip),
+        chip=inputs.system.chip,
+        engine=engine,
+        model=model,
+        system=inputs.system.id,
+    )
+    return unexplained_share(input_values, paths)
 
 
 def _training_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> TrainingResult:

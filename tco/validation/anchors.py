@@ -17,7 +17,7 @@ from tco.core.errors import DataError
 from tco.core.inputs import as_number
 from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
-from tco.performance.software_maturity import serving_engine_id
+from tco.performance.serving_engines import serving_engine_id
 from tco.scenario.anchors import Anchor
 from tco.scenario.resolve import plain_inputs
 from tco.validation import inference

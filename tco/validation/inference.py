@@ -21,6 +21,7 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import is_bare_chip
+from tco.core.calendar_months import parse_calendar_month
 from tco.core.memory import once_per_owner
 from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import Architecture, load_model
@@ -35,7 +36,7 @@ from tco.performance.serving.plans import (
     request_of,
 )
 from tco.performance.serving.result import evaluate_serving_plan
-from tco.performance.software_maturity import MEASURED, parse_calendar_month
+from tco.performance.software_maturity import MEASURED
 from tco.scenario.choices import checkpoint_of
 from tco.scenario.resolve import system_inputs
 from tco.scenario.resolved import ResolvedScenario

@@ -11,8 +11,8 @@ import re
 from datetime import date
 
 from tco.catalog import Catalogue
+from tco.core.calendar_months import parse_calendar_month
 from tco.core.provenance import Period, days_of, period
-from tco.performance.software_maturity import parse_calendar_month
 
 YEAR = re.compile(r"\b20\d\d\b")
 

@@ -12,18 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.catalog.catalogue import CONFIGURATION, RUN
+from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.mappings import lists_by_key
-from tco.core.types import AnyArray, JsonObject
+from tco.core.types import AnyArray, JsonObject, Quantity
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
 from tco.models.architecture import load_model
 from tco.performance.chip.gemm import Traits, traits_of
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.chip_model import Passes, passes_of, trainer
-from tco.performance.software_maturity import TRAINING, unexplained, unexplained_time_paths
 from tco.performance.training.job import (
     Software,
     TrainingJob,
@@ -34,6 +33,11 @@ from tco.performance.training.job import (
 from tco.performance.training.plans import PlanBlock, TrainingPlan, fixed_axes, space
 from tco.performance.training.result import training_plan_document
 from tco.performance.training.search import TimedPlans, job_token_rates, time_blocks
+from tco.performance.unexplained_time import (
+    UNEXPLAINED_TRAINING,
+    unexplained_share,
+    unexplained_time_paths,
+)
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
@@ -281,10 +285,6 @@ def _keep_best_of_group(
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
     library, traits = family_library(catalogue, training_row.family), training_row.traits
     links = links_of_chips(row_values, CHIP, FAMILY, route, library, signalled=traits.fed)
-    time_paths = unexplained_time_paths(
-        catalogue, TRAINING, FAMILY, CHIP_OWNER, "", training_row.model, CHIP
-    )
-    beyond = unexplained(row_values, time_paths)
     machine = trainer(
         CHIP,
         FAMILY,
@@ -293,7 +293,7 @@ def _keep_best_of_group(
         links,
         traits,
         training_row.software.programs,
-        beyond,
+        _unexplained_share_of_rows(catalogue, row_values, training_row.model),
     )
     job = TrainingJob(
         load_model(catalogue, training_row.model),
@@ -304,6 +304,21 @@ def _keep_best_of_group(
     _keep_best_plans(
         time_blocks(job, machine, blocks), batch, row_indices, fastest, measurements.sets
     )
+
+
+def _unexplained_share_of_rows(
+    catalogue: Catalogue, row_values: RowValues, model: str
+) -> Quantity | None:
+    time_paths = unexplained_time_paths(
+        catalogue,
+        UNEXPLAINED_TRAINING,
+        family=FAMILY,
+        chip=CHIP_OWNER,
+        engine="",
+        model=model,
+        system=CHIP,
+    )
+    return unexplained_share(row_values, time_paths)
 
 
 def _values_of_rows(chosen_rows: MeasuredRows, row_settings: JsonObject) -> RowValues:

@@ -30,7 +30,12 @@ from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.provenance import P95
 from tco.core.types import AnyArray
 from tco.performance.chip.families import families_of
-from tco.performance.software_maturity import OWNERS, SERVING, TRAINING, serving_engines
+from tco.performance.serving_engines import serving_engines
+from tco.performance.unexplained_time import (
+    UNEXPLAINED_LEVELS,
+    UNEXPLAINED_SERVING,
+    UNEXPLAINED_TRAINING,
+)
 from tco.validation.fitted_rows import FittedRow, fitted_row
 from tco.validation.inference import serving_rows_of
 from tco.validation.measured import TIMES
@@ -43,8 +48,9 @@ from tco.validation.variance_components import (
     fit_effects,
 )
 
-PARAMETERS = {"inference": SERVING, "training": TRAINING}  # kinds whose answers have ranges
-SHARED = OWNERS[:-2]
+# by the kind of measured rows, for the kinds whose answers have ranges
+PARAMETERS = {"inference": UNEXPLAINED_SERVING, "training": UNEXPLAINED_TRAINING}
+SHARED = UNEXPLAINED_LEVELS[:-2]
 # standard deviations of the middle, beyond which a residual counts as one there: tails do not set
 # the width of the middle
 FAR = 2.5
@@ -57,9 +63,11 @@ ALIKE = 0.1  # of a width: an owner whose own is no farther from that of its kin
 def level_of(catalogue: Catalogue, path: str) -> str:
     """Return the level of an input of unexplained time, by its owner."""
     owner = path.removeprefix("performance.").rpartition(".")[0]
-    return catalogue.kind_of(owner) or (
-        "engine" if owner in serving_engines(catalogue) else owner if owner in OWNERS else "family"
-    )
+    if kind := catalogue.kind_of(owner):
+        return kind
+    if owner in serving_engines(catalogue):
+        return "engine"
+    return owner if owner in UNEXPLAINED_LEVELS else "family"
 
 
 def lognormal_interval(width: float) -> tuple[float, float]:

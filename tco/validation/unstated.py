@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tco.core.calendar_months import parse_calendar_month
 from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.models.architecture import Architecture, load_model
-from tco.performance.software_maturity import parse_calendar_month, served_by
+from tco.performance.serving_engines import served_by
 from tco.performance.training.job import engine_words
 from tco.validation.inference import parse_framework
 from tco.validation.measured import of_text

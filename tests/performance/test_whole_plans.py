@@ -10,7 +10,7 @@ import pytest
 
 from tco.core.errors import DataError
 from tco.performance.chip.families import family_of
-from tco.performance.software_maturity import served_by
+from tco.performance.serving_engines import served_by
 from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 
 SPEEDS = (20, 30, 50, 75, 100, 120, 150)

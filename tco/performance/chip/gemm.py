@@ -70,7 +70,7 @@ class Chip(NamedTuple):
 
     def practice(self, practice_name: str) -> Any:
         """Return a practical parameter of the family's kernels."""
-        return self.reach.of(self.values, f"{self.performance}.{practice_name}")
+        return self.reach.parameter(self.values, f"{self.performance}.{practice_name}")
 
     def rate(self, peak: str, efficiency: str) -> Quantity:
         """Return the rate that large products reach."""

@@ -156,7 +156,7 @@ class Machine(NamedTuple):
     permutes: Quantity  # passes over tokens that sort them by expert
     imbalance: Quantity  # of the experts' load
     # share of a pass's time beyond all known terms; None where it is left out
-    unexplained: Quantity
+    unexplained: Quantity | None
     links: Links
     values: Readable  # all inputs by path, for parameters that only some operators read
     wait_times: Known  # times already computed for groups on these links with these waits
@@ -247,7 +247,7 @@ def machine(
     stored: Stored,
     traits: Traits,
     engine: str,
-    unexplained: Any,
+    unexplained: Quantity | None,
     reach: SoftwareMaturity = MEASURED,
     fused_by: str = LAYER,
 ) -> Machine:
@@ -273,9 +273,9 @@ def machine(
     part, engine_path = f"parts.{chip}", f"performance.{engine}"
     formats, core, wide = _computed_formats(input_values, chip, stored)
     kernels = kernels_on(input_values, chip, family, traits, reach)
-    passes = reach.of(input_values, f"performance.{fused_by}.expert_passes")
+    passes = reach.parameter(input_values, f"performance.{fused_by}.expert_passes")
     permutes = _permutes_of(input_values, chip, traits, passes)
-    elementwise = reach.of(input_values, f"performance.{fused_by}.elementwise_traffic")
+    elementwise = reach.parameter(input_values, f"performance.{fused_by}.elementwise_traffic")
     factor_names = _expert_factor_names(input_values, part, stored.experts)
     software = _software_times(input_values, chip, family, engine, links, traits, reach)
     on_kernels = _machine_on(kernels, chip, family, (*formats, core, wide))
@@ -373,8 +373,8 @@ def _with_engine_habits(
         attention_size=element_size(FORMATS[stored.attention].bits),
         expert_size=element_size(FORMATS[stored.experts].bits),
         dispatch_size=element_size(max(FORMATS[stored.dense].bits, NARROWEST_CACHE)),
-        expert_factor=reach.of(input_values, expert_factor),
-        whole_factor=reach.of(input_values, whole_factor),
+        expert_factor=reach.parameter(input_values, expert_factor),
+        whole_factor=reach.parameter(input_values, whole_factor),
         bucket=input_values[bucket] if is_padded else None,
         exchange_overlap=input_values.unless_zero(f"performance.{machine.family}.exchange_overlap"),
         overhead=software.overhead,
@@ -416,7 +416,7 @@ def _software_times(
         f"{engine_path}.host_time",
         *(f"{family_path}.{wait_name}" for wait_name in WAITS),
     )
-    times = [reach.of(input_values, path) for path in time_paths]
+    times = [reach.parameter(input_values, path) for path in time_paths]
     release: Quantity | None = None
     if expert_start is not None and reach.gap is not None:
         # the best software hides all transfers but one
@@ -471,7 +471,7 @@ def _release_factor(
             input_values[f"{part}.released"],
             untuned_period.since,
             untuned_period.until,
-            input_values[untuned_period.factor],
+            input_values[untuned_period.factor_path],
         )
     return release if release is None or reach.gap is None else age_left(release, reach.gap)
 
@@ -592,7 +592,7 @@ def trainer(
     links: Links,
     traits: Traits,
     programs: KernelComposition,
-    unexplained: Quantity,
+    unexplained: Quantity | None,
     reach: SoftwareMaturity = MEASURED,
 ) -> Machine:
     """Return the chip model of a training job on `links`.
@@ -605,7 +605,7 @@ def trainer(
         links: Rates and latencies of the fabric and the network.
         traits: Traits of the chip that decide the timing of kernels.
         programs: Kernel structure of the job.
-        unexplained: Share of a pass beyond all known terms.
+        unexplained: Share of a pass beyond all known terms, or None.
         reach: Maturity of the software at a date.
 
     """
