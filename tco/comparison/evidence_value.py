@@ -30,7 +30,7 @@ from tco.sampling.drivers import leading_drivers, narrowing, rank_share
 from tco.sampling.scenario_quantity import ScenarioQuantity
 from tco.scenario.beliefs import Range
 from tco.scenario.resolve import plain_inputs
-from tco.validation.fit import COLUMNS
+from tco.validation.free_parameters import COLUMNS
 from tco.validation.measured import read_measured
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS

@@ -21,10 +21,17 @@ from tco.catalog.rows import attribute
 from tco.core.inputs import Values
 from tco.core.provenance import LEADER
 from tco.core.types import AnyArray, JsonObject
-from tco.validation import fit as fitting
 from tco.validation.back_test import pair_order_accuracy
-from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Fit, Free, Task, fitted_paths
+from tco.validation.fit import (
+    LEAVE_OUT_COLUMNS,
+    UNFITTED_TIERS,
+    Fit,
+    FitProblem,
+    LeftOutGroup,
+    scores_of_rows,
+)
 from tco.validation.fitted_rows import FittedRow, fitted_row, round_fitted_number
+from tco.validation.free_parameters import NORMAL_P95, FreeParameters
 from tco.validation.measured import tiers
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction, scores
@@ -92,19 +99,19 @@ def fit_shared_parameters(
         The fit, the refits, rows for the catalogue, and errors.
 
     """
-    full_table, task = table, Task(kind, table, catalogue, input_values, fit_name)
-    table, groups, free = task.table, task.groups(), task.free
+    full_table, problem = table, FitProblem(kind, table, catalogue, input_values, fit_name)
+    table, groups, free = problem.table, problem.groups_to_leave_out(), problem.free
     progress(
         f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} "
         "times without one accelerator, model or source"
     )
     everything = np.ones(len(table), dtype=bool)
-    row_masks = [~everything, *(row_mask for _, _, row_mask in groups)]
-    full_fit, *left_out_fits = _fits_without(task, row_masks)
-    task.measurements.say(full_fit.values)
-    prediction = task.predict(task.measurements)
+    row_masks = [~everything, *(group.row_mask for group in groups)]
+    full_fit, *left_out_fits = _fits_without(problem, row_masks)
+    problem.measurements.say(full_fit.values)
+    prediction = problem.predict(problem.measurements)
     refits = [
-        _refit(*group, left_out_fit, prediction)
+        _refit(group, left_out_fit, prediction)
         for group, left_out_fit in zip(groups, left_out_fits, strict=True)
     ]
     refits = [refit for refit in refits if len(refit.rows)]
@@ -115,47 +122,49 @@ def fit_shared_parameters(
     # of a fit of some chips alone there are too few rows to say how far single ones lie off
     if kind in PARAMETERS and not fit_name:
         catalogue_rows += unexplained_rows(
-            kind, residuals(kind, task.measurements, prediction), catalogue, date
+            kind, residuals(kind, problem.measurements, prediction), catalogue, date
         )
     blind = unseen(prediction, refits)
-    chips = _held_back(task, full_table, catalogue) | _errors_by_chip(
-        task.measurements, prediction, blind
+    chips = _held_back(problem, full_table, catalogue) | _errors_by_chip(
+        problem.measurements, prediction, blind
     )
-    order = pair_order_accuracy(task.measurements, blind) if kind == "inference" else {}
+    order = pair_order_accuracy(problem.measurements, blind) if kind == "inference" else {}
     return Calibration(fit_name or kind, refits, catalogue_rows, accuracy, chips, order)
 
 
-def _fits_without(task: Task, row_masks: Sequence[AnyArray]) -> list[Fit]:
+def _fits_without(problem: FitProblem, row_masks: Sequence[AnyArray]) -> list[Fit]:
     """Return a fit without each set of rows; equal sets are fitted once."""
     # one source often is all there is of a chip
     left_out_masks = {row_mask.tobytes(): row_mask for row_mask in row_masks}
-    fits = dict(zip(left_out_masks, task.without(list(left_out_masks.values())), strict=True))
+    fits = dict(
+        zip(left_out_masks, problem.fit_without_each(list(left_out_masks.values())), strict=True)
+    )
     return [fits[row_mask.tobytes()] for row_mask in row_masks]
 
 
-def _held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, JsonObject]:
+def _held_back(
+    problem: FitProblem, table: pd.DataFrame, catalogue: Catalogue
+) -> dict[str, JsonObject]:
     """Return each chip's errors on rows held back by its software, which no fit sees.
 
     Some chips have no other rows.
     """
-    rest = table[np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+    rest = table[np.isin(tiers(table), UNFITTED_TIERS)].reset_index(drop=True)
     if rest.empty:
         return {}
-    measurements = MeasuredRows(rest, catalogue, task.measurements.values)
-    prediction = task.predict(measurements)
+    measurements = MeasuredRows(rest, catalogue, problem.measurements.values)
+    prediction = problem.predict(measurements)
     return _errors_by_chip(measurements, prediction, unseen(prediction, ()))
 
 
-def _refit(
-    left_out: str,
-    member: str,
-    left_out_mask: AnyArray,
-    left_out_fit: fitting.Fit,
-    prediction: Prediction,
-) -> Refit:
-    row_indices = np.flatnonzero(left_out_mask & (prediction.skip == ""))
+def _refit(group: LeftOutGroup, left_out_fit: Fit, prediction: Prediction) -> Refit:
+    row_indices = np.flatnonzero(group.row_mask & (prediction.skip == ""))
     return Refit(
-        left_out, member, left_out_fit.values, row_indices, left_out_fit.predicted[row_indices]
+        left_out=group.kind,
+        member=group.member,
+        values=left_out_fit.values,
+        rows=row_indices,
+        predicted=left_out_fit.predicted[row_indices],
     )
 
 
@@ -163,8 +172,8 @@ def _score_refits(
     prediction: Prediction, everything: AnyArray, refits: Sequence[Refit]
 ) -> dict[str, JsonObject]:
     """Return the scores of the fit and its refits by what is left out."""
-    accuracy = {"nothing": fitting.scored(prediction, everything)}
-    for left_out_kind in LEFT_OUT:
+    accuracy = {"nothing": scores_of_rows(prediction, everything)}
+    for left_out_kind in LEAVE_OUT_COLUMNS:
         parts = [refit for refit in refits if refit.left_out == left_out_kind]
         if parts:
             accuracy[left_out_kind] = scores(
@@ -194,8 +203,8 @@ def _errors_by_chip(
     chip_errors = {}
     for part in sorted(set(measurements.parts[prediction.skip == ""])):
         chip_rows = measurements.parts == part
-        blind_errors = fitting.scored(blind, chip_rows)
-        chip_errors[part] = fitting.scored(prediction, chip_rows) | {
+        blind_errors = scores_of_rows(blind, chip_rows)
+        chip_errors[part] = scores_of_rows(prediction, chip_rows) | {
             "left_out": blind_errors["median_ape"]
         }
     return chip_errors
@@ -203,8 +212,8 @@ def _errors_by_chip(
 
 def _fitted_catalogue_rows(
     input_values: Values,
-    free: Free,
-    fit: fitting.Fit,
+    free: FreeParameters,
+    fit: Fit,
     refits: Sequence[Refit],
     accuracy: JsonObject,
     date: str,
@@ -214,7 +223,7 @@ def _fitted_catalogue_rows(
     A range covers the spread of the fit either way, and the values of all refits.
     """
     followed_paths = {follower.path: follower.followed for follower in free.followers}
-    for path in fitted_paths(free):
+    for path in free.paths:
         _, family, parameter_name = path.split(".")
         fitted_value, base = float(input_values[path]), path
         while base in followed_paths:

@@ -1,198 +1,82 @@
-"""Fit the shared software parameters: robust least squares on log errors and on the priors.
+"""Fit shared software parameters to measurements: robust least squares on logarithmic errors.
 
-What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine
-or a library, never to a model, a source or a row. Each has a prior with the P5 and P95 of the
-belief, which weighs like measurements, inside the bounds that physics sets to the attribute. Every
-fit starts from the priors, so that what a file cannot pin down stays where it was believed to be.
-Fits on different rows of one file run side by side: an engine asked for many sets of parameters at
-once spends its time on numbers instead of on calls, so that thirty searches together take a few
-times as long as one.
+The prior of a parameter weighs like a measurement: its distance from the prior, in standard
+deviations of the belief, is a residual beside the errors of the rows. Every fit starts from the
+priors, so that a parameter that no row determines keeps its prior. Fits that leave out different
+rows of one file run together, as `batch_searches` says.
 """
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import attribute, parse_finite_number
-from tco.core.errors import DataError
-from tco.core.files import read_csv
 from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
+from tco.validation.batched_searches import Evaluate, batch_searches
+from tco.validation.free_parameters import read_free_parameters
 from tco.validation.measured import tiers
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS
 from tco.validation.score import Prediction, scores
 
-# sets of parameters, a row each -> what the engine says, a row each
-Ask = Callable[[AnyArray], AnyArray]
-Found = TypeVar("Found")
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
-
-def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
-    """Run searches side by side that share each evaluation, and return their results.
-
-    Each search is given a function to evaluate with.
-
-    All meet again and again, those that have ended too: whoever comes last asks for what the others
-    have come with, all in one question. What goes wrong with it goes wrong for all of them. Once
-    nobody has come with a question, all have ended.
-    """
-    pending_sets: dict[int, AnyArray] = {}  # by the number of the search
-    answers: dict[int, AnyArray | BaseException] = {}
-    over = threading.Event()
-
-    def settle() -> None:
-        numbers = sorted(pending_sets)
-        if not numbers:
-            over.set()
-            return
-        sets = [pending_sets.pop(number) for number in numbers]
-        try:
-            split_answers: Sequence[AnyArray | BaseException] = np.split(
-                ask(np.concatenate(sets)),
-                np.cumsum([len(parameter_sets) for parameter_sets in sets])[:-1],
-            )
-        except BaseException as error:
-            split_answers = [error] * len(numbers)
-        answers.update(zip(numbers, split_answers, strict=True))
-
-    meeting = threading.Barrier(max(len(searches), 1), action=settle)
-
-    def put(number: int, sets: AnyArray) -> AnyArray:
-        pending_sets[number] = sets
-        meeting.wait()
-        answer = answers.pop(number)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-    def run(number: int) -> Found:
-        try:
-            return searches[number](lambda sets: put(number, sets))
-        finally:
-            while not over.is_set():
-                meeting.wait()
-
-    with ThreadPoolExecutor(max(len(searches), 1)) as pool:
-        return list(pool.map(run, range(len(searches))))
-
-
-COLUMNS = ("family", "attribute", "prior", "low", "high", "follows", "note")
-NORMAL_P95 = 1.645
-FARTHEST = 100.0  # a search never goes beyond this factor from the prior, whatever physics allows
-
-
-class Parameter(NamedTuple):
-    """One shared parameter: its path, what is believed of it, and the bounds of physics."""
-
-    path: str
-    prior: float
-    low: float  # P5 and P95 of the belief
-    high: float
-    minimum: float
-    maximum: float
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the belief, in logarithm."""
-        return max(math.log(self.high / self.low) / (2 * NORMAL_P95), 1e-3)
-
-
-class Follower(NamedTuple):
-    """A parameter that follows another: value = ratio x the other's."""
-
-    path: str
-    followed: str
-    ratio: float
-
-
-class Free(NamedTuple):
-    """Free parameters of a fit, and their followers."""
-
-    parameters: tuple[Parameter, ...]
-    followers: tuple[Follower, ...]
-
-
-def read_free(catalogue: Catalogue, kind: str) -> Free:
-    """Return the free parameters of a fit from `fits/<kind>.csv`.
-
-    The last data folder that has the file counts. A missing or faulty file raises `DataError`.
-    """
-    paths = catalogue.folder_files(f"fits/{kind}.csv")
-    if not paths:
-        raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
-    path = paths[-1]
-    parameters, followers = [], []
-    for line, parameter_row in read_csv(path, COLUMNS):
-        where = f"{path}:{line}"
-        parameter_path = f"performance.{parameter_row['family']}.{parameter_row['attribute']}"
-        prior = parse_finite_number(parameter_row["prior"], "prior", where)
-        if parameter_row["follows"]:
-            followers.append(Follower(parameter_path, parameter_row["follows"], prior))
-            continue
-        attribute_bounds = attribute("performance", parameter_row["attribute"], where)
-        low, high = (
-            parse_finite_number(parameter_row[bound_name], bound_name, where)
-            for bound_name in ("low", "high")
-        )
-        if not 0 < low <= prior <= high:
-            raise DataError(
-                f"{where}: {parameter_path}: expected 0 < low <= prior <= high, found {low:g}, "
-                f"{prior:g}, {high:g}"
-            )
-        bounds = (
-            max(attribute_bounds.minimum, prior / FARTHEST),
-            min(attribute_bounds.maximum, prior * FARTHEST),
-        )
-        parameters.append(Parameter(parameter_path, prior, low, high, *bounds))
-    return Free(tuple(parameters), tuple(followers))
-
-
-def fitted_paths(free: Free) -> list[str]:
-    """Return every path a fit moves."""
-    return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
-
-
-# what is left out, and the column that names it
-LEFT_OUT = {
+# kind of a group of rows that a refit leaves out -> column that names the group
+LEAVE_OUT_COLUMNS = {
     "accelerator": "accelerator",
     "model": "model",
     "source": "source_id",
 }
-# Fewer rows than these say nothing when they are left out; of a small file a twentieth of its rows
-LEAST_GROUP = 20
-HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
-GROUPS = ("accelerator", "model", "op", "source_id")
-# Errors well beyond this count by their logarithm (Cauchy): runs of the first weeks of an engine
-# say little of the others.
-SCALE = 0.1
-STEP = 0.01  # of a logarithm, for derivatives
-ROUNDS = 60  # at most; fits end long before, by convergence
-TOLERANCE = 1e-4  # relative change of cost or of parameters by which a fit has converged
+# A refit leaves out groups of at least this many rows, or of this share of a small file's rows.
+LEAST_GROUP_ROWS = 20
+LEAST_GROUP_SHARE = 1 / 20
+UNFITTED_TIERS = ("B", "C")  # rows that software holds back are scored and never fitted
+WEIGHT_COLUMNS = ("accelerator", "model", "op", "source_id")  # equal cells make one group of rows
+# Logarithmic error beyond which a row counts by the logarithm of its error (Cauchy loss): runs of
+# the first weeks of an engine say little about later runs.
+CAUCHY_SCALE = 0.1
+DERIVATIVE_STEP = 0.01  # of the logarithm of a parameter
+MAX_EVALUATIONS = 60  # of a search; searches converge long before
+TOLERANCE = 1e-4  # relative change of cost or of parameters at which a search has converged
+
+
+class LeftOutGroup(NamedTuple):
+    """Group of rows that a refit leaves out."""
+
+    kind: str  # a key of `LEAVE_OUT_COLUMNS`
+    member: str  # such as the accelerator
+    row_mask: AnyArray  # true for the rows of the group
 
 
 @dataclass(slots=True)
 class Fit:
-    """Fitted values by path, their log spread, convergence, and the predictions of all rows."""
+    """Fitted parameters, and the predictions that follow from them."""
 
-    values: dict[str, float]
-    spread: dict[str, float]
+    values: dict[str, float]  # by path, those of followers too
+    spread: dict[str, float]  # standard deviation in logarithm, by path of a free parameter
     converged: bool
-    predicted: AnyArray
+    predicted: AnyArray  # of all rows, those left out too
 
 
-class Task:
-    """The fitted rows of a kind of measurements, the free parameters, and the predictions."""
+class FitProblem:
+    """Rows to fit, their free parameters, and the engine that predicts the rows.
+
+    Args:
+        kind: Kind of the measurements, a key of `PREDICTORS`.
+        table: Measurements, a row each; rows of `UNFITTED_TIERS` are dropped.
+        catalogue: Holds chips and the lists of free parameters.
+        input_values: Inputs by path. Each evaluation writes the free parameters into them.
+        fit_name: Name of the list of free parameters; empty for the list of `kind`.
+
+    """
 
     def __init__(
         self,
@@ -203,19 +87,28 @@ class Task:
         fit_name: str = "",
     ) -> None:
         self.predict = PREDICTORS[kind]
-        self.table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+        self.table = table[~np.isin(tiers(table), UNFITTED_TIERS)].reset_index(drop=True)
         self.measurements = MeasuredRows(self.table, catalogue, input_values)
-        self.free = read_free(catalogue, fit_name or kind)
-        self.priors = np.log([p.prior for p in self.free.parameters])
-        self.set_parameters(np.exp(self.priors))
+        self.free = read_free_parameters(catalogue, fit_name or kind)
+        self.log_priors = np.log([parameter.prior for parameter in self.free.parameters])
+        self.set_parameters(np.exp(self.log_priors))
         prediction = self.predict(self.measurements)
-        self.scored, self.target = np.asarray(prediction.skip == ""), prediction.target
-        group_columns = [group_column for group_column in GROUPS if group_column in self.table]
-        self.alike = self.table.groupby(group_columns, dropna=False).ngroup().to_numpy()
+        self.is_scored, self.target = np.asarray(prediction.skip == ""), prediction.target
+        group_columns = [column for column in WEIGHT_COLUMNS if column in self.table]
+        self.row_groups = self.table.groupby(group_columns, dropna=False).ngroup().to_numpy()
 
-    def set_parameters(self, sets: AnyArray) -> None:
-        """Set the parameters of a fit, from a row of values per set, or from a single set."""
-        columns = sets.T if sets.ndim == 1 else [column.reshape(-1, 1) for column in sets.T]
+    def set_parameters(self, parameter_sets: AnyArray) -> None:
+        """Write parameters and followers into the inputs of the rows.
+
+        Args:
+            parameter_sets: Values of the free parameters, shape (parameters,) for one set or
+                (sets, parameters) for several, which the engine evaluates at once.
+
+        """
+        if parameter_sets.ndim == 1:
+            columns = list(parameter_sets)
+        else:
+            columns = [column.reshape(-1, 1) for column in parameter_sets.T]
         input_values = self.measurements.values
         for parameter, parameter_value in zip(self.free.parameters, columns, strict=True):
             input_values[parameter.path] = parameter_value
@@ -223,105 +116,122 @@ class Task:
             input_values[follower.path] = input_values[follower.followed] * follower.ratio
         self.measurements.gathered.clear()
 
-    def predicted(self, logs: AnyArray) -> AnyArray:
-        """Return the predictions of all rows for each row of logarithms of parameters."""
-        self.set_parameters(np.exp(logs if len(logs) > 1 else logs[0]))
-        return np.broadcast_to(
-            self.predict(self.measurements).predicted, (len(logs), len(self.table))
-        )
+    def predictions_at(self, log_sets: AnyArray) -> AnyArray:
+        """Return the predictions of all rows, shape (sets, rows).
 
-    def weights(self, row_indices: AnyArray) -> AnyArray:
-        """Return the weight of each row's error.
+        Args:
+            log_sets: Logarithms of the free parameters, shape (sets, parameters).
 
-        A group of n rows counts as much as the square root of n, so that big groups do not drown
-        others.
         """
-        groups = self.alike[row_indices]
-        weights = np.bincount(groups)[groups] ** -0.25
+        self.set_parameters(np.exp(log_sets if len(log_sets) > 1 else log_sets[0]))
+        prediction = self.predict(self.measurements)
+        return np.broadcast_to(prediction.predicted, (len(log_sets), len(self.table)))
+
+    def residual_weights(self, row_indices: AnyArray) -> AnyArray:
+        """Return the factor on the residual of each row, with a mean square of 1.
+
+        A group of n rows shall count as much as sqrt(n) rows, so that big groups do not drown
+        small groups. The fit sums squared residuals: a factor n^(-1/4) on a residual is
+        n^(-1/2) on its square, and n such squares sum to n^(1/2).
+        """
+        groups = self.row_groups[row_indices]
+        group_sizes = np.bincount(groups)[groups]
+        weights = group_sizes**-0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
-    def groups(self) -> list[tuple[str, str, AnyArray]]:
-        """Return every group to leave out: its kind, its member and its rows.
+    def groups_to_leave_out(self) -> list[LeftOutGroup]:
+        """Return the groups of rows that are large enough to be left out by a refit."""
+        row_count = len(self.table)
+        least_rows = min(LEAST_GROUP_ROWS, max(int(row_count * LEAST_GROUP_SHARE), 2))
+        groups = []
+        for kind, column in LEAVE_OUT_COLUMNS.items():
+            if column not in self.table:
+                continue
+            if kind == "accelerator":
+                labels = self.measurements.parts.astype(str)  # a chip has several names in a file
+            else:
+                labels = self.table[column].to_numpy(object).astype(str)
+            for member in sorted(set(labels) - {""}):
+                group = LeftOutGroup(kind, member, labels == member)
+                if least_rows <= group.row_mask.sum() < row_count:
+                    groups.append(group)
+        return groups
 
-        Groups that are too small are skipped.
+    def fit_without_each(self, left_out_masks: Sequence[AnyArray]) -> list[Fit]:
+        """Return a fit for each mask, without the rows for which the mask is true.
+
+        The inputs of the rows hold the parameters of the last fit afterwards.
         """
-        count, left_out_groups = len(self.table), []
-        least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
-        for group_kind, column in LEFT_OUT.items():
-            if column in self.table:
-                # a part has several names
-                labels = (
-                    self.measurements.parts
-                    if group_kind == "accelerator"
-                    else self.table[column].to_numpy(object)
-                ).astype(str)
-                members = [
-                    (group_kind, member, labels == member)
-                    for member in sorted(set(labels))
-                    if member
-                ]
-                left_out_groups += [group for group in members if least <= group[2].sum() < count]
-        return left_out_groups
-
-    def without(self, row_choices: Sequence[AnyArray]) -> list[Fit]:
-        """Return one fit without the rows of each choice, with its predictions of all rows."""
-        searches = [partial(_minimise_fit_errors, self, ~left_out) for left_out in row_choices]
-        optima = batch_searches(self.predicted, searches)
-        predictions = self.predicted(np.array([optimum.x for optimum in optima]))
+        searches = [partial(_search_optimum, self, ~row_mask) for row_mask in left_out_masks]
+        optima = batch_searches(self.predictions_at, searches)
+        predictions = self.predictions_at(np.array([optimum.x for optimum in optima]))
         return [
-            _fit_of(self, optimum, prediction)
-            for optimum, prediction in zip(optima, predictions, strict=True)
+            _set_optimum(self, optimum, predicted)
+            for optimum, predicted in zip(optima, predictions, strict=True)
         ]
 
 
-def _minimise_fit_errors(task: Task, fitted_mask: AnyArray, ask: Ask) -> Any:
+def _search_optimum(
+    problem: FitProblem, fitted_mask: AnyArray, evaluate: Evaluate
+) -> OptimizeResult:
     """Return the least-squares optimum of row errors and prior distances.
 
-    The search starts from the priors and uses the scored rows in `fitted_mask`. One call of the
-    engine gives the residuals and their derivatives.
+    The search starts from the priors and uses the scored rows in `fitted_mask`.
     """
     from scipy.optimize import least_squares
 
-    parameters, row_indices = task.free.parameters, np.flatnonzero(task.scored & fitted_mask)
-    spreads, weights = np.array([p.spread for p in parameters]), task.weights(row_indices) / SCALE
+    parameters = problem.free.parameters
+    row_indices = np.flatnonzero(problem.is_scored & fitted_mask)
+    spreads = np.array([parameter.spread for parameter in parameters])
+    weights = problem.residual_weights(row_indices) / CAUCHY_SCALE
 
+    # `least_squares` asks for the residuals and then for the slopes at the same point, and one call
+    # of the engine gives both: the last point is remembered, as bytes since arrays have no hash.
     @lru_cache(maxsize=1)
-    def residuals_and_slopes(log_bytes: bytes) -> tuple[AnyArray, AnyArray]:
-        logs = np.frombuffer(log_bytes)
-        predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[
-            :, row_indices
-        ]
-        errors = np.log(predicted / task.target[row_indices]) * weights
-        slopes = np.concatenate([(errors[1:] - errors[0]).T / STEP, np.diag(1 / spreads)])
-        return np.concatenate([errors[0], (logs - task.priors) / spreads]), slopes
+    def residuals_and_slopes(point_bytes: bytes) -> tuple[AnyArray, AnyArray]:
+        point = np.frombuffer(point_bytes)  # logarithms of the parameters
+        shifted_points = point + DERIVATIVE_STEP * np.eye(len(point))
+        predicted = evaluate(np.concatenate([point[None], shifted_points]))[:, row_indices]
+        errors = np.log(predicted / problem.target[row_indices]) * weights
+        error_slopes = (errors[1:] - errors[0]).T / DERIVATIVE_STEP
+        residuals = np.concatenate([errors[0], (point - problem.log_priors) / spreads])
+        return residuals, np.concatenate([error_slopes, np.diag(1 / spreads)])
 
-    bounds = np.log([[p.minimum for p in parameters], [p.maximum for p in parameters]])
+    bounds = np.log(
+        [
+            [parameter.minimum for parameter in parameters],
+            [parameter.maximum for parameter in parameters],
+        ]
+    )
     return least_squares(
-        lambda logs: residuals_and_slopes(logs.tobytes())[0],
-        np.clip(task.priors, *bounds),
-        jac=lambda logs: residuals_and_slopes(logs.tobytes())[1],
+        lambda point: residuals_and_slopes(point.tobytes())[0],
+        np.clip(problem.log_priors, *bounds),
+        jac=lambda point: residuals_and_slopes(point.tobytes())[1],
         bounds=bounds,
         loss="cauchy",
-        max_nfev=ROUNDS,
-        **dict.fromkeys(("ftol", "xtol", "gtol"), TOLERANCE),
+        max_nfev=MAX_EVALUATIONS,
+        ftol=TOLERANCE,
+        xtol=TOLERANCE,
+        gtol=TOLERANCE,
     )
 
 
-def _fit_of(task: Task, optimum: Any, predicted: AnyArray) -> Fit:
-    """Return a fit from what its search found; the values of the chips carry it afterwards."""
-    task.set_parameters(np.exp(optimum.x))
-    paths, input_values = [p.path for p in task.free.parameters], task.measurements.values
-    spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(optimum.jac.T @ optimum.jac)), 0))
-    fitted_values = {path: float(input_values[path]) for path in fitted_paths(task.free)}
+def _set_optimum(problem: FitProblem, optimum: OptimizeResult, predicted: AnyArray) -> Fit:
+    """Write the parameters of an optimum into the inputs of the rows, and return the fit."""
+    problem.set_parameters(np.exp(optimum.x))
+    input_values = problem.measurements.values
+    covariance = np.linalg.pinv(optimum.jac.T @ optimum.jac)
+    spreads = np.sqrt(np.maximum(np.diag(covariance), 0))  # rounding may give negative variances
+    parameter_paths = [parameter.path for parameter in problem.free.parameters]
     return Fit(
-        fitted_values,
-        dict(zip(paths, spread.tolist(), strict=True)),
-        bool(optimum.status > 0),
-        predicted,
+        values={path: float(input_values[path]) for path in problem.free.paths},
+        spread=dict(zip(parameter_paths, spreads.tolist(), strict=True)),
+        converged=bool(optimum.status > 0),
+        predicted=predicted,
     )
 
 
-def scored(prediction: Prediction, row_mask: AnyArray) -> JsonObject:
-    """Return the errors of some rows that are scored."""
-    chosen = row_mask & (prediction.skip == "")
-    return scores(prediction.target[chosen], prediction.predicted[chosen])
+def scores_of_rows(prediction: Prediction, row_mask: AnyArray) -> JsonObject:
+    """Return the errors of the scored rows in a mask."""
+    scored_rows = row_mask & (prediction.skip == "")
+    return scores(prediction.target[scored_rows], prediction.predicted[scored_rows])

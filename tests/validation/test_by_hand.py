@@ -16,6 +16,7 @@ from tco.validation import (
     collectives,
     deployed,
     fit,
+    free_parameters,
     kernels,
     open_loop,
     score,
@@ -448,9 +449,9 @@ def test_error_of_a_scored_row_is_the_share_that_the_prediction_is_above():
 def test_refit_without_a_chip_predicts_its_scored_rows():
     skip = np.array(["", "", "unstated date", ""], dtype=object)
     prediction = prediction_of([1.0] * 4, [1.0] * 4, skip=skip)
-    left_out_mask = np.array([True, False, True, False])
+    group = fit.LeftOutGroup("accelerator", "chip", np.array([True, False, True, False]))
     left_out_fit = SimpleNamespace(values={"a": 1.0}, predicted=np.array([2.0, 3.0, 4.0, 5.0]))
-    refits = [_refit("accelerator", "chip", left_out_mask, left_out_fit, prediction)]
+    refits = [_refit(group, left_out_fit, prediction)]
     assert refits[0].rows.tolist() == [0]
     blind = unseen(prediction, refits)
     assert blind.predicted[0] == 2.0
@@ -464,7 +465,9 @@ def test_refit_without_a_chip_predicts_its_scored_rows():
 
 def test_range_of_a_fitted_value_covers_the_least_spread_and_the_values_of_all_refits():
     path = "performance.nvidia.link_efficiency"
-    free = SimpleNamespace(parameters=[SimpleNamespace(path=path)], followers=[])
+    free = free_parameters.FreeParameters(
+        (free_parameters.FreeParameter(path, 0.4, 0.3, 0.5, 0.1, 1.0),), ()
+    )
     refits = [SimpleNamespace(values={path: value}) for value in (0.5, 0.401)]
     (row,) = _fitted_catalogue_rows(
         {path: 0.4},
@@ -481,19 +484,40 @@ def test_range_of_a_fitted_value_covers_the_least_spread_and_the_values_of_all_r
 
 def test_searched_value_lies_midway_between_belief_and_row_of_the_same_weight():
     """The belief is a logarithm of 0 with deviation 1, the only scored row asks for 1."""
-    deviation = math.exp(fit.NORMAL_P95)
-    parameter = fit.Parameter("performance.a.b", 1.0, 1 / deviation, deviation, 0.01, 100.0)
-    task = SimpleNamespace(
-        free=fit.Free((parameter,), ()),
-        scored=np.array([True, False]),
-        weights=lambda row_indices: np.full(len(row_indices), fit.SCALE),
-        target=np.array([math.e, 9.0]),
-        priors=np.array([0.0]),
+    deviation = math.exp(free_parameters.NORMAL_P95)
+    parameter = free_parameters.FreeParameter(
+        "performance.a.b", 1.0, 1 / deviation, deviation, 0.01, 100.0
     )
-    optimum = fit._minimise_fit_errors(
-        task, np.array([True, True]), lambda logs: np.exp(logs) @ np.ones((1, 2))
+    problem = SimpleNamespace(
+        free=free_parameters.FreeParameters((parameter,), ()),
+        is_scored=np.array([True, False]),
+        residual_weights=lambda row_indices: np.full(len(row_indices), fit.CAUCHY_SCALE),
+        target=np.array([math.e, 9.0]),
+        log_priors=np.array([0.0]),
+    )
+    optimum = fit._search_optimum(
+        problem, np.array([True, True]), lambda logs: np.exp(logs) @ np.ones((1, 2))
     )
     assert optimum.x == pytest.approx([0.5], abs=1e-4)
+
+
+def test_group_of_16_rows_counts_as_four_rows_of_one_in_a_fit():
+    problem = SimpleNamespace(row_groups=np.array([0] * 16 + [1]))
+    weights = fit.FitProblem.residual_weights(problem, np.arange(17))
+    assert np.sum(weights[:16] ** 2) == pytest.approx(4 * weights[16] ** 2)
+    assert np.mean(weights**2) == pytest.approx(1)
+
+
+def test_refits_leave_out_groups_of_20_rows_and_a_twentieth_of_a_small_file():
+    def members(*counts):
+        labels = [name for name, count in zip("abc", counts, strict=True) for _ in range(count)]
+        problem = SimpleNamespace(table=pd.DataFrame({"model": labels}))
+        groups = fit.FitProblem.groups_to_leave_out(problem)
+        return [(group.kind, group.member, int(group.row_mask.sum())) for group in groups]
+
+    assert members(460, 20, 19) == [("model", "a", 460), ("model", "b", 20)]
+    assert members(55, 3, 2) == [("model", "a", 55), ("model", "b", 3)]
+    assert members(5, 0, 0) == []
 
 
 def test_free_parameter_is_searched_within_physics_and_a_hundred_times_its_prior(tmp_path):
@@ -504,10 +528,14 @@ def test_free_parameter_is_searched_within_physics_and_a_hundred_times_its_prior
         "b,link_efficiency,0.8,0.5,0.9,,\n"
         "c,link_efficiency,0.4,,,performance.b.link_efficiency,\n"
     )
-    free = fit.read_free(SimpleNamespace(folder_files=lambda _: [path]), "training")
+    free = free_parameters.read_free_parameters(
+        SimpleNamespace(folder_files=lambda _: [path]), "training"
+    )
     assert [(row.minimum, row.maximum) for row in free.parameters] == [(0.01, 0.5), (0.01, 1.0)]
     assert free.followers == (
-        fit.Follower("performance.c.link_efficiency", "performance.b.link_efficiency", 0.4),
+        free_parameters.Follower(
+            "performance.c.link_efficiency", "performance.b.link_efficiency", 0.4
+        ),
     )
 
 

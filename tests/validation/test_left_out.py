@@ -7,12 +7,12 @@ import csv
 import numpy as np
 import pytest
 
-from tco.validation import fit as fitting
 from tco.validation.back_test import pair_order_accuracy
 from tco.validation.calibrate import Refit, unseen
+from tco.validation.fit import scores_of_rows
 from tests.catalogue import CATALOGUE
 from tests.scenario_helpers import plain_values
-from tests.validation.today import KINDS, ROOT, Task, scores, table_of
+from tests.validation.today import KINDS, ROOT, FitProblem, scores, table_of
 
 pytestmark = pytest.mark.thorough
 
@@ -30,13 +30,13 @@ def stated(name):
     return list(csv.DictReader((ROOT / f"data/accuracy/{name}.csv").read_text().splitlines()))
 
 
-def task_of(kind):
-    return Task(
+def problem_of(kind):
+    return FitProblem(
         kind if kind in KINDS else "kernels", table_of(kind), CATALOGUE, plain_values(), kind
     )
 
 
-def refit_predictions(task, kind):
+def refit_predictions(problem, kind):
     """Return the predictions of every group left out, by the parameters of its refit.
 
     All are computed at once.
@@ -45,10 +45,10 @@ def refit_predictions(task, kind):
     for row in stated("left_out"):
         if row["kind"] == kind:
             sets.setdefault((row["left_out"], row["member"]), {})[row["path"]] = float(row["value"])
-    predictions = task.predict(task.measurements)
-    groups = [group for group in task.groups() if group[:2] in sets]
-    paths = [parameter.path for parameter in task.free.parameters]
-    predicted = task.predicted(
+    predictions = problem.predict(problem.measurements)
+    groups = [group for group in problem.groups_to_leave_out() if group[:2] in sets]
+    paths = [parameter.path for parameter in problem.free.parameters]
+    predicted = problem.predictions_at(
         np.log([[sets[group[:2]][path] for path in paths] for group in groups])
     )
     refits = []
@@ -60,8 +60,8 @@ def refit_predictions(task, kind):
 
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_every_left_out_figure_follows_from_its_refits(kind):
-    task = task_of(kind)
-    predictions, refits = refit_predictions(task, kind)
+    problem = problem_of(kind)
+    predictions, refits = refit_predictions(problem, kind)
     by_name = {row["left_out"]: row for row in stated("kinds") if row["kind"] == kind}
     assert {refit.left_out for refit in refits} == set(by_name) - {"nothing"}
     for name in {refit.left_out for refit in refits}:
@@ -76,13 +76,13 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
             )
     blind = unseen(predictions, refits)
     for row in (row for row in stated("chips") if row["kind"] == kind):
-        median = fitting.scored(blind, task.measurements.parts == row["part"])["median_ape"]
+        median = scores_of_rows(blind, problem.measurements.parts == row["part"])["median_ape"]
         assert row["left_out"] == ("" if median is None else row["left_out"])
         assert median is None or float(row["left_out"]) == pytest.approx(median, abs=2e-4), row[
             "part"
         ]
     for row in (row for row in stated("orders") if row["kind"] == kind):
-        again = pair_order_accuracy(task.measurements, blind)
+        again = pair_order_accuracy(problem.measurements, blind)
         assert [float(row[name]) for name in ("pairs", "right", "ratio_error")] == pytest.approx(
             [again[name] for name in ("pairs", "right", "ratio_error")], abs=2e-4
         )
@@ -91,13 +91,13 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_refit_run_again_finds_the_same(kind):
     """The stored values of a chip left out are where the search from the priors ends."""
-    task, part = task_of(kind), SAMPLES[kind]
+    problem, part = problem_of(kind), SAMPLES[kind]
     stored_values = {
         row["path"]: float(row["value"])
         for row in stated("left_out")
         if (row["kind"], row["left_out"], row["member"]) == (kind, "accelerator", part)
     }
-    (again,) = task.without([task.measurements.parts == part])
+    (again,) = problem.fit_without_each([problem.measurements.parts == part])
     assert again.converged
     assert set(stored_values) == set(again.values)
     for path, value in again.values.items():

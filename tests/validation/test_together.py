@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tco.validation.fit import batch_searches
+from tco.validation.batched_searches import batch_searches
 
 
 def newton(start, root, calls):

@@ -8,12 +8,12 @@ import shlex
 import numpy as np
 import pytest
 
-from tco.validation.fit import read_free
+from tco.validation.free_parameters import read_free_parameters
 from tests.catalogue import attribute
 from tests.cli import tco
 from tests.scenario_helpers import plain_values
 from tests.validation.test_left_out import refit_predictions, stated
-from tests.validation.today import ROOT, Task, scored, scores, table_of
+from tests.validation.today import ROOT, FitProblem, scored, scores, table_of
 
 # median error on rows near the hardware
 BARS = {
@@ -57,9 +57,11 @@ def test_the_stated_error_is_that_of_the_shipped_parameters(judged, kind):
 
 @pytest.mark.parametrize("kind", ["inference", "kernels"])
 def test_sources_that_were_left_out_are_met(catalogue, kind):
-    task = Task(kind, table_of(file_of(kind)), catalogue, plain_values(), f"trainium_{kind}")
-    assert task.table["notes"].str.startswith("tier A").all()
-    predictions, refits = refit_predictions(task, f"trainium_{kind}")
+    problem = FitProblem(
+        kind, table_of(file_of(kind)), catalogue, plain_values(), f"trainium_{kind}"
+    )
+    assert problem.table["notes"].str.startswith("tier A").all()
+    predictions, refits = refit_predictions(problem, f"trainium_{kind}")
     parts = [refit for refit in refits if refit.left_out == "source"]
     target, predicted = (
         [predictions.target[refit.rows] for refit in parts],
@@ -78,7 +80,7 @@ def test_sources_that_were_left_out_are_met(catalogue, kind):
 def test_few_parameters_inside_physics_do_it(catalogue):
     values, count = plain_values(), 0
     for kind in BARS:
-        for parameter in read_free(catalogue, f"trainium_{kind}").parameters:
+        for parameter in read_free_parameters(catalogue, f"trainium_{kind}").parameters:
             count += 1
             fitted_input, name = values.input(parameter.path), parameter.path.rpartition(".")[2]
             attribute_bounds = attribute("performance", name, "test")

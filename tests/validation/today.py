@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tco.validation.calibrate import KINDS, Task
+from tco.validation.calibrate import KINDS
+from tco.validation.fit import FitProblem
 from tco.validation.measured import read_measured
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS, Validation, score_measurements
@@ -21,7 +22,7 @@ from tests.shared import shared_by_workers
 
 __all__ = [  # what tests of several files ask for
     "KINDS",
-    "Task",
+    "FitProblem",
     "interpret_note",
     "precisions",
     "scores",
