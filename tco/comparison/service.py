@@ -363,10 +363,7 @@ def _size_serving_fleet(scenario: str, demand: ServiceRequest) -> Service:
         figures_apart(measured, GROUP),
         figures_apart(errors, GROUP),
         figures_apart(
-            {
-                "prompt": float(system.workload.request.prompt),
-                "answer": float(system.workload.request.answer),
-            },
+            {"prompt": float(request.prompt), "answer": float(request.answer)},
             GROUP,
         ),
         spread and figures_apart(spread, GROUP),

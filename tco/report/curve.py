@@ -20,6 +20,7 @@ from tco.evaluation.chip_prices import BOUND
 from tco.evaluation.side_by_side import Driver, rated_by, speed_of
 from tco.performance.deployment import EFFICIENCY
 from tco.performance.software_maturity import REACH
+from tco.performance.unexplained_time import UNEXPLAINED_SERVING, UNEXPLAINED_TRAINING
 from tco.report.ranges import (
     RATIO,
     figures,
