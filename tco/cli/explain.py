@@ -86,6 +86,7 @@ def explain(
         str | None,
         name_argument("metrics"),
     ] = None,
+    ratio_to: str | None = None,
     depth: Annotated[int | None, typer.Option(min=1)] = None,
     everything: bool = False,
 ) -> None:
@@ -112,39 +113,56 @@ def explain(
         raise UsageError(f"--depth {depth} and --all exclude each other")
     from tco.report.explanation import SHALLOW, View, explanation_answer
     from tco.sampling.median import drawn_metric
-    from tco.scenario.metrics import METRICS, PERFORMANCE
+    from tco.scenario.metrics import METRICS
 
     if scenario in METRICS:
         raise UsageError(
             f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
             f"{scenario}"
         )
+    evaluation, baseline, root = _explained(request, scenario, metric, ratio_to)
+    view = View(evaluation.catalogue, depth)
+    short = view._replace(depth=SHALLOW) if depth is None and not everything else view
+    drawn = drawn_metric(evaluation, metric, reference=baseline)
+    request.emit(explanation_answer(evaluation, baseline, metric, root, view, short, drawn))
+
+
+def _explained(
+    request: CommandRequest, scenario: str, metric: str, baseline: str | None
+) -> tuple[Evaluation, Evaluation | None, Node]:
+    """Return the scenario, the baseline of a ratio, and the trace node of the number."""
+    from tco.evaluation.evaluation import own_and_baseline
+    from tco.evaluation.side_by_side import ratio_node
+    from tco.scenario.metrics import AGAINST_BASELINE, METRICS, PERFORMANCE
+
+    if metric in AGAINST_BASELINE or baseline is not None:
+        if request.plan:
+            raise UsageError(f"--plan: {metric} is of two scenarios, each with its own plan")
+        what_if = (request.data, request.settings, request.variant)
+        cost, evaluations = own_and_baseline(scenario, metric, *what_if, baseline, trace=True)
+        for evaluation in evaluations:
+            _traced_root(evaluation.result, evaluation.name, cost)
+        evaluation, reference = evaluations
+        return evaluation, reference, ratio_node(evaluation.result, reference.result, cost)
     # the cost of racks needs no workload, but a stated plan is always checked
     needs_workload = bool(request.plan) or metric not in METRICS or metric in PERFORMANCE
     (evaluation,) = request.evaluate_scenarios(
         [scenario], priced=False, trace=True, workload=needs_workload
     )
-    catalogue, scenario_result = evaluation.catalogue, evaluation.result
-    if not scenario_result.nodes:
-        raise DataError(
-            f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
-            f"scenario such as {scenario_result.scenario}"
-        )
-    root = _traced_root(scenario_result, scenario, metric)
-    view = View(catalogue, depth)
-    short = view._replace(depth=SHALLOW) if depth is None and not everything else view
-    drawn = drawn_metric(evaluation, metric)
-    request.emit(explanation_answer(scenario_result, metric, root, view, short, drawn))
+    return evaluation, None, _traced_root(evaluation.result, scenario, metric)
 
 
 def _traced_root(scenario_result: Result, scenario: str, metric: str) -> Node:
     """Return the trace node of a metric or a cell; what has none raises `DataError`."""
     from tco.core.trace import walk
-    from tco.evaluation.side_by_side import rated_by
-    from tco.scenario.document import HEADLINE_SYSTEM
-    from tco.scenario.metrics import AGAINST_BASELINE, METRICS, unknown_metric
+    from tco.scenario.metrics import METRICS, unknown_metric
     from tco.scenario.result import why_absent
 
+    if not scenario_result.nodes:
+        raise DataError(
+            f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
+            f"scenario such as {scenario_result.scenario}"
+        )
     cells = {node.id: node for node in walk(*scenario_result.nodes.values())}
     if (root := scenario_result.nodes.get(metric) or cells.get(metric)) is not None:
         return root
@@ -154,15 +172,6 @@ def _traced_root(scenario_result: Result, scenario: str, metric: str) -> Node:
         raise DataError(
             f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "
             "computed; `tco systems show` opens that"
-        )
-    cost = rated_by([scenario_result])
-    if metric in AGAINST_BASELINE and cost is not None:
-        commands = dict.fromkeys(
-            f"`tco explain {side} {cost}`" for side in (HEADLINE_SYSTEM, scenario)
-        )
-        raise DataError(
-            f"{metric} has no value for {scenario}: it is the {cost} of a baseline over its own; "
-            f"type {' and '.join(commands)}"
         )
     raise DataError(f"{metric} has no value for {scenario}: {why_absent(scenario_result, metric)}")
 

@@ -331,6 +331,7 @@ def own_and_baseline(
     settings: Mapping[str, str],
     variant: Mapping[str, str],
     baseline: str | None,
+    trace: bool = False,
 ) -> tuple[str, list[Evaluation]]:
     """Return the metric to read and the evaluations for the metric.
 
@@ -343,6 +344,7 @@ def own_and_baseline(
         settings: Values by input path.
         variant: Variants of the scenario's system by key.
         baseline: Scenario to hold a ratio against; None takes the headline system.
+        trace: Whether each result keeps its formulas.
 
     Returns:
         Name of the metric, which for a ratio is the cost behind the ratio; and the evaluation of
@@ -362,7 +364,9 @@ def own_and_baseline(
     from tco.scenario.result import why_incomparable
 
     refuse_unknown_metrics([metric])
-    (own_evaluation,) = evaluate_each([scenario_name], data_folder, settings, variant, priced=False)
+    (own_evaluation,) = evaluate_each(
+        [scenario_name], data_folder, settings, variant, priced=False, trace=trace
+    )
     if metric not in AGAINST_BASELINE:
         if baseline is not None:
             raise DataError(
@@ -371,7 +375,7 @@ def own_and_baseline(
             )
         return metric, [own_evaluation]
     (baseline_evaluation,) = evaluate_each(
-        [baseline or HEADLINE_SYSTEM], data_folder, settings, priced=False
+        [baseline or HEADLINE_SYSTEM], data_folder, settings, priced=False, trace=trace
     )
     if (why := why_incomparable(own_evaluation.result, baseline_evaluation.result)) is not None:
         raise DataError(

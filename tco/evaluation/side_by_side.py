@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.core.columns import Hidden
 from tco.core.errors import DataError
 from tco.core.notebook_display import Shown
-from tco.scenario.metrics import PRICED
+from tco.core.trace import Node, Traced, recording, walk
+from tco.scenario.metrics import PRICED, perf_per_tco, training_perf_per_tco
 from tco.scenario.result import why_incomparable
 
 if TYPE_CHECKING:
@@ -93,6 +94,26 @@ class Driver(NamedTuple):
     unit: str
     value: Hidden[float]
     catalogue_value: Hidden[tuple[float, str] | None]  # value and unit as the catalogue writes them
+
+
+def ratio_node(scenario_result: Result, baseline: Result, cost: str) -> Node:
+    """Return the node of a performance per TCO, with both costs of work below it.
+
+    Args:
+        scenario_result: Traced result of the scenario.
+        baseline: Traced result of the baseline. The ids of its nodes get its name in front, so that
+            no two nodes have the same.
+        cost: Name of the metric that prices the work of both.
+
+    """
+    roots = [baseline.nodes[cost], scenario_result.nodes[cost]]
+    for baseline_node in walk(roots[0]):
+        baseline_node.id = f"{baseline.scenario}/{baseline_node.id}"
+    ratio_of = perf_per_tco if cost == PRICED[0] else training_perf_per_tco
+    with recording():
+        ratio: Any = ratio_of(*(Traced(root.value, root) for root in roots))
+    node: Node = ratio.node
+    return node
 
 
 SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names others

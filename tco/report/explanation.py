@@ -15,14 +15,14 @@ from tco.catalog.labels import count_with_noun
 from tco.core.equation import equation
 from tco.core.trace import STRUCTURE, Node
 from tco.core.types import JsonObject
-from tco.report.ranges import base_case_words, figures
+from tco.report.ranges import base_case_words, figures, metric_heading
 from tco.report.record import Answer, Document, Maybe, Member, Record, json_number_or_none
 from tco.report.table import Table, input_text, input_unit, weak
 from tco.scenario.metrics import METRICS
-from tco.scenario.result import Result
 from tco.scenario.structure import Structure, plain_plan
 
 if TYPE_CHECKING:
+    from tco.evaluation.scenario_function import Evaluation
     from tco.sampling.median import DrawnMetric
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
@@ -292,7 +292,8 @@ EXPLAIN = Document(
 
 
 def explanation_answer(
-    scenario_result: Result,
+    evaluation: Evaluation,
+    baseline: Evaluation | None,
     metric: str,
     root: Node,
     view: View,
@@ -302,7 +303,8 @@ def explanation_answer(
     """Return the answer on the tree of formulas below a number.
 
     Args:
-        scenario_result: Result that holds the number.
+        evaluation: Scenario that the number is of.
+        baseline: Baseline of a ratio; None for any other number.
         metric: Name of the metric or cell.
         root: Node of the number.
         view: Catalogue of the sources, and the depth of the answer's rows.
@@ -310,14 +312,22 @@ def explanation_answer(
         drawn: Percentiles of the metric over draws; None for a cell, or without draws.
 
     """
+    scenario_result = evaluation.result
     meaning = METRICS[metric].label if metric in METRICS else node_meaning(root)
+    if baseline is not None:
+        meaning = metric_heading(metric, baseline)
     title = f"{scenario_result.title}: {meaning or metric}"
     below = []
     if short.depth is not None:
         below = [
-            f"{short.depth} levels are open. One more: --depth {short.depth + 1}. All: --all. What "
-            f"is below an ID: tco explain {scenario_result.scenario} ID"
+            f"Open: {count_with_noun(short.depth, 'level')}. One more: --depth {short.depth + 1}. "
+            f"All: --all. What is below an ID: tco explain {scenario_result.scenario} ID"
         ]
+    if baseline is not None:
+        below.append(
+            f"An ID that begins with {baseline.name}/ is of the baseline: tco explain "
+            f"{baseline.name} ID, without that beginning."
+        )
     below += structure_text(scenario_result.structure)
 
     def tables() -> list[Table]:

@@ -56,7 +56,7 @@ CASES = {
     "compare": (A, B, "--no-range"),
     "curve": ("frontiers", "--system", "b200-hgx8"),
     "diff": (A, B, "--exit-code"),
-    "explain": (A, "tco_usd_per_chip_hour"),
+    "explain": (A, "perf_per_tco_vs_baseline", "--baseline", B),
     "export": (A, "-o", "table.csv"),
     "fabric": (A,),
     "fleet": (f"{A}:20 MW:2027-01",),

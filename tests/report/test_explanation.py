@@ -14,7 +14,7 @@ from tests.cli import document, tco
 from tests.scenario_helpers import HEADLINE, nodes_below, result
 
 TERMS = 8  # of a long sum that the table shows of itself
-METRIC = "tco_usd_per_chip_hour"
+METRIC, RATIO = "tco_usd_per_chip_hour", "perf_per_tco_vs_baseline"
 
 
 @cache
@@ -26,7 +26,7 @@ def tree(name, metric=METRIC, *more):
 def lines(name, metric=METRIC, *more):
     """The lines of the tree, without what is said above it and below it."""
     output_lines = tco("explain", name, metric, *more).stdout.splitlines()
-    below = re.compile(r"\d+ levels are open|Chosen beforehand")
+    below = re.compile(r"Open: \d+ level|Chosen beforehand")
     tree_lines = output_lines[output_lines.index("") + 1 :]
     return list(itertools.takewhile(lambda line: not below.match(line), tree_lines))
 
@@ -242,6 +242,46 @@ def test_an_input_has_the_name_of_its_equation_and_its_path():
     text = lines("gb200-nvl72", METRIC, "--all")
     assert any(line.lstrip().startswith("price, site.electricity_price = ") for line in text)
     assert any(line.lstrip().startswith("site.pue = ") for line in text)  # its last word says it
+
+
+def test_a_ratio_opens_the_costs_of_the_scenario_and_of_the_baseline():
+    words = ("trn3-nl72x2", RATIO, "--baseline", "h200-hgx8")
+    text = lines(*words)
+    costs = {
+        name: result(name).metrics["usd_per_million_output_tokens"]
+        for name in ("trn3-nl72x2", "h200-hgx8")
+    }
+    ratio = tree(*words)
+    assert ratio["value"] == pytest.approx(costs["h200-hgx8"] / costs["trn3-nl72x2"], rel=1e-12)
+    assert ratio["equation"] == "baseline / scenario_cost"
+    assert text[1].startswith("= baseline / scenario_cost")
+    ids = [node["id"] for node in nodes_of(ratio) if "id" in node]
+    assert len(ids) == len(set(ids))
+    assert sum(node_id.startswith("h200-hgx8/") for node_id in ids) > 100
+    printed = tco("explain", *words).stdout
+    assert printed.startswith("AWS Trainium3 NL72x2 Switched: performance per TCO (h200-hgx8 = 1)")
+    assert "An ID that begins with h200-hgx8/ is of the baseline" in printed
+
+
+def test_a_ratio_is_of_the_headline_system_unless_another_is_named():
+    assert tree("h200-hgx8", RATIO)["value"] == pytest.approx(
+        result("gb200-nvl72").metrics["usd_per_million_output_tokens"]
+        / result("h200-hgx8").metrics["usd_per_million_output_tokens"],
+        rel=1e-12,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("capex_usd", "--baseline", "gb200-nvl72"), "capex_usd is compared with no baseline"),
+        ((RATIO, "--plan", "tp=8"), "of two scenarios, each with its own plan"),
+    ],
+)
+def test_a_baseline_or_a_plan_that_says_nothing_is_refused(words, message):
+    done = tco("explain", "h200-hgx8", *words)
+    assert done.exit_code == 2 + ("capex_usd" in words)
+    assert message in done.stderr
 
 
 def test_a_cell_is_titled_by_its_meaning():
