@@ -34,6 +34,7 @@ from tco.report.assumptions import (
     requested_settings,
     software_maturity_text,
     values_by_scenario,
+    workload_line,
     workload_title,
     workloads,
 )
@@ -365,7 +366,7 @@ def _tables(
 ) -> list[Table]:
     verdict = Table((), [], above=verdict_words(confidence, scenario_results))
     if options.why:
-        return why_tables(confidence, scenario_results) or [verdict]
+        return _why_screen(confidence, scenario_results) or [verdict]
     if options.evidence is not None:
         return [evidence_table(options.evidence)]
     if not (options.full or halls):
@@ -392,6 +393,16 @@ def _tables(
         _base_case_table(options.base_cases),
     ]
     return [table for table in tables if table.rows or table.above]
+
+
+def _why_screen(confidence: Confidence, scenario_results: Sequence[Result]) -> list[Table]:
+    """Return the tables on what moves each pick, with the work above them."""
+    tables = why_tables(confidence, scenario_results)
+    for table in tables[:1]:
+        tables[0] = table._replace(
+            above=[workload_line(scenario_results, target=False), *table.above]
+        )
+    return tables
 
 
 def _base_case_table(cases: Sequence[BaseCase]) -> Table:

@@ -259,6 +259,8 @@ DRIVER_COLUMNS = (
 DRIVER_LEGEND = (
     "low, high: P5 and P95 of the input's range. ratio: performance per TCO of the first rack over "
     "the second; above 1 the first costs less.",
+    "regret: share of the spend that the cheapest rack of a draw would save, a draw being one "
+    "random set of inputs.",
     "equal cost at: value at which both racks cost the same, all else at the base case. nowhere: "
     "at no value within the range.",
 )
@@ -340,6 +342,7 @@ def _driver_table(
             "If every input were known, the mean regret would be saved: "
             f"{rounded_percent(1 - regime.keeps)} of the spend."
         )
+    below.append(f"All inputs: tco sensitivity {first} --metric {RATIO} --baseline {second}")
     title = f"{speeds}{first} against {second}"
     return Table(DRIVER_COLUMNS, driver_rows, title, above, below, align="lrrlr")
 

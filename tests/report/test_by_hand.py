@@ -257,7 +257,8 @@ def test_why_says_what_each_input_moves_whom_it_favours_and_where_costs_are_equa
     ]
     assert first.below[0].endswith("the mean regret would be saved: 10 % of the spend.")
     assert any(line.startswith("production speed: ") for line in first.below)
-    assert list(second.below) == [first.below[0]]  # the legend stands once
+    assert first.below[1] == f"All inputs: tco sensitivity a --metric {RATIO} --baseline b"
+    assert list(second.below) == list(first.below[:2])  # the legend stands once
 
 
 def test_why_without_a_speed_compares_the_costs_of_the_results():
