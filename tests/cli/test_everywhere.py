@@ -125,11 +125,7 @@ def test_system_without_a_price_keeps_its_row(systems, perspective, missing, why
 @pytest.mark.parametrize(
     ("scenario", "metric", "why"),
     [
-        (
-            "trn3-nl72x2",
-            "perf_per_tco_vs_baseline",
-            "over its own; type `tco explain gb200-nvl72 usd_per_million_output_tokens` and `tco",
-        ),
+        ("trn3-nl72x2", "perf_per_tco_gross_vs_baseline", "it needs the cost of a baseline"),
         ("trn3-nl72x2", "step_s", "it is of a workload that trains, this one serves"),
         ("llama-3.1-405b-training-gb200-nvl72", "ttft_s", "this one trains"),
         ("trn1-16", "usd_per_million_output_tokens", "the quickest plan that fits gives "),
