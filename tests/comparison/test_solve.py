@@ -451,3 +451,17 @@ def test_values_without_an_answer_are_counted_with_the_reason():
 def test_impossible_question_is_refused(path, until, ends, error, fragment):
     with pytest.raises(error, match=fragment.replace("[", r"\[")):
         solve(TRN3, path, until, ends or (None, None))
+
+
+def test_equal_cost_is_told_from_the_turn_of_the_pick():
+    words = ("parts.gb200-gpu.price", "usd_per_million_output_tokens")
+    texts = [
+        command(
+            "solve", "gb200-nvl72", "--vary", words[0], "--until", f"{words[1]}={target}"
+        ).stdout
+        for target in ("mi450x-ualoe72", "+10%")
+    ]
+    assert ["over the draws, so it turns at another value." in text for text in texts] == [
+        True,
+        False,
+    ]
