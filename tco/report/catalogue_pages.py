@@ -90,6 +90,11 @@ def _part_answer(catalogue: Catalogue, part: str, price_date: str | None) -> Ans
             if other_date
             else "These values are the same at every price date.",
         ]
+        if is_chip and systems and not any(row.attribute == "price" for row in part_rows):
+            above.append(
+                f"{part} has no price of its own. Its price per chip is built up from wafer, "
+                f"packaging, HBM and the other costs here: tco inputs {systems[-1]} {part} price."
+            )
         reason = "" if price_date else ", the price date of `tco compare`"
         title = f"Part {part_label(part)}: values at {shown_date}{reason}"
         values_table, *unused_tables = _value_tables(part, shown_rows, shown_date)
@@ -122,7 +127,10 @@ def _value_tables(part: str, part_rows: Sequence[StatedValue], price_date: str) 
         heading = [[group, *[""] * len(VALUE.members)]] if group and group_rows else []
         value_rows += [*heading, *(cells(part_row, VALUE) for part_row in group_rows)]
     heads = [member.label or "" for member in VALUE.members]
-    legend = ["P5 to P95: 9 of 10 draws lie between them. fixed: all draws take the value."]
+    legend = [
+        "P5 to P95: 9 of 10 draws lie between them. fixed: all draws take the value. kind: how the "
+        "value is known; a derived one is computed from its source."
+    ]
     tables = [Table(("", *heads), value_rows, below=legend, align="lrlll")]
     unused_rows = [
         [*cells(part_row, UNUSED_VALUE), reason]

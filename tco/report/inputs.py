@@ -83,7 +83,7 @@ GROUPS = {
     "workload": "model, requests and target",
 }
 OF_SCENARIO = Record(
-    Member("path", label="path"),
+    Member("path", label="input, then its name for --set"),
     Member(
         "value",
         float | str,
@@ -178,8 +178,9 @@ def search_inputs(input_records: Sequence[Input], words: Sequence[str], chip: st
             matches.named.append(input_record)
         elif all(pattern.search(mentions) for pattern in searched):
             matches.mentioned.append(input_record)
-    exact_name = "_".join(_lower_words(words))
-    matches.named.sort(key=lambda match: match.path.rpartition(".")[2] != exact_name)
+    # `trn3 price` of parts.trn3.price, `wafer price` of parts.trn3.wafer_price
+    exact_ends = tuple("." + separator.join(_lower_words(words)) for separator in "._")
+    matches.named.sort(key=lambda match: not match.path.endswith(exact_ends))
     return matches
 
 
@@ -302,6 +303,11 @@ def _match_tables(scenario_result: Result, matches: Matches, words: str) -> list
     return _described_tables(matching, title, below)
 
 
+def _example_setting(number: Input) -> str:
+    readable = _input_in_read_unit(number)
+    return f"{number.path}={readable.value:.6g} {_shown_unit(number)}".rstrip()
+
+
 def _described_tables(
     input_records: Sequence[Input], title: str, below: Sequence[str] = ()
 ) -> list[Table]:
@@ -313,14 +319,16 @@ def _described_tables(
     ]
     number_rows: list[tuple[str, ...]] = []
     for number in numbers:
-        origin = f" [{number.kind}{' (own)' * number.overlay} {number.as_of}; {number.source}]"
+        kind = f"{number.kind}{' (own)' * number.overlay} {number.as_of}".rstrip()
+        origin = f" [{kind}; {number.source}]"
         description = input_description(number.path)
         number_rows.append((description + origin * (len(numbers) <= MOST_DETAILED), "", "", ""))
         texts = [member.text(number) for member in NUMBER.members]
         number_rows.append((f"  {texts[0]}", *texts[1:]))
+    example = next((_example_setting(number) for number in numbers), "PATH=VALUE UNIT")
     legend = [
         "~: an estimate or an assumption. P5 to P95: 9 of 10 draws lie between them.",
-        "Change an input: tco compare --set 'PATH=VALUE UNIT'.",
+        f"Change an input: tco compare --set '{example}'.",
         *below,
     ]
     tables = []
@@ -330,6 +338,11 @@ def _described_tables(
     if choice_rows:
         choice_title = f"{title}, choices"
         tables.append(
-            Table(("path", "value", "what it decides"), choice_rows, choice_title, align="lll")
+            Table(
+                ("name for --set", "value", "what it decides"),
+                choice_rows,
+                choice_title,
+                align="lll",
+            )
         )
     return tables

@@ -22,6 +22,31 @@ def test_a_word_begins_a_word_of_a_path_and_an_exact_name_comes_first():
     assert "workload.operated_by" not in paths
 
 
+def test_chip_and_attribute_in_words_are_an_exact_name():
+    lines = tco("inputs", "trn3-nl72x2", "trn3", "price").stdout.splitlines()
+    assert lines[3] == "trn3 price [derived; tco-model]"
+
+
+def test_names_are_said_to_be_for_set_with_an_example_that_works():
+    text = tco("inputs", "gb200-nvl72", "electricity", "price").stdout
+    assert text.splitlines()[1].startswith("input, then its name for --set  ")
+    setting = "site.electricity_price=0.0861 USD/kWh"
+    assert f"Change an input: tco compare --set '{setting}'." in text
+    assert tco("price", "gb200-nvl72", "--set", setting).exit_code == 0
+
+
+def test_building_cost_is_per_watt_whatever_its_name_says():
+    text = tco("inputs", "gb200-nvl72", "usd_per_mw").stdout
+    assert "per watt of IT power, not per MW" in text
+
+
+def test_chip_without_a_price_of_its_own_says_where_it_comes_from():
+    text = tco("parts", "show", "trn3").stdout
+    assert "tco inputs trn3-nl72x2 trn3 price." in text
+    assert "design cost, once for all chips, USD" in text
+    assert "no price of its own" not in tco("parts", "show", "gb200-gpu").stdout
+
+
 def test_inputs_that_a_word_only_describes_are_counted():
     text = tco("inputs", "gb200-nvl72", "rate").stdout
     described = "performance.nvidia.tile_efficiency"
