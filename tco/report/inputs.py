@@ -325,9 +325,11 @@ def _described_tables(
         number_rows.append((description + origin * (len(numbers) <= MOST_DETAILED), "", "", ""))
         texts = [member.text(number) for member in NUMBER.members]
         number_rows.append((f"  {texts[0]}", *texts[1:]))
-    example = next((_example_setting(number) for number in numbers), "PATH=VALUE UNIT")
+    examples = [_example_setting(number) for number in numbers if number.value]
+    example = examples[0] if examples else "NAME=VALUE UNIT"
     legend = [
-        "~: an estimate or an assumption. P5 to P95: 9 of 10 draws lie between them.",
+        "~: an estimate or an assumption. P5 to P95: 9 of 10 draws lie between them; empty: all "
+        "draws take the value.",
         f"Change an input: tco compare --set '{example}'.",
         *below,
     ]

@@ -49,12 +49,13 @@ CUTS = {
 }
 HOPS = (
     "chips: how many exchange data with each other. domains: scale-up domains that they span. "
-    "hops: devices on the way, on average. GB, ms: data and time of a chip per step, over all "
-    "layers. waiting: part of the ms, until the last chip is ready; `tco collective` leaves it out."
+    "hops: devices on the way, on average; network: through the scale-out network. GB, ms: data "
+    "and time of a chip per step, over all layers. waiting: part of the ms, until the last chip is "
+    "ready; `tco collective` leaves it out."
 )
 LIMITS = (
-    "limited by: the resource that takes the largest share of the time. at its peak: the figure if "
-    "it worked at its peak and nothing else took time. -: links and latencies have no peak here."
+    "limited by: the resource that takes the largest share of the time. at peak: the figure if "
+    "it worked at its peak and nothing else took time. -: only compute and memory have a peak."
 )
 PARALLEL = (
     "An instance is one copy of the model. parallel: over how many chips it is split. batch: "
@@ -62,8 +63,8 @@ PARALLEL = (
 )
 SMALLEST = 0.01  # share of a phase from which an operator has a line of its own
 OPERATOR_LEGEND = (
-    "limited by: the resource that sets the operator's time. of its peak: the share of its peak "
-    "rate that the operator reaches. -: links and latencies have no peak here."
+    "limited by: the resource that sets the operator's time. of peak: the share of its peak "
+    "rate that the operator reaches. -: only compute and memory have a peak."
 )
 AXES = ("tp", "pp", "dp", "ep", "cp")
 PLAN_WORDS = {
@@ -203,7 +204,7 @@ OPERATOR = Record(
         "of_bound",
         float | None,
         "line.of_bound",
-        "of its peak",
+        "of peak",
         lambda operator: (
             "-" if operator.line.of_bound is None else f"{operator.line.of_bound * 100:.0f} %"
         ),
@@ -229,7 +230,7 @@ FIGURE = Record(
     Member(
         "at_bound",
         float | None,
-        label="at its peak",
+        label="at peak",
         show=lambda figure: _bound_figure_text(figure, "at_bound") or "-",
     ),
     Member("gap", float | None),

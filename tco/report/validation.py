@@ -98,6 +98,8 @@ MEASURED = {  # column of a measured quantity -> words
     "tpot_ms_mean": "time per output token",
     "total_tput_tok_s_per_gpu": "tokens/s per chip, in and out",
     "output_tput_tok_s_per_gpu": "output tokens/s per chip",
+    "decode_tput_tok_s_per_decode_gpu": "output tokens/s per decode chip",
+    "prefill_tput_tok_s_per_prefill_gpu": "input tokens/s per prefill chip",
     "ttft_s_mean": "mean time to first token",
     "ttft_s_p90": "P90 of time to first token",
     "time_us": "time",
@@ -202,7 +204,7 @@ def _skip_words(reason: str) -> str:
     """Return the reason for skipping rows, with the columns that the file leaves empty."""
     if unstated := UNSTATED_COLUMNS.fullmatch(reason):
         return f"{unstated[1]} not stated: fill {unstated[2]}"
-    return SKIPPED.get(reason, reason)
+    return SKIPPED.get(reason, reason.replace("unknown-accelerator", "unknown chip", 1))
 
 
 def _score_table(file_name: str, kind: str, card: JsonObject) -> Table:
@@ -439,7 +441,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 # ---------------------------------------------------------------- pairs of chips against the ranges
 # of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
-OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.read_via("1"))
+OF_CHIP = Record(Member("chip", read="0", label="pairs with"), PAIRS.read_via("1"))
 RATIOS = Document(
     "validate",
     "file",
@@ -482,15 +484,22 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     }
     chip_rows = [*back_test_result.chips.items(), ("all", back_test_result.all_rows)]
     below = [
-        f"Ratio off by {back_test_result.median_off * 100:.0f} % at the median; order right in "
-        f"{back_test_result.order * 100:.1f} % of pairs a tenth apart or more.",
-        "Two chips with one model, formats and lengths at one speed, each predicted by a refit "
-        f"without its own rows; {draws} draws.",
+        f"Half of the predicted ratios are within {back_test_result.median_off * 100:.0f} % of the "
+        f"measured ones. Of pairs that differ by 10 % or more, {back_test_result.order * 100:.1f} "
+        "% have the right order.",
+        "A pair: two chips with one model, formats, lengths and speed. A refit without the rows of "
+        "a chip predicts it.",
+        f"inside P10-P90: the measured ratio lies in the predicted range of {draws} draws; the "
+        f"range promises {EXPECTED * 100:.0f} %. P90/P10: width of that range, at the median.",
     ]
     return RATIOS.answer(
         catalogue,
         content,
-        lambda: [OF_CHIP.table(chip_rows, f"{path.name}: are the ratios right?", (), below)],
+        lambda: [
+            OF_CHIP.table(
+                chip_rows, f"{path.name}: ratios of two chips, predicted and measured", (), below
+            )
+        ],
         (OF_CHIP, chip_rows),
     )
 
