@@ -13,7 +13,7 @@ from tco.regression.difference import ChangeCause, ChangeContribution, Move
 from tco.report import catalogue_checks
 from tco.report.cost import _payment_table
 from tco.report.difference import metric_change_lines
-from tco.report.fleet import COLUMNS, _fleet_sum_text
+from tco.report.fleet import COLUMNS, USD_UNITS, WATT_UNITS, scale_for
 from tco.report.frontier import CHANCE, _change_words, _design_row, _point_row, _thinned
 from tco.report.inputs import _input_in_read_unit, _range_text
 from tco.report.page.whatif import COSTLY
@@ -61,8 +61,8 @@ def test_names_in_a_row_have_an_and_before_the_last():
         (-0.0312, "-3.1 %"),
         (0.1, "+10 %"),
         (0.994, "+99 %"),
-        (1.0, "2x"),
-        (2.5, "3.5x"),
+        (1.0, "2.00x"),
+        (2.5, "3.50x"),
     ],
 )
 def test_a_change_is_in_per_cent_and_from_twice_as_much_on_a_factor(change, words):
@@ -106,15 +106,35 @@ def test_cells_of_a_unit_share_a_format_after_the_largest(unit, numbers, form):
     assert number_format(unit, *numbers) == form
 
 
-def test_whole_things_of_a_fleet_are_whole_and_the_rest_has_a_decimal():
+def test_whole_things_of_a_fleet_are_whole_and_the_rest_has_four_digits():
     sums = {"racks": 1234.0, "site_power_w": 61.25e6, "chips": 88848.0, "capex_usd": None}
-    texts = {key: _fleet_sum_text(key, COLUMNS[key][1])(sums) for key in sums}
+    texts = {key: scale_for(total, COLUMNS[key][1]).text(total) for key, total in sums.items()}
     assert texts == {
         "racks": "1,234",
-        "site_power_w": "61.2",
+        "site_power_w": "61.25",
         "chips": "88,848",
         "capex_usd": "-",
     }
+
+
+@pytest.mark.parametrize(
+    ("largest", "units", "amount", "text"),
+    [
+        (33.31e9, USD_UNITS, 0.84e9, "0.84 billion USD"),
+        (5.838e6, USD_UNITS, 46_700.0, "0.047 million USD"),
+        (1e9, USD_UNITS, 1e9, "1.000 billion USD"),
+        (9.99e8, USD_UNITS, 9.99e8, "999.0 million USD"),
+        (250_000.0, USD_UNITS, 250_000.0, "0.2500 million USD"),
+        (1e9, WATT_UNITS, 714.2e6, "714 MW"),
+        (175.3e3, WATT_UNITS, 125.2e3, "125.2 kW"),
+        (0.0, WATT_UNITS, 0.0, "0 kW"),
+    ],
+)
+def test_amounts_of_a_column_have_the_unit_and_decimals_of_the_largest(
+    largest, units, amount, text
+):
+    scale = scale_for(largest, units)
+    assert f"{scale.text(amount)} {scale.unit_name}" == text
 
 
 def test_an_input_and_its_range_have_one_unit():
