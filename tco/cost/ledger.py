@@ -148,6 +148,7 @@ class Ledger:
     """Collects the cost lines of one world."""
 
     def __init__(self, input_values: Values, chips: float, own_rates: Container[str] = ()) -> None:
+        self.values = input_values
         self.terms = Terms(input_values, own_rates)
         self.chips = chips
         self.lines: list[Flow] = []
@@ -170,7 +171,7 @@ class Ledger:
         self.terms.charge(asset)
         if asset not in KIND_BY_LINE:
             kind = worst(
-                [kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))]
+                [kind, *(self.values.input(path).kind for path in self.terms.paths(asset))]
             )
         with scope(path):
             self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
@@ -179,7 +180,7 @@ class Ledger:
         self, path: str, asset: str, price: Quantity, *inputs: str, kinds: Iterable[str] = ()
     ) -> None:
         """Add a purchase whose price depends on some inputs, and on other values of some kinds."""
-        kind, sources, overlay = self.terms.values.grounds(inputs)
+        kind, sources, overlay = self.values.grounds(inputs)
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
     def yearly(
@@ -187,7 +188,7 @@ class Ledger:
     ) -> Quantity:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
         with scope(path):
-            cost = bill(base, *(self.terms.values[input_path] for input_path in inputs))
+            cost = bill(base, *(self.values[input_path] for input_path in inputs))
             return self.add(self.terms.recurring(path, asset, cost, inputs))
 
     def add(self, flow: Flow) -> Quantity:
@@ -269,17 +270,17 @@ def standing_cost(
     with scope("cost"):
         ledger = Ledger(input_values, chips, holding.own_rates)
         share = world_share(chips, input_values["cluster.chips"])
-        all_network, capex = _add_purchases(ledger, input_values, bill, network, share, holding)
+        all_network, capex = _add_purchases(ledger, bill, network, share, holding)
         it_power = _it_power(input_values, bill, extended_power(network.power, share), sidecar)
         if holding.design is not None:
-            _add_design(ledger, input_values, holding.design)
+            _add_design(ledger, holding.design)
         draw = _average_power_share(input_values, bill, holding.chip, it_power)
-        _add_site(ledger, input_values, it_power, tenure, holding, sidecar)
+        _add_site(ledger, it_power, tenure, holding, sidecar)
         lines = ledger.take_lines()
         if sidecar is not None:
-            _add_sidecar(ledger, input_values, bill, sidecar)
+            _add_sidecar(ledger, bill, sidecar)
         ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
-        add_repairs(ledger, input_values, bill, broken)
+        add_repairs(ledger, bill, broken)
         later_lines = ledger.take_lines()
         rebate_sum = _add_rebates(ledger, rebates)
         return StandingCost(
@@ -296,23 +297,22 @@ def standing_cost(
         )
 
 
-def _add_sidecar(ledger: Ledger, input_values: Values, bill: Bill, sidecar: str) -> None:
+def _add_sidecar(ledger: Ledger, bill: Bill, sidecar: str) -> None:
     path = f"parts.{sidecar}.price_per_power"
-    cooler = sidecar_price(bill.power, input_values[path])
+    cooler = sidecar_price(bill.power, ledger.values[path])
     ledger.priced("site/sidecar", "cooling", cooler, path)
     ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
 
 
 def _add_purchases(
     ledger: Ledger,
-    input_values: Values,
     bill: Bill,
     network: Network,
     share: Quantity,
     holding: Holding,
 ) -> tuple[Quantity, Quantity]:
     """Add servers, network, storage and surcharges; return the sums of the network and of all."""
-    rack_network_prices = _add_servers(ledger, input_values, bill, holding.network)
+    rack_network_prices = _add_servers(ledger, bill, holding.network)
     shared_prices = []
     for part in network.lines:
         with scope("network", part.name):
@@ -325,8 +325,8 @@ def _add_purchases(
     all_network = network_price
     if rack_network_prices:
         all_network = total("scale_out_network", [*rack_network_prices, network_price])
-    storage = _add_storage(ledger, input_values, bill, share, holding.tiers)
-    surcharges = _add_surcharges(ledger, input_values, bill, network_price, storage)
+    storage = _add_storage(ledger, bill, share, holding.tiers)
+    surcharges = _add_surcharges(ledger, bill, network_price, storage)
     return all_network, total("capex", [bill.price, network_price, storage, *surcharges])
 
 
@@ -339,12 +339,12 @@ def _it_power(
     return total("it_power", powers)
 
 
-def _add_design(ledger: Ledger, input_values: Values, design: str) -> None:
+def _add_design(ledger: Ledger, design: str) -> None:
     paths = [
         f"parts.{design}.{attribute}"
         for attribute in ("design_cost", "software_cost", "design_volume")
     ]
-    price = design_share(ledger.chips, *(input_values[path] for path in paths))
+    price = design_share(ledger.chips, *(ledger.values[path] for path in paths))
     ledger.priced("design", "design", price, *paths)
 
 
@@ -412,9 +412,7 @@ def _average_power_share(
         )
 
 
-def _add_storage(
-    ledger: Ledger, input_values: Values, bill: Bill, share: Quantity, tiers: tuple[bool, bool]
-) -> Quantity:
+def _add_storage(ledger: Ledger, bill: Bill, share: Quantity, tiers: tuple[bool, bool]) -> Quantity:
     """Add storage by share of the servers or by stated tiers, and return its purchase price.
 
     Flash is bought, and object storage is rented.
@@ -422,33 +420,31 @@ def _add_storage(
     flash, objects = tiers
     if not flash and not objects:
         kinds = [line.kind for line in bill.lines if line.extended is not None]
-        storage = share_of_price(bill.price, input_values["cluster.storage_share"])
+        storage = share_of_price(bill.price, ledger.values["cluster.storage_share"])
         ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
         return storage
     bought: Quantity = 0.0
     if flash:
         with scope("storage", "flash"):
             bought = stored_price(
-                joint_capacity(share, input_values[FLASH_CAPACITY]), input_values[FLASH]
+                joint_capacity(share, ledger.values[FLASH_CAPACITY]), ledger.values[FLASH]
             )
         ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
     if objects:
         with scope("storage", "objects"):
-            object_capacity = joint_capacity(share, input_values[OBJECT_CAPACITY])
+            object_capacity = joint_capacity(share, ledger.values[OBJECT_CAPACITY])
         ledger.yearly("storage/objects", "upkeep", yearly_stored, object_capacity, OBJECTS)
     return bought
 
 
-def _add_servers(
-    ledger: Ledger, input_values: Values, bill: Bill, network: frozenset[str]
-) -> list[Quantity]:
+def _add_servers(ledger: Ledger, bill: Bill, network: frozenset[str]) -> list[Quantity]:
     """Add the purchases of the system's tree, and return the prices of its scale-out network.
 
     A stated price of the whole system is one line.
     """
-    if bill.lines and input_values.has("system.price"):
+    if bill.lines and ledger.values.has("system.price"):
         # the bill says of which unit it is, which no attribute does
-        price = input_values.derived("system.price", "USD", lambda: bill.price)
+        price = ledger.values.derived("system.price", "USD", lambda: bill.price)
         ledger.priced("servers/system", "servers", price, "system.price")
         return []
     network_prices = []
@@ -471,12 +467,12 @@ def _add_servers(
 
 
 def _add_surcharges(
-    ledger: Ledger, input_values: Values, bill: Bill, network: Quantity, storage: Quantity
+    ledger: Ledger, bill: Bill, network: Quantity, storage: Quantity
 ) -> list[Quantity]:
     """Add the seller's margin and the purchase tax where the terms have them."""
     surcharges = []
-    margin = input_values.unless_zero("terms.margin")
-    tax = input_values.unless_zero("terms.purchase_tax")
+    margin = ledger.values.unless_zero("terms.margin")
+    tax = ledger.values.unless_zero("terms.purchase_tax")
     if margin is not None:
         surcharges.append(share_of_price(bill.price, margin))
         ledger.priced("servers/seller-margin", "servers", surcharges[-1], "terms.margin")
@@ -487,9 +483,7 @@ def _add_surcharges(
     return surcharges
 
 
-def add_repairs(
-    ledger: Ledger, input_values: Values, bill: Bill, broken: Sequence[Failing]
-) -> None:
+def add_repairs(ledger: Ledger, bill: Bill, broken: Sequence[Failing]) -> None:
     """Add the yearly cost of replacement parts: the owner pays for a share of the failures.
 
     A reset or the vendor covers the rest. A part counts with what it contains, and for its share of
@@ -509,7 +503,7 @@ def add_repairs(
                 total("price", [line.extended for line in part_lines]), failing_part.leaf.quantity
             )
             repair_costs.append(
-                yearly_repairs(part_price, failing_part.failures, input_values[REPAIRS])
+                yearly_repairs(part_price, failing_part.failures, ledger.values[REPAIRS])
             )
         paths.append(failing_part.path)
     with scope("upkeep/repairs"):
@@ -552,7 +546,6 @@ def hall_rate(input_values: Values, cooling: str, market_rate: Any) -> Any:
 
 def _add_site(
     ledger: Ledger,
-    input_values: Values,
     it_power: Quantity,
     tenure: str,
     holding: Holding,
@@ -561,16 +554,16 @@ def _add_site(
     """Add building or rent, staff and demand charge of an IT power."""
     crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
-        paths, rate = ["site.usd_per_mw"], input_values["site.usd_per_mw"]
+        paths, rate = ["site.usd_per_mw"], ledger.values["site.usd_per_mw"]
         if holding.hall is not None:
             paths.append(HALL_RATES[holding.hall][0])
-            rate = hall_rate(input_values, holding.hall, rate)
+            rate = hall_rate(ledger.values, holding.hall, rate)
         if holding.backup_in_racks:
             paths.append("site.backup_usd_per_mw")
-            rate = rate_without_backup(rate, input_values[paths[-1]])
+            rate = rate_without_backup(rate, ledger.values[paths[-1]])
         if sidecar is not None:
             paths.append(crowded)
-            rate = crowded_rate(rate, input_values[crowded])
+            rate = crowded_rate(rate, ledger.values[crowded])
         building = building_price(it_power, rate)
         ledger.priced("site/building", "building", building, *paths)
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
@@ -581,12 +574,12 @@ def _add_site(
             let = (
                 it_power
                 if holding.quoted_peak is None
-                else rented_power(it_power, input_values["site.pue_peak"], holding.quoted_peak)
+                else rented_power(it_power, ledger.values["site.pue_peak"], holding.quoted_peak)
             )
-            rent = input_values[paths[0]]
+            rent = ledger.values[paths[0]]
             if sidecar is not None:
                 paths.append(crowded)
-                rent = crowded_rent(rent, input_values[crowded])
+                rent = crowded_rent(rent, ledger.values[crowded])
         ledger.yearly(
             "site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from typing import Any
 
@@ -150,22 +150,25 @@ def _format_of_rules(content: JsonMapping) -> FormatOf:
 
 def _format_of_groups(content: JsonMapping, groups: list[JsonMapping]) -> FormatOf:
     """Return the format of a module by the first group of compressed-tensors that targets it."""
-    rules = [
-        (_matcher(group.get("targets") or ("Linear",)), _group_format(content, group))
-        for group in groups
-    ]
-
-    def format_of(module_name: str) -> str:
-        return next((form for targets, form in rules if targets(module_name)), WIDE)
-
-    return format_of
+    return _format_by_rules(
+        [
+            (_matcher(group.get("targets") or ("Linear",)), _group_format(content, group))
+            for group in groups
+        ]
+    )
 
 
 def _format_of_listed(listed: JsonMapping) -> FormatOf:
-    rules = [
-        (_matcher([pattern]), NAMED_FORMATS[str(entry["quant_algo"]).lower()])
-        for pattern, entry in listed.items()
-    ]
+    return _format_by_rules(
+        [
+            (_matcher([pattern]), NAMED_FORMATS[str(entry["quant_algo"]).lower()])
+            for pattern, entry in listed.items()
+        ]
+    )
+
+
+def _format_by_rules(rules: Sequence[tuple[Callable[[str], bool], str]]) -> FormatOf:
+    """Return the format of a module by the first rule that targets it."""
 
     def format_of(module_name: str) -> str:
         return next((form for targets, form in rules if targets(module_name)), WIDE)

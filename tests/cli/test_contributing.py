@@ -129,9 +129,9 @@ def test_example_cost_line_is_in_the_hour_and_the_months(own_data, monkeypatch):
     )
     usual = ledger.add_repairs
 
-    def repairs(lines, values, bill, broken):
+    def repairs(lines, bill, broken):
         exec(line, {"ledger": lines, "bill": bill, "yearly_upkeep": ledger.yearly_upkeep})
-        usual(lines, values, bill, broken)
+        usual(lines, bill, broken)
 
     monkeypatch.setattr(ledger, "add_repairs", repairs)
     own_data.write(

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.trace import untraced_value
-from tco.core.types import FloatArray
+from tco.core.types import AnyArray, FloatArray
 from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.samples import (
     REQUESTS,
@@ -177,6 +177,17 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
 
 
 # ---------------------------------------------------------------- plans
+def _best_of_each_size(chips: AnyArray, scores: Sequence[AnyArray]) -> list[tuple[int, int]]:
+    """Return the indices of the best plans of every size, by any of the scores above zero."""
+    plan_indices = set[tuple[int, int]]()
+    for size in np.unique(chips):
+        for score in scores:
+            able = np.where(chips == size, score, 0.0)
+            if able.any():
+                plan_indices.add(divmod(int(able.argmax()), able.shape[1]))
+    return sorted(plan_indices)
+
+
 def _decoders_of(workload: ServingWorkload) -> list[PoolPlan]:
     """Return the best plans that decode, of every size at every speed."""
     axes = decoding_at(
@@ -189,14 +200,9 @@ def _decoders_of(workload: ServingWorkload) -> list[PoolPlan]:
     rate = np.where(
         memory <= workload.machine.memory, axes.sequences / attention_chips(axes) / time, 0.0
     )
-    plan_indices = set[tuple[int, int]]()
-    for size in np.unique(axes.chips):
-        for speed in SPEEDS:
-            able = np.where((axes.chips == size) & (time * speed <= 1), rate, 0.0)
-            if able.any():
-                plan_indices.add(divmod(int(able.argmax()), able.shape[1]))
+    scores = [np.where(time * speed <= 1, rate, 0.0) for speed in SPEEDS]
     pool_plans = []
-    for plan_index in sorted(plan_indices):
+    for plan_index in _best_of_each_size(axes.chips, scores):
         plan = plan_at(axes, plan_index)
         sequences = plan.sequences * plan.chips / attention_chips(plan)
         build = cache(lambda plan=plan, most=sequences: engine_for_plan(workload, plan, most))
@@ -220,17 +226,10 @@ def _readers_of(workload: ServingWorkload, fresh: float) -> list[PoolPlan]:
     axes = offered_axes(workload.machine, workload.model, workload.request.prompt)
     pass_result = passes.prefill_pool(workload, axes)
     fits = pass_result.memory <= workload.machine.memory
-    plan_indices = set[tuple[int, int]]()
-    for size in np.unique(axes.chips):
-        for score in (
-            1 / pass_result.per_prompt / attention_chips(axes),
-            1 / pass_result.until_read,
-        ):
-            able = np.where(fits & (axes.chips == size), score, 0.0)
-            if able.any():
-                plan_indices.add(divmod(int(able.argmax()), able.shape[1]))
+    speeds = 1 / pass_result.per_prompt / attention_chips(axes), 1 / pass_result.until_read
+    scores = [np.where(fits, speed, 0.0) for speed in speeds]
     pool_plans = []
-    for plan_index in sorted(plan_indices):
+    for plan_index in _best_of_each_size(axes.chips, scores):
         plan = plan_at(axes, plan_index)
         rate = (
             plan.chips

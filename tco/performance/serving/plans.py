@@ -530,9 +530,8 @@ def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPl
     At zero, sequences stay whole.
     """
     heads = max(block.attention.heads for block in model.blocks)
-    sparse = any(block.feed_forward.experts for block in model.blocks)
     parts = (1, *(ranks for ranks in CONTEXT_PARALLEL if context >= ranks * LEAST_CONTEXT))
-    table = parallelism_table(int(links.world), int(links.domain), heads, sparse, parts)
+    table = parallelism_table(int(links.world), int(links.domain), heads, model.has_experts, parts)
     if not context:
         table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
     return PrefillPlan(
