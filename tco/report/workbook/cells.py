@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
+from tco.core.mappings import lists_by_key
 from tco.core.provenance import Input
 from tco.core.trace import Node
 from tco.report.cells import ordered
@@ -65,57 +67,49 @@ class Content:
 def content_of(scenario_results: Sequence[Result]) -> Content:
     """Return the rows of traced results, inputs before their uses and rows of a scope together."""
     content = Content(scenario_results)
-    leaves: dict[tuple[Any, ...], InputCell] = {}
-    rows_by_key: dict[tuple[str, str, str], SheetRow] = {}
+    inputs: dict[tuple[Any, ...], InputCell] = {}
+    rows: dict[tuple[str, str, str], SheetRow] = {}
     excel_names: set[str] = set()
     for scenario_index, scenario_result in enumerate(scenario_results):
-        valued = [
-            node
-            for metric_name, node in scenario_result.nodes.items()
-            if scenario_result.metrics.get(metric_name) is not None
-        ]
-        for node in split_long_formulas(ordered(valued)):
-            if (input_record := node.given) is not None:
-                # alike where read alike
-                row_key = (
-                    node.id,
-                    node.value,
-                    node.unit,
-                    node.stated_quantity,
-                    node.source,
-                    input_record.low,
-                    input_record.high,
-                    input_record.where,
-                )
-                if row_key not in leaves:
-                    leaves[row_key] = InputCell(
-                        excel_name(node.id, excel_names), node, input_record, []
-                    )
-                leaves[row_key].scenarios.append(scenario_index)
-                content.named[scenario_index, node.id] = leaves[row_key].name
-            else:
+        for node in _nodes_of_metrics(scenario_result):
+            if node.given is None:
                 kind = node.formula.name if node.formula else node.operation or ""
-                rows_by_key.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[
-                    scenario_index
-                ] = node
-    content.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
-    scope_positions = {
-        scope_path: position
-        for position, scope_path in enumerate(
-            dict.fromkeys(sheet_row.scope_path for sheet_row in rows_by_key.values())
-        )
-    }
-    together = sorted(
-        rows_by_key.values(), key=lambda sheet_row: scope_positions[sheet_row.scope_path]
-    )
-    content.fixed = [sheet_row for sheet_row in together if sheet_row.node.is_leaf]
-    content.derived = [sheet_row for sheet_row in together if not sheet_row.node.is_leaf]
-    content.computed = {
-        (scenario_index, derived_row.node.id): node
-        for derived_row in content.derived
-        for scenario_index, node in derived_row.nodes.items()
-    }
+                sheet_row = rows.setdefault((node.id, node.unit, kind), SheetRow(node))
+                sheet_row.nodes[scenario_index] = node
+                continue
+            input_key = _input_key(node, node.given)
+            if input_key not in inputs:
+                name = excel_name(node.id, excel_names)
+                inputs[input_key] = InputCell(name, node, node.given, [])
+            inputs[input_key].scenarios.append(scenario_index)
+            content.named[scenario_index, node.id] = inputs[input_key].name
+    content.inputs = sorted(inputs.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
+    rows_by_scope = lists_by_key((sheet_row.scope_path, sheet_row) for sheet_row in rows.values())
+    for sheet_row in chain.from_iterable(rows_by_scope.values()):
+        if sheet_row.node.is_leaf:
+            content.fixed.append(sheet_row)
+            continue
+        content.derived.append(sheet_row)
+        for scenario_index, node in sheet_row.nodes.items():
+            content.computed[scenario_index, sheet_row.node.id] = node
     return content
+
+
+def _nodes_of_metrics(scenario_result: Result) -> Iterator[Node]:
+    """Yield the nodes below the metrics that have a value, inputs before their uses."""
+    metrics = scenario_result.metrics
+    valued = [
+        node
+        for metric_name, node in scenario_result.nodes.items()
+        if metrics.get(metric_name) is not None
+    ]
+    return split_long_formulas(ordered(valued))
+
+
+def _input_key(node: Node, input_record: Input) -> tuple[Any, ...]:
+    """Return a key of an input that is equal for scenarios that read the input alike."""
+    stated = (node.value, node.unit, node.stated_quantity, node.source)
+    return (node.id, *stated, input_record.low, input_record.high, input_record.where)
 
 
 def excel_name(label_text: str, taken: set[str]) -> str:
