@@ -36,7 +36,6 @@ from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
     ServingPlan,
-    ServingRequest,
     ServingWorkload,
     attention_chips,
     borders_crossed,
@@ -128,9 +127,12 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     input_values = decode.values
     request, limit = request_of(input_values), input_values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    plan, before = _plans_of_pools(decode, prefill, request)
-    step = passes.decode_pass(ServingWorkload(decode.machine, decode.model, request), plan)
-    ready = passes.prefill_pool(ServingWorkload(prefill.machine, prefill.model, request), before)
+    decoding, reading = (
+        ServingWorkload(pool.machine, pool.model, request) for pool in (decode, prefill)
+    )
+    plan, before = _plans_of_pools(decoding, reading, decode.result.plan)
+    step = passes.decode_pass(decoding, plan)
+    ready = passes.prefill_pool(reading, before)
     decode_rate = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
     read = passes.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
@@ -182,19 +184,20 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
 
 
 def _plans_of_pools(
-    decode: PoolScenario, prefill: PoolScenario, request: ServingRequest
+    decoding: ServingWorkload, reading: ServingWorkload, chosen: ServingPlan | None
 ) -> tuple[DecodePlan, PrefillPlan]:
-    """Return the plans of a search of both pools, prefill plans on an axis before decode's."""
-    prompt, answer = request.prompt, request.answer
-    chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
+    """Return the plans of a search of both pools, prefill plans on an axis before decode's.
+
+    The sequences of a group of the `chosen` plan are tried beside those of every search.
+    """
+    prompt = decoding.request.prompt
     chosen_sequences = (
         [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
     )
     batches = np.array([sorted({*map(float, SEQUENCES), *chosen_sequences})])
-    axes = offered_axes(decode.machine, decode.model, prompt + answer)
-    depths = depths_of(ServingWorkload(decode.machine, decode.model, request))
-    plan = decoding_at(axes, batches, depths)
-    prefill_axes = offered_axes(prefill.machine, prefill.model, prompt)
+    axes = offered_axes(decoding.machine, decoding.model, prompt + decoding.request.answer)
+    plan = decoding_at(axes, batches, depths_of(decoding))
+    prefill_axes = offered_axes(reading.machine, reading.model, prompt)
     return plan, PrefillPlan(*(axis[:, :, None] for axis in prefill_axes))
 
 
