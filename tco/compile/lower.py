@@ -103,7 +103,9 @@ class ArithmeticKernel:
         # steps of the program whose results are given, as inputs `step INDEX`
         self.given_steps = frozenset(given_steps)
         # steps of the program that are taken in; None takes all, also those to come
-        self.needed_steps = None if targets is None else program.needed(targets, self.given_steps)
+        self.needed_steps = (
+            None if targets is None else program.dependencies(targets, self.given_steps)
+        )
         self.made: list[int] = []  # place of each step of the program
         self.grow()
 
@@ -128,12 +130,12 @@ class ArithmeticKernel:
                 )
             elif isinstance(step.function, Formula):
                 positions.append(
-                    self.call(step.function, [positions[source] for source in step.taken])
+                    self.call(step.function, [positions[source] for source in step.sources])
                 )
             else:
                 positions.append(
                     self.gather(
-                        GATHERED[step.function], [positions[source] for source in step.taken]
+                        GATHERED[step.function], [positions[source] for source in step.sources]
                     )
                 )
 

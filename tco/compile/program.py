@@ -1,15 +1,18 @@
-"""A program: the steps of a scenario, each once, with inputs by path.
+"""A program: the arithmetic of a scenario as a list of steps, recorded once and run many times.
 
-The chain walks a scenario and its structure once while the program records: its steps are the calls
-of formulas and the sums in it, those that are computed alike from the same steps being one,
-whichever structure they are met in. Whoever asks for other numbers reads the program and walks
-nothing. What the structure states is a number, or a row of numbers along an axis of plans: plans of
-a search are asked for together.
+While a program records, the chain of a scenario is evaluated once. Every call of a formula becomes
+a step, and so does every sum, least or greatest of terms. A step names its function and its
+sources, the steps whose values it takes. Steps with the same function and the same sources are one
+step, so structures of a scenario that share arithmetic share steps.
+
+Leaves are steps without a function: an input at a path, a number of the structure, or a row of
+numbers, one for each plan of a search. `tco.compile.lower` turns a program into a kernel, which
+computes the steps for many draws of the inputs without another evaluation of the chain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -25,136 +28,144 @@ GATHERINGS = {"total": total, "least": least, "greatest": greatest}
 
 
 class PlanNumbers(NamedTuple):
-    """Numbers of the structure along one axis of plans."""
+    """One number of the structure for each plan of a search."""
 
-    axis: int
+    axis: int  # of the arrays of plans; other phases of the workload have other axes
     numbers: FloatArray
 
 
 class ProgramStep(NamedTuple):
-    """A call of a formula, or a gathering of terms, and the steps whose results it takes."""
+    """Function of a step, and the indices of the steps whose values it takes."""
 
-    function: Formula | str
-    taken: tuple[int, ...]
+    function: Formula | str  # a text is a key of `GATHERINGS`
+    sources: tuple[int, ...]
 
 
 class Recorded(Traced):
-    """A value that a program has recorded, and the place of the step that gave it."""
+    """Value of a step, and the index of the step in its program."""
 
-    __slots__ = ("place",)
+    __slots__ = ("index",)
 
     def __init__(self, recorded_value: Any, index: int) -> None:
         super().__init__(recorded_value, Node(f"step {index}", recorded_value, "", ""))
-        self.place = index
+        self.index = index
 
 
 class Program:
-    """Steps in order of computation, with leaves that are numbers, rows or varying inputs."""
+    """Steps in order of computation; a step is known by its index."""
 
     def __init__(self) -> None:
-        self.steps: list[ProgramStep | None] = []  # none of a leaf
-        self.values: list[Recorded] = []  # of every step, with the numbers it was met with first
-        self.leaves: dict[int, float | PlanNumbers] = {}
-        # by path, several leaves where the catalogue knows it at several dates
+        self.steps: list[ProgramStep | None] = []  # None for a leaf
+        self.values: list[Recorded] = []  # of every step, at the first numbers of its leaves
+        self.leaves: dict[int, float | PlanNumbers] = {}  # by index
+        # indices by path; the catalogue may have several numbers of a path, at several dates
         self.inputs: dict[str, list[int]] = {}
-        self.path_of: dict[int, str] = {}  # of the leaves that are inputs
-        self.met: dict[Any, int] = {}
-        self.workload_steps: set[int] = set()  # met first in a walk of the workload
-        self.is_on_first_plan = False  # whether steps are computed for the first plan alone
-        self.first_plan_steps: set[int] = set()  # computed so
-        self.identities: list[bytes] = []  # of the steps, each by its function and what it takes
+        self.path_of: dict[int, str] = {}  # path by index, for the leaves that are inputs
+        self.workload_steps: set[int] = set()  # indices of the steps that rate the workload
+        self.is_on_first_plan = False  # whether new steps are computed for the first plan alone
+        self.first_plan_steps: set[int] = set()  # indices of the steps that were computed so
+        self._leaf_indices: dict[Hashable, int] = {}  # by path and number
+        self._step_indices: dict[Hashable, int] = {}  # by function and sources
+        self._identities: list[bytes] = []  # of the first steps, as far as they were asked for
 
     def read(self, leaf_input: Input) -> Recorded:
-        """The reading of a program: every input is a leaf of it."""
-        return self.values[self.leaf(leaf_input.value, leaf_input.path)]
+        """Return the value of an input, which becomes a leaf."""
+        return self.values[self.find_or_add_leaf(leaf_input.value, leaf_input.path)]
 
-    def leaf(self, leaf_value: Any, path: str | None = None) -> int:
-        """Return the index of a leaf; inputs of one path and number are the same leaf.
+    def find_or_add_leaf(self, leaf_value: Any, path: str | None = None) -> int:
+        """Return the index of a leaf.
 
-        So are equal numbers of the structure.
+        Args:
+            leaf_value: Number, or array of numbers of plans.
+            path: Path of an input; None for a number of the structure.
+
         """
-        leaf_key = (
-            (path, leaf_value.shape, leaf_value.tobytes())
-            if isinstance(leaf_value, np.ndarray)
-            else (path, float(leaf_value))
-        )
-        index = self.met.get(leaf_key)
+        leaf_key: Hashable
+        if isinstance(leaf_value, np.ndarray):
+            leaf_key = (path, leaf_value.shape, leaf_value.tobytes())
+        else:
+            leaf_key = (path, float(leaf_value))
+        index = self._leaf_indices.get(leaf_key)
         if index is None:
-            index = self.met[leaf_key] = self.keep(None, leaf_value)
+            index = self._leaf_indices[leaf_key] = self.append_step(None, leaf_value)
             self.leaves[index] = _number_or_row(leaf_value)
             if path is not None:
                 self.inputs.setdefault(path, []).append(index)
                 self.path_of[index] = path
         return index
 
-    def keep(self, step: ProgramStep | None, step_value: Any) -> int:
-        """Take in a step, and return its place."""
+    def append_step(self, step: ProgramStep | None, step_value: Any) -> int:
+        """Append a step, or a leaf without a step, and return its index."""
+        index = len(self.steps)
         self.steps.append(step)
-        self.values.append(Recorded(step_value, len(self.values)))
-        return len(self.values) - 1
+        self.values.append(Recorded(step_value, index))
+        return index
 
     def step_index(self, recorded_value: Any) -> int:
-        """Return the index of a value's step, or of a number of the structure."""
-        return (
-            recorded_value.place
-            if isinstance(recorded_value, Recorded)
-            else self.leaf(recorded_value)
-        )
+        """Return the index of a value's step; a plain number becomes a leaf."""
+        if isinstance(recorded_value, Recorded):
+            return recorded_value.index
+        return self.find_or_add_leaf(recorded_value)
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Recorded:
-        """Return the result of a formula, called unless it is known already."""
+        """Return the result of a formula as a step.
+
+        Args:
+            formula: Formula to call.
+            arguments: Arguments by position.
+            named: Arguments by name.
+
+        """
         if len(arguments) < len(formula.parameters):
-            named_arguments = (
-                formula.defaults | dict(zip(formula.parameters, arguments, strict=False)) | named
-            )
-            arguments = tuple(
-                [named_arguments[parameter_name] for parameter_name in formula.parameters]
-            )
-        return self.step(formula, arguments, formula.function)
+            positional = dict(zip(formula.parameters, arguments, strict=False))
+            argument_of = formula.defaults | positional | named
+            arguments = tuple([argument_of[parameter] for parameter in formula.parameters])
+        return self.find_or_add_step(formula, arguments, formula.function)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
-        """Return the sum, least or greatest of the terms.
+        """Return the sum, least or greatest of terms as a step.
 
-        Plain terms give a plain number.
+        Args:
+            operation: Key of `GATHERINGS`.
+            name: Name of the result in a trace.
+            terms: Recorded values and plain numbers; the result of plain numbers alone is plain.
+
         """
-        if not any(isinstance(term, Recorded) for term in terms):
+
+        def gather_values(*term_values: Any) -> Any:
+            # the functions of `GATHERINGS` call the recorder in use, which is this program
             with paused():
-                return GATHERINGS[operation](name, terms)
-        with paused():
-            return self.step(
-                operation, terms, lambda *term_values: GATHERINGS[operation](name, term_values)
-            )
+                return GATHERINGS[operation](name, term_values)
 
-    def step(
-        self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]
+        if any(isinstance(term, Recorded) for term in terms):
+            return self.find_or_add_step(operation, terms, gather_values)
+        return gather_values(*terms)
+
+    def find_or_add_step(
+        self, function: Formula | str, arguments: Sequence[Any], compute: Callable[..., Any]
     ) -> Recorded:
-        """Return the result of `function` on `takes`, recorded in the program.
+        """Return the value of a step.
 
-        `compute` runs only where the function first meets these values.
+        Args:
+            function: Function of the step.
+            arguments: Recorded values and plain numbers.
+            compute: Computes the value from plain arguments; runs only if the step is new.
+
         """
-        step_key = (
-            function,
-            tuple(
-                [
-                    argument.place if isinstance(argument, Recorded) else self.leaf(argument)
-                    for argument in takes
-                ]
-            ),
-        )
-        index = self.met.get(step_key)
+        sources = tuple([self.step_index(argument) for argument in arguments])
+        index = self._step_indices.get((function, sources))
         if index is None:
-            index = self.met[step_key] = self.keep(
-                ProgramStep(*step_key), self._computed(step_key[1], compute)
-            )
+            step = ProgramStep(function, sources)
+            index = self.append_step(step, self._step_value(sources, compute))
+            self._step_indices[function, sources] = index
             if self.is_on_first_plan:
                 self.first_plan_steps.add(index)
         elif index in self.first_plan_steps and not self.is_on_first_plan:
             self.first_plan_steps.remove(index)
-            self.values[index].value = self._computed(step_key[1], compute)
+            self.values[index].value = self._step_value(sources, compute)
         return self.values[index]
 
-    def _computed(self, sources: Sequence[int], compute: Callable[..., Any]) -> Any:
-        """Compute a step from the values of its sources."""
+    def _step_value(self, sources: Sequence[int], compute: Callable[..., Any]) -> Any:
         source_values = [self.values[source].value for source in sources]
         if self.is_on_first_plan:
             source_values = [_of_first_plan(source_value) for source_value in source_values]
@@ -162,9 +173,10 @@ class Program:
 
     @contextmanager
     def on_first_plan(self) -> Iterator[None]:
-        """Compute new steps for the first plan alone, whose numbers nothing but other steps takes.
+        """Compute the values of new steps for the first plan alone.
 
-        Numbers of all plans of both phases fill the memory.
+        Use it where nothing but later steps reads the values. Metrics combine the plans of all
+        phases, and their values for all combinations would fill the memory.
         """
         self.is_on_first_plan = True
         try:
@@ -172,58 +184,74 @@ class Program:
         finally:
             self.is_on_first_plan = False
 
-    def needed(self, targets: Iterable[int], known_steps: Container[int] = ()) -> set[int]:
-        """Return the places of all that some steps rest on, up to `known_steps`."""
-        reached, pending = set[int](), [*targets]
-        while pending:
-            index = pending.pop()
-            if index not in reached:
-                reached.add(index)
-                step = self.steps[index]
-                pending += () if step is None or index in known_steps else step.taken
-        return reached
+    def dependencies(self, targets: Iterable[int], known_steps: Container[int] = ()) -> set[int]:
+        """Return the indices of steps that have to be computed, or read, for some targets.
 
-    def workload_border(self, targets: Iterable[int], chosen_path: str) -> list[int]:
-        """Return the places of the workload's results that some steps take directly.
+        Args:
+            targets: Indices of the steps to compute; they are part of the result.
+            known_steps: Steps whose values are known, so that their sources are left out.
 
-        Numbers of plans, and the input `chosen_path` that a choice gives, count as such results.
         """
-        border, reached, pending = set[int](), set[int](), [*targets]
-        chosen = self.inputs.get(chosen_path, ())
+        visited, pending = set[int](), [*targets]
         while pending:
             index = pending.pop()
-            if index in reached:
+            if index in visited:
                 continue
-            reached.add(index)
+            visited.add(index)
+            step = self.steps[index]
+            if step is not None and index not in known_steps:
+                pending += step.sources
+        return visited
+
+    def workload_border(self, targets: Iterable[int], choice_path: str) -> list[int]:
+        """Return the workload's results that targets depend on directly, as sorted indices.
+
+        Targets such as metrics follow from these results without the other steps of the workload.
+        A leaf counts as a result if it has a number for each plan, or is the input at
+        `choice_path`.
+
+        Args:
+            targets: Indices of the steps to compute.
+            choice_path: Path of the input that the choice of a plan sets.
+
+        """
+        border, visited, pending = set[int](), set[int](), [*targets]
+        choice_leaves = self.inputs.get(choice_path, ())
+        while pending:
+            index = pending.pop()
+            if index in visited:
+                continue
+            visited.add(index)
             step = self.steps[index]
             if step is None:
-                if index in chosen or isinstance(self.leaves[index], PlanNumbers):
+                if index in choice_leaves or isinstance(self.leaves[index], PlanNumbers):
                     border.add(index)
             elif index in self.workload_steps:
                 border.add(index)
             else:
-                pending += step.taken
+                pending += step.sources
         return sorted(border)
 
-    def number_at(self, leaf: int) -> float:
-        """Return the number of an input as it was met first."""
-        number: float = self.leaves[leaf]  # type: ignore[assignment]
+    def input_number(self, index: int) -> float:
+        """Return the number that an input had when it became a leaf."""
+        number: float = self.leaves[index]  # type: ignore[assignment]  # inputs are no rows
         return number
 
     def identity(self, index: int) -> bytes:
-        """Return a hash of the arithmetic of a step, in which inputs stand by path."""
-        for missing in range(len(self.identities), len(self.steps)):
-            self.identities.append(blake2b(self._described(missing), digest_size=16).digest())
-        return self.identities[index]
+        """Return a hash of all arithmetic up to a step; inputs count by path, not by number."""
+        for next_index in range(len(self._identities), len(self.steps)):
+            description = self._step_description(next_index)
+            self._identities.append(blake2b(description, digest_size=16).digest())
+        return self._identities[index]
 
-    def _described(self, index: int) -> bytes:
-        from tco.compile.recipe import recipe_hash  # what is cached is looked up without it
+    def _step_description(self, index: int) -> bytes:
+        from tco.compile.recipe import recipe_hash  # cached draws are looked up without it
 
         step = self.steps[index]
         if step is not None:
             function = step.function
             operation = function.encode() if isinstance(function, str) else recipe_hash(function)
-            sources = [self.identities[source] for source in step.taken]
+            sources = [self._identities[source] for source in step.sources]
             return b"".join([b"step ", operation, b" ", *sources])
         if (path := self.path_of.get(index)) is not None:
             return f"input {self.inputs[path].index(index)} {path}".encode()

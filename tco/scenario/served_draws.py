@@ -205,8 +205,8 @@ def _arithmetic_of(
     kernel, place_of = full.pruned([full.made[position] for position in requested])
     steps = [*dict(sorted(_targets(traced[indices[0]][1]).items())).values(), *border]
     leaves = sorted(
-        (program.path_of[leaf], program.identity(leaf).hex(), program.number_at(leaf))
-        for leaf in program.path_of.keys() & program.needed(steps)
+        (program.path_of[leaf], program.identity(leaf).hex(), program.input_number(leaf))
+        for leaf in program.path_of.keys() & program.dependencies(steps)
         if program.path_of[leaf] != BATCH_PATH
     )
     rates = {positions[RATE] for positions in metrics if RATE in positions}

@@ -298,7 +298,7 @@ def test_a_leaf_of_plans_is_a_row_along_the_axis_that_has_several():
 
 def test_steps_of_a_program_are_numbered_from_nought():
     program = Program()
-    assert [program.keep(None, 1.0), program.keep(None, 2.0)] == [0, 1]
+    assert [program.append_step(None, 1.0), program.append_step(None, 2.0)] == [0, 1]
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(6, [6]), (7, [4, 3]), (8, [4, 4]), (9, [4, 4, 1])])

@@ -315,7 +315,7 @@ def program_of(
         for names in payer_scenario.results
         for step_index in _script_outputs(names, shown_metrics).values()
     ]
-    needed = sorted(recording.needed(outputs))
+    needed = sorted(recording.dependencies(outputs))
     leaves, steps = (
         [step_index for step_index in needed if (recording.steps[step_index] is None) is leaf]
         for leaf in (True, False)
@@ -368,7 +368,7 @@ def _number_lines(
         lines.append(
             (
                 functions.setdefault(function_name, len(functions)),
-                *(cell[argument_index] for argument_index in step.taken),
+                *(cell[argument_index] for argument_index in step.sources),
             )
         )
     return lines, functions
