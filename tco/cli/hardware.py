@@ -29,7 +29,7 @@ Side = Annotated[float | None, typer.Option(min=LEAST_SIDE)]
 def bom(request: CommandRequest, system: str) -> None:
     """Show the bill of materials of one scale-up domain."""
     from tco.report.hardware import bill_answer
-    from tco.scenario.evaluate import bill_of_system
+    from tco.scenario.system_bill import bill_of_system
 
     rack = bill_of_system(request.catalogue, system, request.settings, request.variant)
     request.emit(bill_answer(rack))

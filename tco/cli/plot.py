@@ -356,7 +356,7 @@ def fabric(
 def bom(request: CommandRequest, output: Output, system: str, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
     from tco.report.figures.hardware import bom_figure
-    from tco.scenario.evaluate import bill_of_system
+    from tco.scenario.system_bill import bill_of_system
 
     system_bill = bill_of_system(request.catalogue, system, request.settings, request.variant)
     _write_figure(

@@ -159,11 +159,11 @@ def _evaluation_step(scenario_source: str | Path | Result) -> str:
 def _refuse_bare_chip(evaluation: Evaluation) -> None:
     """Refuse a chip that stands alone, which has no bill, with the systems that hold it."""
     from tco.catalog.system_tree import is_bare_chip
-    from tco.scenario.evaluate import without_bill
+    from tco.scenario.system_bill import no_bill_error
 
     scenario_result = evaluation.result
     if scenario_result.bill is None and is_bare_chip(evaluation.catalogue, scenario_result.system):
-        raise without_bill(evaluation.catalogue, scenario_result.system)
+        raise no_bill_error(evaluation.catalogue, scenario_result.system)
 
 
 def figures_without_settings(

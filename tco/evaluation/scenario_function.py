@@ -86,7 +86,8 @@ class ScenarioFunction(NamedTuple):
             search of the plan reads, none where the rates are stated.
 
         """
-        from tco.scenario.evaluate import assemble_result, run
+        from tco.scenario.evaluate import assemble_result
+        from tco.scenario.run_chain import run
 
         inputs, readings, performance = self._rated(input_values)
         reads = _plan_inputs_of(inputs, readings)

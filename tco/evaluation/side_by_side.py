@@ -67,7 +67,7 @@ def compare_results(
         DataError: There are no results, or the baseline is not among them.
 
     """
-    from tco.scenario import evaluate
+    from tco.scenario.baseline_ratio import fill_ratio_to_baseline
 
     if not scenario_results:
         raise DataError("nothing to compare: name a scenario")
@@ -79,7 +79,7 @@ def compare_results(
         )
         for scenario_result in scenario_results
     ]
-    return ScenarioComparison(evaluate.fill_ratio_to_baseline(copies, baseline), copies)
+    return ScenarioComparison(fill_ratio_to_baseline(copies, baseline), copies)
 
 
 class Driver(NamedTuple):

@@ -36,11 +36,11 @@ from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machin
 from tco.performance.serving.passes import cached_numbers
 from tco.performance.serving.plan_choice import PLACES, decode_rate_with_experts
 from tco.scenario.document import HEADLINE_SYSTEM, load_scenario
-from tco.scenario.evaluate import run
 from tco.scenario.metrics import METRICS
 from tco.scenario.network_choice import ClosRequest, links_of_system, port_rate, requested_clos
 from tco.scenario.resolve import resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario
+from tco.scenario.run_chain import run
 from tco.scenario.workload import server_of, serving_workload, workload_kind
 from tco.system.bill import (
     bill_of_materials,

@@ -26,7 +26,7 @@ from tco.regression.difference import (
     changed_metrics,
 )
 from tco.regression.state import state_of
-from tco.scenario.evaluate import usual_baseline
+from tco.scenario.baseline_ratio import usual_baseline
 from tco.scenario.metrics import (
     AGAINST_BASELINE,
     METRICS,

@@ -12,11 +12,11 @@ from tco.core.errors import DataError, KeptBackError
 from tco.core.provenance import making
 from tco.core.types import JsonMapping, JsonObject
 from tco.scenario.document import Scenario
-from tco.scenario.evaluate import run
 from tco.scenario.metrics import AGAINST_BASELINE
 from tco.scenario.plan_records import plan_from
 from tco.scenario.resolve import resolve_scenario
 from tco.scenario.result import Origin
+from tco.scenario.run_chain import run
 from tco.scenario.saved import HOLDS, SHOWN, hold
 from tco.scenario.structure import plain_plan
 

@@ -122,7 +122,7 @@ def _part_findings(catalogue: Catalogue) -> list[str]:
 def _system_findings(catalogue: Catalogue) -> list[str]:
     from tco.catalog.checks import check_systems
     from tco.catalog.system_tree import single_variants
-    from tco.scenario.evaluate import bill_of_system
+    from tco.scenario.system_bill import bill_of_system
     from tco.system.wiring import unstated
 
     if findings := check_systems(catalogue):

@@ -17,8 +17,8 @@ from tco.report.table import ESTIMATE_NOTE, Table, significant, weak
 from tco.system.scale_out_network import Network, NetworkLine
 
 if TYPE_CHECKING:
-    from tco.scenario.evaluate import SystemBill
     from tco.scenario.resolved import ResolvedScenario
+    from tco.scenario.system_bill import SystemBill
 
 KILO, GIGA = 1e3, 1e9
 BITS = 8  # of a byte

@@ -29,8 +29,8 @@ from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.evaluation.side_by_side import compare_results
 from tco.sampling.scenario_quantity import finite_or_none, ratios
+from tco.scenario.baseline_ratio import costs_of_work
 from tco.scenario.beliefs import Dice, Range, beliefs_of
-from tco.scenario.evaluate import costs_of_work
 from tco.scenario.evaluate_samples import CELLS, Draws
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS, priced_by
 from tco.scenario.result import why_incomparable

@@ -29,12 +29,13 @@ from tco.core.types import AnyArray, FloatArray, JsonMapping, JsonObject, Settin
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.serving.plans import ServingPlan, ServingWorkload
 from tco.scenario.document import Scenario
-from tco.scenario.evaluate import evaluate, run
+from tco.scenario.evaluate import evaluate
 from tco.scenario.memo import exactly
 from tco.scenario.network_choice import SWITCH
 from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
+from tco.scenario.run_chain import run
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, serving_workload, workload_kind
 

@@ -50,6 +50,7 @@ class Metric(NamedTuple):
     label: str
 
 
+SITE_WORDS = ("usd", "tco", "facility")  # in the names of metrics in dollars or in site power
 METRICS: dict[str, Metric] = {
     "chips": Metric("chip", "chips in one scale-up domain"),
     "racks": Metric("rack", "racks of one scale-up domain"),
@@ -290,6 +291,16 @@ MAY_BE_NONE = SHARES | frozenset(
         ),
     )
 )
+
+
+def needs_site(metric_name: str) -> bool:
+    """Say whether a metric needs racks that have a price and fit their site.
+
+    Args:
+        metric_name: Name of a metric.
+
+    """
+    return any(word in metric_name for word in SITE_WORDS)
 
 
 def is_possible(metric: str, metric_value: float) -> bool:

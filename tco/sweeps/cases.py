@@ -21,9 +21,8 @@ from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.evaluation.scenario_function import ScenarioFunction
 from tco.scenario.beliefs import GOLDEN, Dice, beliefs_of, settings_of, splitmix64, uniform
 from tco.scenario.compiled import scatter_into
-from tco.scenario.evaluate import OF_THE_SITE
 from tco.scenario.evaluate_samples import Draws, Many, decisions, equal_groups, held_part
-from tco.scenario.metrics import METRICS
+from tco.scenario.metrics import METRICS, needs_site
 from tco.scenario.pricing import beyond_a_position
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
@@ -328,7 +327,7 @@ def _evaluate_structure(
     if settled.fits:
         return draws.metrics, draws.meets, inputs
     metrics = {
-        metric_name: None if any(word in metric_name for word in OF_THE_SITE) else metric_values
+        metric_name: None if needs_site(metric_name) else metric_values
         for metric_name, metric_values in draws.metrics.items()
     }
     return metrics, draws.meets, inputs

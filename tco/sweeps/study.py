@@ -319,7 +319,7 @@ def _baseline_of(
     where: str,
 ) -> str | None:
     """Return the scenario that ratios are held against, none where none is asked for."""
-    from tco.scenario.evaluate import usual_baseline
+    from tco.scenario.baseline_ratio import usual_baseline
 
     stated_baseline = document.get("baseline")
     if stated_baseline is not None and not isinstance(stated_baseline, str):

@@ -9,7 +9,7 @@ import pytest
 from tco import evaluate
 from tco.evaluation.scenario_function import ScenarioFunction
 from tco.evaluation.what_if import _has_same_value, notes_on_idle_settings
-from tco.scenario import evaluate as chain
+from tco.scenario import run_chain
 from tco.scenario.document import load_scenario
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
@@ -152,9 +152,9 @@ def test_an_input_that_only_one_of_two_answers_reads_has_no_same_value():
 def test_a_setting_that_moves_the_cost_rates_no_workload(path, setting, rated, monkeypatch):
     scenario = load_scenario(CATALOGUE, "trn3-nl32x2")
     function = ScenarioFunction(scenario, CATALOGUE, {path: setting})
-    scenario_result, rate_workload, ratings = function.result({}), chain.rate_workload, []
+    scenario_result, rate_workload, ratings = function.result({}), run_chain.rate_workload, []
     monkeypatch.setattr(
-        chain,
+        run_chain,
         "rate_workload",
         lambda *arguments: ratings.append(arguments) or rate_workload(*arguments),
     )

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from tco.scenario.evaluate import run
+from tco.scenario.run_chain import run
 from tests.core.test_readings import OTHER
 from tests.registry import RECORDER, registry
 from tests.scenario_helpers import HEADLINE, inputs_of, result

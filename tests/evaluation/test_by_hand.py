@@ -336,7 +336,7 @@ def test_a_rack_without_a_rent_breaks_even_with_the_cheapest_renter(monkeypatch)
 def test_a_bare_chip_has_no_bill_and_is_refused_a_price(monkeypatch, bill, is_bare, refused):
     # first, since the module takes `is_bare_chip` when it is imported
     monkeypatch.setattr(
-        "tco.scenario.evaluate.without_bill", lambda _, system: DataError(f"{system} alone")
+        "tco.scenario.system_bill.no_bill_error", lambda _, system: DataError(f"{system} alone")
     )
     monkeypatch.setattr("tco.catalog.system_tree.is_bare_chip", lambda *_: is_bare)
     chip = Evaluation("chip", {}, None, SimpleNamespace(bill=bill, system="chip"))

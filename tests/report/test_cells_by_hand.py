@@ -244,7 +244,7 @@ def test_a_variant_that_cannot_be_priced_is_a_finding_with_its_name(monkeypatch)
     def refuse(*_):
         raise DataError("no price of part x")
 
-    monkeypatch.setattr("tco.scenario.evaluate.bill_of_system", refuse)
+    monkeypatch.setattr("tco.scenario.system_bill.bill_of_system", refuse)
     assert catalogue_checks._system_findings(OneSystem()) == [
         "rack =: no price of part x",
         "rack cooling=air: no price of part x",

@@ -182,7 +182,7 @@ def test_cost_of_a_chip_hour_is_explained_without_a_search_of_plans(monkeypatch)
     def refuse(*_):
         raise AssertionError("plans are searched")
 
-    monkeypatch.setattr("tco.scenario.evaluate.rate_workload", refuse)
+    monkeypatch.setattr("tco.scenario.run_chain.rate_workload", refuse)
     cost = document("explain", "gb200-nvl72", METRIC)
     assert cost["structure"]["plan"] is None
     assert (

@@ -14,11 +14,11 @@ from tco.core.provenance import P95, Input
 from tco.scenario import checkpoint, evaluate_samples, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
 from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
-from tco.scenario.evaluate import _notes_on_numbers
 from tco.scenario.evaluate_samples import _sampled_input_arrays, equal_groups, evaluate_draws
 from tco.scenario.network_choice import _tiers_for
 from tco.scenario.plan_cache import SearchReads, _is_repeatable
 from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
+from tco.scenario.result_notes import notes_on_numbers
 from tco.scenario.saved import HOLDS, SHOWN
 from tco.scenario.workload_sizing import SMOOTH, chips_in
 
@@ -230,7 +230,7 @@ def test_reads_of_a_search_are_read_and_decided_again():
     ],
 )
 def test_numbers_that_cannot_be_are_noted(metrics, words):
-    notes = _notes_on_numbers(metrics)
+    notes = notes_on_numbers(metrics)
     assert len(notes) == len(words)
     assert all(part in note for part, note in zip(words, notes, strict=True))
 

@@ -10,8 +10,8 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.scenario.evaluate import chain_of
 from tco.scenario.resolve import resolve_scenario
+from tco.scenario.run_chain import chain_of
 from tests.catalogue import CATALOGUE
 from tests.independent_recomputation import recomputed
 from tests.scenario_helpers import bounds, load_scenario, nodes_below
