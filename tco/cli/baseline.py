@@ -85,13 +85,13 @@ def _redact_states(request: CommandRequest, states: dict[str, JsonObject]) -> di
     """Return the states that a baseline stores, under `--redact` without own values."""
     if not request.redact:
         return states
-    from tco.cli.redaction import alike_states, release_answer
+    from tco.cli.redaction import redact_states, release_answer
 
     # the rest of the answer is names
     request.redact = False
     redacted: dict[str, JsonObject] = release_answer(
         {scenario_name: state | {"withheld": []} for scenario_name, state in states.items()},
-        alike_states,
+        redact_states,
     )
     return redacted
 

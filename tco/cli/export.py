@@ -62,7 +62,7 @@ def export(
     """
     from tco.evaluation.evaluation import HEADLINE, catalogue_of
     from tco.evaluation.side_by_side import compare_results
-    from tco.report.redaction import NOTE
+    from tco.report.redaction import WITHHELD_NOTE
     from tco.sampling.median import drawn_costs
 
     ending = _ending_of(output)
@@ -90,7 +90,7 @@ def export(
         for scenario_result in scenario_results
         for note in (*scenario_result.notes, *scenario_result.ages.notes)
     ]
-    request.tell([NOTE] if request.redact else notes)  # a note may tell of own values
+    request.tell([WITHHELD_NOTE] if request.redact else notes)  # a note may tell of own values
 
 
 def _refuse_namesakes(scenario_results: Sequence[Result]) -> None:

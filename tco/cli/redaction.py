@@ -20,7 +20,7 @@ from tco.core.provenance import UNTOLD, making
 from tco.core.redaction_values import DIRECTIONS, WITHHELD, Making, made_with
 from tco.core.types import JsonObject
 from tco.report.record import Answer
-from tco.report.redaction import NOTE, alike_text, redact_differences
+from tco.report.redaction import WITHHELD_NOTE, redact_differences, redact_text
 from tco.report.table import Table
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _redacted_error(errors: Sequence[str]) -> str:
 
     Where they share no text, only a shared place before the colon is kept.
     """
-    shared = reduce(alike_text, errors) if len(errors) > 1 else WITHHELD
+    shared = reduce(redact_text, errors) if len(errors) > 1 else WITHHELD
     if shared.endswith(UNTOLD):  # it was said where the value was read, and without it
         return shared
     if shared != WITHHELD:
@@ -225,7 +225,7 @@ def redact_answer(
     }
     shared = release_answer(content, _shared_content)
     notes = [note for note in shared["notes"] if note != WITHHELD] + (
-        [NOTE] if _is_answer_withheld(shared) else []
+        [WITHHELD_NOTE] if _is_answer_withheld(shared) else []
     )
     texts = {form: lambda: "\n".join(shared["lines"])} if own_form else {}
     redacted = Answer(
@@ -268,7 +268,7 @@ def _shared_figure(content: FigureAnswer, counterpart: FigureAnswer) -> FigureAn
     return FigureAnswer(svg, redact_differences(content.notes, counterpart.notes))
 
 
-def alike_states(
+def redact_states(
     states: dict[str, JsonObject], counterpart_states: dict[str, JsonObject]
 ) -> dict[str, JsonObject]:
     """Return a baseline's states without differences, with the names of withheld metrics.
@@ -299,7 +299,7 @@ def pages_without_own_values(pages: dict[str, ReportPage]) -> dict[str, ReportPa
     shared_pages: dict[str, ReportPage] = release_answer(pages)
     return (
         {
-            page_name: page._replace(notes=[*page.notes, NOTE])
+            page_name: page._replace(notes=[*page.notes, WITHHELD_NOTE])
             for page_name, page in shared_pages.items()
             if page
         }

@@ -28,7 +28,7 @@ from tco.cli.export import _refuse_foreign_folder, _refuse_namesakes
 from tco.cli.help import _refuse_unquoted_settings
 from tco.cli.options import _refuse_facts_of_nothing, parse_key_values
 from tco.cli.plot import _of_two
-from tco.cli.redaction import IN_PLACE, UNSAID, _redacted_error, alike_states
+from tco.cli.redaction import IN_PLACE, UNSAID, _redacted_error, redact_states
 from tco.cli.uncertainty import _pair_interval_bounds
 from tests.cli import document, tco
 
@@ -173,13 +173,13 @@ def test_states_keep_what_both_have_and_name_withheld_metrics():
         "inputs": {"site.pue": 1.2, "terms.rate": 0.2},
         "plan": {"tp": 4},
     }
-    shared = alike_states({"rack": state}, {"rack": counterpart})["rack"]
+    shared = redact_states({"rack": state}, {"rack": counterpart})["rack"]
     assert shared["metrics"] == {"capex_usd": 1.0}
     assert shared["inputs"] == {"site.pue": 1.2}
     assert shared["quantities"] == {"chips": 72.0}
     assert shared["plan"] is None
     assert shared["withheld"] == ["mfu", "step_s"]
-    assert alike_states({"rack": state}, {"rack": state})["rack"]["plan"] == {"tp": 8}
+    assert redact_states({"rack": state}, {"rack": state})["rack"]["plan"] == {"tp": 8}
 
 
 def test_far_runs_that_all_fail_try_all_directions_only_with_the_last_span():
@@ -214,7 +214,8 @@ def test_far_runs_end_at_a_figure_that_differs(is_drawn_from_own_values, far_run
 
 
 @pytest.mark.parametrize(
-    ("is_withheld", "notes"), [(False, ["old prices"]), (True, ["old prices", redaction.NOTE])]
+    ("is_withheld", "notes"),
+    [(False, ["old prices"]), (True, ["old prices", redaction.WITHHELD_NOTE])],
 )
 def test_notes_of_a_redacted_answer_end_with_what_was_withheld(monkeypatch, is_withheld, notes):
     content = {"notes": ["old prices", redaction.WITHHELD], "failures": ["a"], "lines": []}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.report.redaction import alike_rows, redact_differences
+from tco.report.export import ExportTable
+from tco.report.page.page import Picture, ReportPage, Section, WhatIf
+from tco.report.record import Member
+from tco.report.redaction import WITHHELD_LINE, redact_differences, redact_rows
 from tests.report.helpers import Table
 
 WITHHELD = "withheld"
@@ -84,4 +90,84 @@ def test_rows_of_a_table_are_compared_by_their_names():
     assert redact_differences(first_table, second_table)._replace(columns=()) == Table(
         (), [["nic", WITHHELD], ["cable", "5"]], f"total {WITHHELD}", [], []
     )
-    assert alike_rows([["nic", 500, None]], [["nic", 900, None]]) == [["nic", None, None]]
+    assert redact_rows([["nic", 500, None]], [["nic", 900, None]]) == [["nic", None, None]]
+
+
+def test_cells_that_the_counterpart_of_a_row_lacks_are_withheld():
+    rows = [["nic", "400G", 500, None], ["cable", "DAC", 5, None]]
+    assert redact_rows(rows, [["nic", "400G"], ["cable"]]) == [
+        ["nic", "400G", None, None],
+        ["cable", WITHHELD, None, None],
+    ]
+    assert redact_rows(rows, [["nic", "400G", 500, None, "more"]]) == [
+        ["nic", "400G", 500, None],
+        [WITHHELD, WITHHELD, None, None],
+    ]
+    assert redact_rows([["nic", 500]], [[]]) == [[WITHHELD, None]]
+
+
+def page_of(rate, pick):
+    table = Table(
+        ("part", f"USD at {rate} %"), [("nic", str(rate))], emphasis={(0, 1): pick, (0, 0): "tie"}
+    )
+    section = Section(
+        "cost",
+        f"Cost at {rate} %",
+        [f"word{rate}", f"text{rate}"],
+        [Picture("same", "same"), Picture(f"<svg {rate}>", "same")],
+        [table],
+        [table],
+    )
+    return ReportPage(
+        f"Page of {rate} dollars",
+        ["Pick: A", f"because{rate}"],
+        [f"rate {rate} %"],
+        [section],
+        WhatIf({"rate": rate}, []),
+        [("data", "hash")],
+        ["a note", f"note{rate}"],
+        {"next": "next.html"},
+    )
+
+
+def test_a_page_shows_only_what_it_shares_with_its_counterpart():
+    page = redact_differences(page_of(8, "pick"), page_of(9, "tie"))
+    table = Table(
+        ["part", f"USD at {WITHHELD} %"], [["nic", WITHHELD]], "", [], [], emphasis={(0, 0): "tie"}
+    )
+    assert page == ReportPage(
+        f"Page of {WITHHELD} dollars",
+        ["Pick: A", WITHHELD_LINE],
+        [f"rate {WITHHELD} %"],
+        [
+            Section(
+                "cost",
+                f"Cost at {WITHHELD} %",
+                [WITHHELD_LINE],
+                [Picture("same", "same")],
+                [table],
+                [table],
+            )
+        ],
+        None,
+        [("data", "hash")],
+        ["a note"],
+        {"next": "next.html"},
+    )
+
+
+def test_a_table_to_export_keeps_its_columns():
+    columns = [Member("part"), Member("usd", float)]
+    table = ExportTable(columns, [["nic", 500.0]])
+    assert redact_differences(table, ExportTable(columns, [["nic", 900.0]])) == ExportTable(
+        columns, [["nic", None]]
+    )
+
+
+def test_a_record_with_a_field_of_unknown_redaction_is_refused():
+    class Bill(NamedTuple):
+        title: str
+        price: float
+
+    with pytest.raises(TypeError, match=r"Bill\.price: expected a field in PUBLIC_FIELDS"):
+        redact_differences(Bill("Bill", 500.0), Bill("Bill", 900.0))
