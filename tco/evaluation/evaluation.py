@@ -218,7 +218,7 @@ def _evaluate_function(
     Only a setting that is `noted` has a note where it moves nothing.
     """
     from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
-    from tco.scenario.evaluate import unread_note
+    from tco.scenario.result_notes import unread_note
 
     stated_paths = function.settings.keys()
     function = _with_absolute_settings(scenario_name, function)

@@ -1,18 +1,17 @@
-"""Attribution: why a metric moved, by changing one thing at a time, all earlier changes kept.
+"""Attribution: why a metric moved, by making one change at a time and keeping all earlier changes.
 
-From one state to another the earlier one is first evaluated with its own inputs by today's program:
-what differs then is a formula or the tree, not an input. Then inputs change one by one, by path;
-then texts, such as the model; and what is left is the system, or its variant. At each step the plan
-is the best one: where another is chosen, that counts with the change that brought it. What a step
-adds to a metric depends on the order, the sum of all steps does not: it is the drift.
+The changes lead from an old state to a new state in the stages that `ChangeStage` lists. At each
+change the plan is the best one: where another plan is chosen, its effect counts with the change
+that brought it. What a change adds to a metric depends on the order of the changes. The sum of all
+contributions does not: it is the drift of the metric.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tco.core.errors import TcoError
@@ -36,88 +35,121 @@ if TYPE_CHECKING:
 
 Evaluated = TypeVar("Evaluated", "Chain", "Result")
 ROUNDING = 1e-11  # relative, of the digits that files keep
-# stages of a walk between states, in their order
-PROGRAM, INPUT, TEXT, SYSTEM = range(4)
 FIT = "tco-calibration"  # source of fitted values
 CODE = ChangeCause("code", "")  # cause that neither a fingerprint nor a quantity names
 
 
-class Waypoint(NamedTuple):
-    """A change on a walk, and the metrics after it, all earlier changes kept."""
+class ChangeStage(IntEnum):
+    """Stages of the changes between two states, in their order."""
+
+    PROGRAM = 0  # the old state with its own inputs, evaluated by today's program
+    INPUT = 1  # inputs, one by one
+    TEXT = 2  # texts, such as the model, one by one
+    SYSTEM = 3  # all that is left: the system or its variant
+
+
+class AppliedChange(NamedTuple):
+    """A change, and the metrics after it and all earlier changes."""
 
     causes: tuple[ChangeCause, ...]
-    # values that the change puts in place, by path
-    settings: Mapping[str, str] = {}
-    # stage and path, the same for a change of several scenarios
-    order: tuple[int, str] = (SYSTEM, "")
-    # none where the values do not go together
+    settings: Mapping[str, str] = {}  # values that the change sets, by path
+    stage: ChangeStage = ChangeStage.SYSTEM
+    path: str = ""  # of the input or text that changes
+    # empty where the values do not go together
     metrics: Mapping[str, float | None] = {}
+
+    @property
+    def order(self) -> tuple[ChangeStage, str]:
+        """Key of the order of changes, equal for the same change of two scenarios."""
+        return self.stage, self.path
 
 
 def attribute_change(
-    waypoints: Sequence[Waypoint], metric: str, start: float, tolerance: float | None = ROUNDING
+    changes: Sequence[AppliedChange], metric: str, start: float, tolerance: float | None = ROUNDING
 ) -> tuple[ChangeContribution, ...]:
-    """Attribute the change of a metric to the changes of a walk.
+    """Attribute the change of a metric to the changes in their order.
 
     A change after which the metric has no value counts with the change that follows.
 
     Args:
-        waypoints: Changes in their order.
+        changes: Changes in their order.
         metric: Name of the metric.
         start: Value before the first change.
-        tolerance: Relative move that is no step; None makes every change a step.
+        tolerance: A change that moves the metric by no more, relative, contributes nothing; None
+            makes every change a contribution.
 
     Returns:
-        Steps from `start` to the value of the last waypoint.
+        Contributions that lead from `start` to the value after the last change.
 
     """
-    steps: list[ChangeContribution] = []
-    causes: tuple[ChangeCause, ...] = ()
-    settings: dict[str, str] = {}
+    # The contributions lead from `start` to `metric_value`. The pending causes and settings came
+    # after them, and no value of the metric has followed yet.
+    contributions: list[ChangeContribution] = []
+    pending_causes: tuple[ChangeCause, ...] = ()
+    pending_settings: dict[str, str] = {}
     metric_value = start
-    for waypoint in waypoints:
-        end = waypoint.metrics.get(metric)
-        if end is not None and tolerance is not None and not differs(metric_value, end, tolerance):
-            continue
-        causes += waypoint.causes
-        settings |= waypoint.settings
-        if end is not None:
-            steps.append(ChangeContribution(causes, metric_value, float(end), settings))
-            causes, settings, metric_value = (), {}, float(end)
-    if steps and (last_value := waypoints[-1].metrics.get(metric)) is not None:
-        steps[-1] = steps[-1]._replace(end=float(last_value))
-    return tuple(steps)
+    for change in changes:
+        new_value = change.metrics.get(metric)
+        if new_value is None:
+            pending_causes += change.causes
+            pending_settings |= change.settings
+        elif tolerance is None or differs(metric_value, new_value, tolerance):
+            contributions.append(
+                ChangeContribution(
+                    causes=pending_causes + change.causes,
+                    start=metric_value,
+                    end=float(new_value),
+                    settings={**pending_settings, **change.settings},
+                )
+            )
+            pending_causes, pending_settings, metric_value = (), {}, float(new_value)
+    if contributions and (last_value := changes[-1].metrics.get(metric)) is not None:
+        # moves within the tolerance after the last contribution
+        contributions[-1] = contributions[-1]._replace(end=float(last_value))
+    return tuple(contributions)
 
 
 def evaluate_in_turn(
-    changes: Iterable[Waypoint],
-    settings: dict[str, str],
+    changes: Iterable[AppliedChange],
+    settings: Mapping[str, str],
     evaluate: Callable[[dict[str, str]], Evaluated],
-) -> Iterator[tuple[Waypoint, Evaluated | None]]:
+) -> Iterator[tuple[AppliedChange, Evaluated | None]]:
     """Evaluate after each change, all earlier changes kept.
 
     Args:
-        changes: Changes in their order.
-        settings: Values before the first change, by path; each change is put in place here.
+        changes: Changes in their order, without metrics.
+        settings: Values before the first change, by path.
         evaluate: Evaluates all values by path.
 
     Yields:
-        A change with the metrics after it, and the evaluation; None and no metrics where the values
-        do not go together.
+        Change with the metrics after it, and the evaluation. Where the values do not go together,
+        the change has no metrics and the evaluation is None.
 
     """
+    values = dict(settings)
     for change in changes:
-        settings |= change.settings
-        try:
-            evaluation = evaluate(settings)
-        except TcoError:
+        values = {**values, **change.settings}
+        evaluation = _evaluate_or_none(evaluate, values)
+        if evaluation is None:
             yield change, None
         else:
             yield change._replace(metrics=evaluation.metrics), evaluation
 
 
-def state_waypoints(old: JsonMapping, new: JsonMapping, catalogue: Catalogue) -> list[Waypoint]:
-    """Return the walk from one state to another.
+def _evaluate_or_none(
+    evaluate: Callable[[dict[str, str]], Evaluated], settings: dict[str, str]
+) -> Evaluated | None:
+    """Return the evaluation of values; None where they do not go together."""
+    try:
+        return evaluate(settings)
+    except TcoError:
+        return None
+
+
+def changes_between_states(
+    old: JsonMapping, new: JsonMapping, catalogue: Catalogue
+) -> list[AppliedChange]:
+    """Return the changes that lead from one state to another, in their order.
 
     Args:
         old: State before the changes.
@@ -127,37 +159,39 @@ def state_waypoints(old: JsonMapping, new: JsonMapping, catalogue: Catalogue) ->
     """
     difference = compare_states(old, new)
     settings = {path: setting_text(*quantity) for path, quantity in old["inputs"].items()}
-    walk = evaluate_in_turn(
-        [Waypoint((), order=(PROGRAM, "")), *_setting_changes(difference, new, catalogue)],
-        settings | old["texts"],
-        partial(reevaluate_state, old, catalogue=catalogue),
-    )
-    start, today = next(walk)
+    settings |= old["texts"]
+    evaluate = partial(reevaluate_state, old, catalogue=catalogue)
+    today = _evaluate_or_none(evaluate, settings)
     if today is None:
-        # nothing of the earlier state can be evaluated any more
+        # today's program cannot evaluate the old state at all
         causes = (*difference.inputs, *_program_causes(difference))
-        return [Waypoint(causes, metrics=new["metrics"])]
-    program = compare_states(old, {**new, "quantities": quantities_by_path(today.bill)})
+        return [AppliedChange(causes, metrics=new["metrics"])]
+    program_difference = compare_states(old, {**new, "quantities": quantities_by_path(today.bill)})
+    setting_changes = _setting_changes(difference, new, catalogue)
     remainder = difference.system or difference.variant or difference.quantities or [CODE]
     return [
-        start._replace(causes=_program_causes(program)),
-        *(waypoint for waypoint, _ in walk),
-        Waypoint(tuple(remainder), metrics=new["metrics"]),
+        AppliedChange(
+            _program_causes(program_difference), stage=ChangeStage.PROGRAM, metrics=today.metrics
+        ),
+        *(change for change, _ in evaluate_in_turn(setting_changes, settings, evaluate)),
+        AppliedChange(tuple(remainder), metrics=new["metrics"]),
     ]
 
 
 def _setting_changes(
     difference: StateDifference, new: JsonMapping, catalogue: Catalogue
-) -> Iterator[Waypoint]:
+) -> Iterator[AppliedChange]:
     for cause in difference.inputs:
         # an input of one side only may belong to one of two systems
         if cause.new is not None and not (difference.system and cause.old is None):
             input_text = setting_text(*new["inputs"][cause.path])
             causes = (_attribute_cause_to_fit(cause, catalogue),)
-            yield Waypoint(causes, {cause.path: input_text}, (INPUT, cause.path))
+            yield AppliedChange(causes, {cause.path: input_text}, ChangeStage.INPUT, cause.path)
     for cause in difference.texts:
         if cause.new is not None:
-            yield Waypoint((cause,), {cause.path: str(cause.new)}, (TEXT, cause.path))
+            yield AppliedChange(
+                (cause,), {cause.path: str(cause.new)}, ChangeStage.TEXT, cause.path
+            )
 
 
 def _attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeCause:
@@ -167,7 +201,7 @@ def _attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeC
         return cause
     fit = catalogue.practice(family, parameter_name)
     fit_value = value_in_unit_or_text(fit.stated_quantity or (fit.value, fit.unit), cause.unit)
-    # another source is a vendor, or a prior
+    # a value of another source is a vendor's, or a prior
     if fit.source != FIT or fit.overlay or differs(cause.new, fit_value, ROUNDING):
         return cause
     return cause._replace(kind="fit")
@@ -186,35 +220,42 @@ def _program_causes(difference: StateDifference) -> tuple[ChangeCause, ...]:
     return (*difference.versions, *data_causes, *formulas, *tree) or (CODE,)
 
 
-def ratio_waypoints(
-    waypoints: Sequence[Waypoint],
-    base_waypoints: Sequence[Waypoint],
+def changes_of_ratio(
+    changes: Sequence[AppliedChange],
+    base_changes: Sequence[AppliedChange],
     start_costs: tuple[float, float],
     cost: str,
     metric: str,
-) -> list[Waypoint]:
-    """Return the walk of a ratio to the baseline: a change of both scenarios is one change.
+) -> list[AppliedChange]:
+    """Return the changes of a scenario and of its baseline, with their cost ratio after each.
+
+    A change of both scenarios is one change. Where the scenario has no cost after a change, the
+    ratio has no value.
 
     Args:
-        waypoints: Walk of the scenario.
-        base_waypoints: Walk of the baseline scenario.
-        start_costs: Cost of the scenario and of the baseline scenario before the walk.
+        changes: Changes of the scenario.
+        base_changes: Changes of the baseline scenario.
+        start_costs: Cost of the scenario and of the baseline before the first change.
         cost: Name of the metric whose ratio is taken.
         metric: Name of the ratio.
 
     """
-    costs = list(start_costs)
-    changes = sorted(
-        (waypoint.order, side, waypoint)
-        for side, walk in enumerate((waypoints, base_waypoints))
-        for waypoint in walk
-    )
-    ratio_walk = []
-    for order, group in groupby(changes, itemgetter(0)):
+    scenario_cost, base_cost = start_costs
+    sided_changes = [(change, False) for change in changes]
+    sided_changes += [(change, True) for change in base_changes]
+    sided_changes.sort(key=lambda sided_change: sided_change[0].order)
+    ratio_changes = []
+    for (stage, path), group in groupby(sided_changes, lambda sided_change: sided_change[0].order):
         causes: dict[ChangeCause, None] = {}
-        for _, side, waypoint in group:
-            causes |= dict.fromkeys(waypoint.causes)
-            costs[side] = waypoint.metrics.get(cost) or costs[side]
-        ratio = float(perf_per_tco(costs[1], costs[0]))
-        ratio_walk.append(Waypoint(tuple(causes), order=order, metrics={metric: ratio}))
-    return ratio_walk
+        for change, is_baseline in group:
+            causes |= dict.fromkeys(change.causes)
+            new_cost = change.metrics.get(cost)
+            if new_cost is None:
+                continue
+            if is_baseline:
+                base_cost = new_cost
+            else:
+                scenario_cost = new_cost
+        metrics = {metric: float(perf_per_tco(base_cost, scenario_cost))} if scenario_cost else {}
+        ratio_changes.append(AppliedChange(tuple(causes), stage=stage, path=path, metrics=metrics))
+    return ratio_changes

@@ -19,7 +19,7 @@ from tco.evaluation.chip_prices import chip_of
 from tco.performance.chip.families import family_of
 from tco.performance.serving_engines import served_by
 from tco.performance.software_maturity import parameters_of_family
-from tco.regression.attribution import Waypoint, attribute_change, evaluate_in_turn
+from tco.regression.attribution import AppliedChange, attribute_change, evaluate_in_turn
 from tco.regression.difference import ChangeCause, ChangeContribution, Side
 from tco.regression.state import setting_text
 from tco.scenario.choices import DOCUMENTS
@@ -149,22 +149,21 @@ def between_systems(
     if cost is None:
         return None
     start, end = (side[cost] for side in sides)
-    waypoints = list(_system_waypoints(source, target, cost))
-    steps = attribute_change(waypoints, cost, start, tolerance=None)
+    changes = list(_system_changes(source, target, cost))
+    steps = attribute_change(changes, cost, start, tolerance=None)
     reached = steps[-1].end if steps else start
     return Counterfactual(cost, source.result, target.result, steps, end - reached)
 
 
-def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> Iterator[Waypoint]:
+def _system_changes(source: Evaluation, target: Evaluation, metric: str) -> Iterator[AppliedChange]:
     """Yield the changes from one system to another, with the cost after each."""
-    settings: dict[str, str] = {}
     evaluate = source.function(refuse=False).result
     base = source.result
-    requests = _request_changes(source.result, target.result)
-    for waypoint, step_result in evaluate_in_turn(requests, settings, evaluate):
+    request_changes = list(_request_changes(source.result, target.result))
+    for change, step_result in evaluate_in_turn(request_changes, {}, evaluate):
         if step_result is not None and step_result.metrics[metric] is not None:
             base = step_result
-            yield waypoint
+            yield change
     metric_value = base_value = base.metrics[metric]
     hour = base_hour = base.metrics[HOUR]
     base_costs = _cost_by_group(base, chip_of(source.catalogue, source.result))
@@ -174,7 +173,9 @@ def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> It
         if old or new:
             hour = hour + new - old
             metric_value = base_value * hour / base_hour
-            yield Waypoint((ChangeCause("cost", group, old, new),), metrics={metric: metric_value})
+            yield AppliedChange(
+                (ChangeCause("cost", group, old, new),), metrics={metric: metric_value}
+            )
     if metric == HOUR:
         return
     # hours that are paid for each hour used
@@ -184,22 +185,25 @@ def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> It
     )
     metric_value = metric_value * target_paid / paid
     cause = ChangeCause("cost", "hours lost", paid, target_paid)
-    yield Waypoint((cause,), metrics={metric: metric_value})
+    yield AppliedChange((cause,), metrics={metric: metric_value})
     if metric == USED:
         return
     used_hours = base_value / base.metrics[USED]
-    speeds = _speed_changes(source, target)
-    for waypoint, step_result in evaluate_in_turn(speeds, settings, evaluate):
+    settings: dict[str, str] = {}
+    for change in request_changes:
+        settings |= change.settings
+    speed_changes = _speed_changes(source, target)
+    for change, step_result in evaluate_in_turn(speed_changes, settings, evaluate):
         metrics: dict[str, float] = {}
         if step_result is not None and step_result.metrics[metric] is not None:
             new_hours = step_result.metrics[metric] / step_result.metrics[USED]
             metric_value = metric_value * new_hours / used_hours
             used_hours = new_hours
             metrics = {metric: metric_value}
-        yield waypoint._replace(metrics=metrics)
+        yield change._replace(metrics=metrics)
 
 
-def _request_changes(source: Result, target: Result) -> Iterator[Waypoint]:
+def _request_changes(source: Result, target: Result) -> Iterator[AppliedChange]:
     """Yield the documents and settings in which the request of `target` differs."""
     if source.origin is None or target.origin is None:
         return
@@ -224,7 +228,7 @@ def _request_changes(source: Result, target: Result) -> Iterator[Waypoint]:
                 ", ".join(_document_or_input_text(system_result, path) for path in changed)
                 for system_result in (source, target)
             ]
-            yield Waypoint((ChangeCause("asked", change_name, *texts),), changed)
+            yield AppliedChange((ChangeCause("asked", change_name, *texts),), changed)
 
 
 def _document_or_input_text(system_result: Result, path: str) -> str:
@@ -255,7 +259,7 @@ def _cost_group(line: Flow, chip: str) -> str:
     return ASSET_GROUPS.get(line.asset, "other")
 
 
-def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]:
+def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[AppliedChange]:
     """Yield the changes of inputs that decide the speed of a system."""
     chips = [chip_of(side.catalogue, side.result) for side in (source, target)]
     for figure_name, figures in FIGURES.items() if chips[0] != chips[1] else ():
@@ -268,7 +272,7 @@ def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]
                     chip_figure, attribute("parts", attribute_key, path).unit
                 )
         texts = [_figure_text(side.result, figures) for side in (source, target)]
-        yield Waypoint((ChangeCause("performance", figure_name, *texts),), settings)
+        yield AppliedChange((ChangeCause("performance", figure_name, *texts),), settings)
     families = [family_of(source.catalogue, chip) for chip in chips]
     if families[0] == families[1]:
         return
@@ -280,7 +284,7 @@ def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]
         _launch_time(side.result, family)
         for side, family in zip((source, target), families, strict=True)
     ]
-    yield Waypoint((ChangeCause("performance", "latency", *texts),), latencies)
+    yield AppliedChange((ChangeCause("performance", "latency", *texts),), latencies)
     software = {
         path: parameter_text for path, parameter_text in parameters.items() if path not in latencies
     }
@@ -288,7 +292,7 @@ def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]
     if source.result.texts["workload.kind"] == "serving":
         software_names = [str(served_by(source.catalogue, family)["engine"]) for family in families]
         software["workload.engine"] = software_names[1]
-    yield Waypoint((ChangeCause("performance", "software", *software_names),), software)
+    yield AppliedChange((ChangeCause("performance", "software", *software_names),), software)
 
 
 def _chip_figure(system_result: Result, metric: str) -> float | None:

@@ -12,10 +12,10 @@ from tco.core.errors import DataError, UsageError
 from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert, unit
 from tco.regression.attribution import (
-    Waypoint,
+    AppliedChange,
     attribute_change,
-    ratio_waypoints,
-    state_waypoints,
+    changes_between_states,
+    changes_of_ratio,
 )
 from tco.regression.baseline import States
 from tco.regression.difference import (
@@ -212,8 +212,8 @@ def drifts(
     base = usual_baseline(list(old)) if old else ""
 
     @cache
-    def waypoints_of(scenario_name: str) -> list[Waypoint]:
-        return state_waypoints(
+    def changes_of(scenario_name: str) -> list[AppliedChange]:
+        return changes_between_states(
             old[scenario_name],
             state_of(scenario_results[scenario_name]),
             catalogue_of(scenario_name),
@@ -222,15 +222,13 @@ def drifts(
     def steps_of(scenario_name: str, move: Move, start: float) -> tuple[ChangeContribution, ...]:
         before = old_metrics[scenario_name]
         cost = priced_by(before) if move.metric in AGAINST_BASELINE else None
-        waypoints = waypoints_of(scenario_name)
+        changes = changes_of(scenario_name)
         if cost is not None:
             start_costs = before[cost], old_metrics[base][cost]
-            waypoints = ratio_waypoints(
-                waypoints, waypoints_of(base), start_costs, cost, move.metric
-            )
+            changes = changes_of_ratio(changes, changes_of(base), start_costs, cost, move.metric)
         return tuple(
             _without_unused_formulas(step, cost or move.metric, scenario_results[scenario_name])
-            for step in attribute_change(waypoints, move.metric, start)
+            for step in attribute_change(changes, move.metric, start)
         )
 
     drifted = []

@@ -13,7 +13,7 @@ from tco.core.notebook_display import Shown
 from tco.core.types import JsonObject
 from tco.evaluation.evaluation import SAVED, catalogue_for, evaluate_each
 from tco.evaluation.what_if import binding_notes
-from tco.regression.attribution import attribute_change, state_waypoints
+from tco.regression.attribution import attribute_change, changes_between_states
 from tco.regression.counterfactual import (
     STEPPED_METRICS,
     Counterfactual,
@@ -93,9 +93,9 @@ def diff(
     new, target = _load_state(b, data, dict(set or {}))
     catalogue = catalogue_for(a if isinstance(a, str) else None, data)
     changes = compare_states(old, new)
-    waypoints = state_waypoints(old, new, catalogue) if changes.moves else []
+    applied_changes = changes_between_states(old, new, catalogue) if changes.moves else []
     moves = [
-        move._replace(steps=attribute_change(waypoints, move.metric, move.ends[0]))
+        move._replace(steps=attribute_change(applied_changes, move.metric, move.ends[0]))
         if move.ends
         else move
         for move in changes.moves

@@ -23,7 +23,7 @@ from tco.report.difference import (
 )
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits
-from tco.scenario.evaluate import usual_baseline
+from tco.scenario.baseline_ratio import usual_baseline
 from tco.scenario.metrics import AGAINST_BASELINE
 
 # file and line that a message begins with

@@ -44,10 +44,7 @@ def notes_of_chain(
     notes += [*excess_notes(inputs, input_values, chain.rebates), *placement_notes]
     if not inputs.shape:
         notes += not_there(input_values.inputs, inputs.date)
-    notes += [
-        f"{path} is set, but nothing in this scenario rests on it"
-        for path in inputs.unused(input_values)
-    ]
+    notes += map(unread_note, inputs.unused(input_values))
     if len(inputs.catalogue.folders) > 1:
         from tco.catalog.overlay import own_note  # few answers have a folder of one's own
 
@@ -56,6 +53,11 @@ def notes_of_chain(
     if chain.serving.reason:
         notes.append(f"{workload_kind(inputs).rate}: {chain.serving.reason}")
     return notes if inputs.shape else [*notes, *notes_on_numbers(chain.metrics)]
+
+
+def unread_note(path: str) -> str:
+    """Return the note on a setting that no formula of the scenario reads."""
+    return f"{path} is set, but nothing in this scenario rests on it"
 
 
 def notes_on_numbers(metrics: JsonMapping) -> list[str]:

@@ -10,12 +10,11 @@ import pytest
 from tco.comparison.records import AtSpeed, Confidence, Regime
 from tco.core.errors import DataError, TcoError, UsageError
 from tco.regression.attribution import (
-    INPUT,
-    SYSTEM,
-    Waypoint,
+    AppliedChange,
+    ChangeStage,
     attribute_change,
+    changes_of_ratio,
     evaluate_in_turn,
-    ratio_waypoints,
 )
 from tco.regression.difference import (
     ChangeCause,
@@ -182,14 +181,14 @@ def test_drawn_figures_are_kept_by_speed_and_scenario():
 
 
 # ---------------------------------------------------------------- walks
-def waypoint(path, cost, metric=HOUR, order=None, **settings):
+def change(path, cost, metric=HOUR, stage=ChangeStage.INPUT, **settings):
     metrics = {} if cost is None else {metric: cost}
-    return Waypoint((ChangeCause("price", path),), settings, order or (INPUT, path), metrics)
+    return AppliedChange((ChangeCause("price", path),), settings, stage, path, metrics)
 
 
 def test_steps_of_a_walk_sum_to_the_change_and_what_moves_nothing_is_none():
     steps = attribute_change(
-        [waypoint("a", 3.0, x="1"), waypoint("b", 3.0, y="2"), waypoint("c", 2.0, z="3")], HOUR, 1.0
+        [change("a", 3.0, x="1"), change("b", 3.0, y="2"), change("c", 2.0, z="3")], HOUR, 1.0
     )
     assert [(step.name, step.start, step.end) for step in steps] == [("a", 1, 3), ("c", 3, 2)]
     assert [step.difference for step in steps] == [2, -1]
@@ -200,7 +199,7 @@ def test_steps_of_a_walk_sum_to_the_change_and_what_moves_nothing_is_none():
 
 
 def test_a_change_without_a_value_counts_with_the_next():
-    walk = [waypoint("a", None, x="1"), waypoint("b", 4.0, y="2"), waypoint("c", 5.0)]
+    walk = [change("a", None, x="1"), change("b", 4.0, y="2"), change("c", 5.0)]
     steps = attribute_change(walk, HOUR, 1.0)
     assert [(step.name, step.start, step.end) for step in steps] == [
         ("a and b", 1, 4),
@@ -212,7 +211,7 @@ def test_a_change_without_a_value_counts_with_the_next():
 
 
 def test_rounding_is_no_step_unless_every_change_is_one():
-    walk = [waypoint("a", 2.0), waypoint("b", 2.0 * (1 + 1e-12)), waypoint("c", 2.0)]
+    walk = [change("a", 2.0), change("b", 2.0 * (1 + 1e-12)), change("c", 2.0)]
     assert [step.name for step in attribute_change(walk, HOUR, 1.0)] == ["a"]
     all_steps = attribute_change(walk, HOUR, 1.0, tolerance=None)
     assert [step.name for step in all_steps] == ["a", "b", "c"]
@@ -220,7 +219,7 @@ def test_rounding_is_no_step_unless_every_change_is_one():
     near = attribute_change(walk[:2], HOUR, 1.0)
     assert near[-1].end == 2.0 * (1 + 1e-12)
     assert attribute_change([], HOUR, 1.0) == ()
-    assert attribute_change([waypoint("a", 1.0)], HOUR, 1.0) == ()
+    assert attribute_change([change("a", 1.0)], HOUR, 1.0) == ()
 
 
 def test_changes_are_kept_as_a_walk_goes_on_though_one_does_not_go_together():
@@ -237,9 +236,9 @@ def test_changes_are_kept_as_a_walk_goes_on_though_one_does_not_go_together():
         return Evaluation(float(len(settings)))
 
     changes = [
-        Waypoint((), {"a": "1"}),
-        Waypoint((), {"b": "bad"}),
-        Waypoint((), {"b": "good"}),
+        AppliedChange((), {"a": "1"}),
+        AppliedChange((), {"b": "bad"}),
+        AppliedChange((), {"b": "good"}),
     ]
     walked = list(evaluate_in_turn(changes, {"start": "0"}, evaluate))
     assert [point.metrics.get(HOUR) for point, _ in walked] == [2.0, None, 3.0]
@@ -256,23 +255,54 @@ def test_a_ratio_takes_a_change_of_both_scenarios_as_one():
     """Costs of 2 and 6 have a ratio of 3, which a price and a rate of both change in turn."""
     ratio = "perf_per_tco_vs_baseline"
     scenario = [
-        waypoint("terms.rate", 4.0, TOKENS),
-        waypoint("parts.x.price", 5.0, TOKENS),
+        change("terms.rate", 4.0, TOKENS),
+        change("parts.x.price", 5.0, TOKENS),
     ]
     base = [
-        waypoint("terms.rate", 8.0, TOKENS),
-        waypoint("system", 10.0, TOKENS, (SYSTEM, "")),
-        waypoint("variant", None, TOKENS, (SYSTEM, "variant")),
+        change("terms.rate", 8.0, TOKENS),
+        change("", 10.0, TOKENS, ChangeStage.SYSTEM),
+        change("variant", None, TOKENS, ChangeStage.SYSTEM),
     ]
-    walk = ratio_waypoints(scenario, base, (2.0, 6.0), TOKENS, ratio)
+    walk = changes_of_ratio(scenario, base, (2.0, 6.0), TOKENS, ratio)
     assert [[cause.path for cause in point.causes] for point in walk] == [
         ["parts.x.price"],
         ["terms.rate"],
-        ["system"],
+        [""],
         ["variant"],
     ]
     # paths go by the alphabet: the price first
     assert [point.metrics[ratio] for point in walk] == pytest.approx([6 / 5, 8 / 4, 10 / 4, 10 / 4])
+
+
+def test_a_cost_of_zero_is_a_value_of_the_ratio_and_no_missing_one():
+    ratio = "perf_per_tco_vs_baseline"
+    base = [change("a", 0.0, TOKENS), change("b", 8.0, TOKENS)]
+    ratio_changes = changes_of_ratio([], base, (2.0, 6.0), TOKENS, ratio)
+    assert [dict(step.metrics) for step in ratio_changes] == [{ratio: 0.0}, {ratio: 4.0}]
+    # a scenario without cost has no ratio
+    scenario = [change("a", 0.0, TOKENS), change("b", 3.0, TOKENS)]
+    ratio_changes = changes_of_ratio(scenario, [], (2.0, 6.0), TOKENS, ratio)
+    assert [dict(step.metrics) for step in ratio_changes] == [{}, {ratio: 2.0}]
+    contributions = attribute_change(ratio_changes, ratio, 3.0)
+    assert [(step.name, step.start, step.end) for step in contributions] == [("a and b", 3, 2)]
+
+
+def test_changes_of_equal_order_and_other_types_stay_in_their_order():
+    scenario = [
+        AppliedChange((ChangeCause("price", "a", None, 1.0),), metrics={TOKENS: 3.0}),
+        AppliedChange((ChangeCause("price", "a", 1.0, "text"),), metrics={TOKENS: 2.0}),
+    ]
+    (step,) = changes_of_ratio(scenario, [], (1.0, 6.0), TOKENS, "ratio")
+    assert step.causes == (scenario[0].causes[0], scenario[1].causes[0])
+    assert step.metrics == {"ratio": 3.0}
+
+
+def test_evaluation_in_turn_leaves_the_settings_as_they_are():
+    settings = {"start": "0"}
+    changes = [AppliedChange((), {"a": "1"})]
+    evaluations = evaluate_in_turn(changes, settings, lambda _: SimpleNamespace(metrics={HOUR: 1}))
+    assert [step.metrics for step, _ in evaluations] == [{HOUR: 1}]
+    assert settings == {"start": "0"}
 
 
 def test_a_step_names_the_changed_formulas_that_its_metric_rests_on():
