@@ -18,7 +18,7 @@ from tco.core.errors import UsageError
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.comparison.records import Confidence, ConfidenceRequest, Notice
-    from tco.evaluation.chip_prices import BreakEvenRent
+    from tco.evaluation.break_even_rents import BreakEvenRent
     from tco.evaluation.cost_changes import CostChange
     from tco.evaluation.scenario_function import Evaluation
     from tco.report.comparison import ComparisonOptions, Hall
@@ -307,7 +307,7 @@ def _changes_by_settings(
 def _rents_to_beat(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
     if not any(evaluation.result.costless for evaluation in evaluations):
         return []
-    from tco.evaluation.chip_prices import break_even_rents
+    from tco.evaluation.break_even_rents import break_even_rents
 
     return break_even_rents(evaluations)
 

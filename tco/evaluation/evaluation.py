@@ -147,7 +147,7 @@ def evaluate_each(
 def _with_one_rent(evaluations: list[Evaluation], refuse: bool, workload: bool) -> list[Evaluation]:
     if len({evaluation.result.rent for evaluation in evaluations} - {None}) < 2:
         return evaluations
-    from tco.evaluation.chip_prices import with_one_rent_statistic  # few rent
+    from tco.evaluation.rent_statistics import with_one_rent_statistic  # few rent
 
     return with_one_rent_statistic(evaluations, refuse, workload)
 

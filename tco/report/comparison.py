@@ -13,7 +13,7 @@ from tco.comparison.fleet import late_notes
 from tco.comparison.records import Confidence, Notice, PriceTurn, Sureness
 from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
-from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.break_even_rents import BreakEvenRent
 from tco.evaluation.cost_changes import CostChange
 from tco.report.assumptions import (
     DELIVERY,

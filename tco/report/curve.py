@@ -16,7 +16,7 @@ from tco.comparison.records import (
     Sureness,
 )
 from tco.core.types import JsonMapping
-from tco.evaluation.chip_prices import BOUND
+from tco.evaluation.rent_statistics import RENT_BOUND
 from tco.evaluation.side_by_side import Driver, rated_by, speed_of
 from tco.performance.deployment import EFFICIENCY
 from tco.performance.software_maturity import REACH
@@ -142,7 +142,7 @@ def _merge_unexplained_drivers(drivers: Sequence[Driver]) -> list[Driver]:
 # ---------------------------------------------------------------- costs by speed
 def bound_mark(scenario_result: Result) -> str:
     """Return the mark of a cost that rests on an upper bound of rent; empty for any other."""
-    return "<" if scenario_result.rent is not None and scenario_result.rent[0] == BOUND else ""
+    return "<" if scenario_result.rent is not None and scenario_result.rent[0] == RENT_BOUND else ""
 
 
 def cost_text(cost: float | None) -> str:

@@ -10,7 +10,7 @@ from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
 from tco.core.provenance import Input
 from tco.cost.ledger import RENTS
-from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.break_even_rents import BreakEvenRent
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.side_by_side import SPEED, rated_by
 from tco.report.assumptions import (

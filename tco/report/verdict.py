@@ -8,7 +8,7 @@ from tco.catalog.labels import short_name
 from tco.comparison.records import Confidence, Later, PriceTurn, Regime
 from tco.comparison.regimes import otherwise
 from tco.cost.ledger import RENTS
-from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.break_even_rents import BreakEvenRent
 from tco.evaluation.side_by_side import rated_by, speed_of, why_unrated
 from tco.report.ranges import TRAINING_COST, rounded_percent
 from tco.report.table import fixed_digits, significant

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from datetime import date
 from types import SimpleNamespace
 
@@ -11,7 +12,13 @@ import pytest
 import tco
 from tco import DataError, UsageError
 from tco.core.provenance import period
-from tco.evaluation import chip_prices, evaluation, varied_input, what_if
+from tco.evaluation import (
+    break_even_rents,
+    evaluation,
+    rent_statistics,
+    varied_input,
+    what_if,
+)
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction, _plan_inputs_of
 from tco.evaluation.side_by_side import LATE, late_racks, why_unrated
@@ -281,8 +288,54 @@ def test_racks_of_two_rent_statistics_are_priced_by_one(monkeypatch):
     racks = [
         SimpleNamespace(result=SimpleNamespace(rent=("rent", publisher))) for publisher in "ab"
     ]
-    monkeypatch.setattr("tco.evaluation.chip_prices.with_one_rent_statistic", lambda *_: ["one"])
+    monkeypatch.setattr(
+        "tco.evaluation.rent_statistics.with_one_rent_statistic", lambda *_: ["one"]
+    )
     assert evaluation._with_one_rent(racks, refuse=True, workload=True) == ["one"]
+
+
+def renter_of(**publishers):
+    """A renter whose chip has rents of these publishers, and the settings it is evaluated with."""
+    catalogue = SimpleNamespace(
+        has_part_value=lambda _, rent_attribute: rent_attribute in publishers,
+        part_input=lambda _, rent_attribute, __: SimpleNamespace(
+            source="a-source", publisher=publishers[rent_attribute]
+        ),
+    )
+    texts = {"terms.date": "2026-11", "terms.commitment": "committed"}
+    return SimpleNamespace(
+        catalogue=catalogue,
+        result=SimpleNamespace(rent=("rent", "nobody"), texts=texts),
+        saved=False,
+        with_settings=lambda settings, refuse, workload: settings,
+    )
+
+
+@pytest.mark.parametrize(
+    ("renters", "commitment", "publisher"),
+    [
+        # most renters have it
+        ([{"rent": "b"}, {"rent": "b", "rent_list": "a"}, {"rent_list": "a2"}], "three-years", "b"),
+        # of two that as many have, the nearest to a contract
+        ([{"rent_list": "a", "rent": "b"}], "three-years", "b"),
+        # of two publishers that as many have, the first by name
+        ([{"rent": "b"}, {"rent": "a"}, {"rent": "c"}], "three-years", "a"),
+    ],
+)
+def test_the_statistic_of_all_renters_does_not_depend_on_their_order(
+    monkeypatch, renters, commitment, publisher
+):
+    monkeypatch.setattr(rent_statistics, "chip_of", lambda *_: "chip")
+    terms = {"terms.commitment": commitment, "terms.rent_publisher": publisher}
+    for order in itertools.permutations(renters):
+        evaluations = [renter_of(**publishers) for publishers in order]
+        assert rent_statistics.with_one_rent_statistic(evaluations) == [terms] * len(renters)
+
+
+def test_owners_are_not_evaluated_at_a_rent(monkeypatch):
+    monkeypatch.setattr(rent_statistics, "chip_of", lambda *_: "chip")
+    owner = SimpleNamespace(result=SimpleNamespace(rent=None), catalogue=None)
+    assert rent_statistics.with_one_rent_statistic([owner]) == [owner]
 
 
 def test_the_catalogue_of_evaluations_is_that_of_the_last(monkeypatch):
@@ -317,16 +370,16 @@ def test_a_rack_without_a_rent_breaks_even_with_the_cheapest_renter(monkeypatch)
     """At a dollar an hour its work costs 4 dollars a million, and half as much at half a dollar."""
     racks = [rack_of("b", 3.0), rack_of("a", 2.0), rack_of("c", None)]
     metric = "usd_per_million_output_tokens"
-    monkeypatch.setattr(chip_prices, "rated_by", lambda _: metric)
-    monkeypatch.setattr(chip_prices, "speed_of", lambda _: 50.0)
-    monkeypatch.setattr(chip_prices, "_rent_bound", lambda _: 9.0)
+    monkeypatch.setattr(break_even_rents, "rated_by", lambda _: metric)
+    monkeypatch.setattr(break_even_rents, "speed_of", lambda _: 50.0)
+    monkeypatch.setattr(break_even_rents, "_rent_bound", lambda _: 9.0)
     monkeypatch.setattr(
-        chip_prices, "_trial_cost", lambda rack, _: 4.0 if rack.name == "c" else None
+        break_even_rents, "_trial_cost", lambda rack, _: 4.0 if rack.name == "c" else None
     )
-    assert chip_prices.break_even_rents(racks) == [("c", "a", 50.0, 0.5, 2.0, 9.0, "rent")]
-    assert chip_prices.break_even_rents([racks[2]]) == []
-    monkeypatch.setattr(chip_prices, "rated_by", lambda _: None)
-    assert chip_prices.break_even_rents(racks) == []
+    assert break_even_rents.break_even_rents(racks) == [("c", "a", 50.0, 0.5, 2.0, 9.0, "rent")]
+    assert break_even_rents.break_even_rents([racks[2]]) == []
+    monkeypatch.setattr(break_even_rents, "rated_by", lambda _: None)
+    assert break_even_rents.break_even_rents(racks) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from tco.core.formula import REGISTRY, Formula, normal_form
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by
 from tco.core.types import JsonObject
-from tco.evaluation.chip_prices import chip_of, chip_parts_price, with_one_rent_statistic
+from tco.evaluation.chip_prices import chip_of, chip_parts_price
+from tco.evaluation.rent_statistics import with_one_rent_statistic
 from tco.evaluation.scenario_function import Evaluation
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
