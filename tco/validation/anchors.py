@@ -1,20 +1,21 @@
-"""Read your own measured runs as serving rows; unusable rows are refused with a reason.
+"""Read your own measured serving runs as anchors; one unbelievable run refuses the whole file.
 
-A row is refused that `tco validate` would not score, one that no chip could do, and one so far off
-that its units must be wrong.
+A run is unbelievable if `tco validate` does not score it, if no chip can be so fast, or if it lies
+so far from the prediction that its units must be wrong.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
 from tco.core.inputs import as_number
+from tco.core.types import FloatArray
 from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.serving_engines import serving_engine_id
@@ -26,9 +27,24 @@ from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction, predict_by_accelerator
 from tco.validation.unexplained import residuals
 
-PEAKS = ("peak_bf16", "peak_fp8", "peak_fp4")
-FARTHEST = 10.0  # times slower or quicker than predicted: beyond, something else was measured
-SHOWN = 3  # refused rows that a message tells of
+PEAK_ATTRIBUTES = ("peak_bf16", "peak_fp8", "peak_fp4")
+MAX_ERROR_FACTOR = 10.0  # between measured and predicted; beyond, something else was measured
+MAX_SHOWN_FAULTS = 3  # rows that the error names
+FIRST_LINE = 2  # of the file that holds a row: the first line holds the columns
+
+
+class RowFault(NamedTuple):
+    """Reason against a row, which refuses its file."""
+
+    row_index: int
+    reason: str
+
+
+class ThroughputRates(NamedTuple):
+    """Measured rates by row, nan where a row states none."""
+
+    chip: FloatArray  # tokens/s per chip, of prompts and answers
+    user: FloatArray  # tokens/s per user
 
 
 def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
@@ -42,8 +58,8 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         An anchor per row, with the logarithm of the measured over the predicted time.
 
     Raises:
-        DataError: The file holds other measurements or no row, or rows cannot be believed; the
-            error names line and reason.
+        DataError: The file holds other measurements or no row, or any row is unbelievable; the
+            error names lines and reasons.
 
     """
     kind, table = read_measured(path)
@@ -58,93 +74,127 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     measurements = MeasuredRows(table, catalogue, input_values)
     prediction = predict_by_accelerator(inference.predict_serving_runs, measurements)
     serving_rows = inference.serving_rows_of(measurements)
-    faults = list(_faults_of(serving_rows, measurements, prediction))
-    if faults:
-        more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
-        raise DataError(
-            "\n".join(f"{path}:{row_index + 2}: {why}" for row_index, why in faults[:SHOWN]) + more
-        )
+    _refuse_faults(path, _row_faults(serving_rows, measurements, prediction))
     residual_rows = residuals(kind, measurements, prediction)
-    engines = [
-        serving_engine_id(catalogue, family, engine)
-        for family, engine in zip(residual_rows.family, residual_rows.engine, strict=True)
-    ]
-    columns = (
-        residual_rows.chip,
-        engines,
-        residual_rows.model,
-        map(tuple, serving_rows.formats),
-        residual_rows.residual,
-    )
     return tuple(
-        Anchor(f"{path}:{row_index + 2}", *anchor_fields)
-        for row_index, anchor_fields in enumerate(zip(*columns, strict=True))
+        Anchor(
+            where=f"{path}:{row_index + FIRST_LINE}",
+            chip=residual_row.chip,
+            engine=serving_engine_id(catalogue, residual_row.family, residual_row.engine),
+            model=residual_row.model,
+            formats=tuple(formats),
+            beyond=residual_row.residual,
+        )
+        for row_index, (residual_row, formats) in enumerate(
+            zip(residual_rows.itertuples(), serving_rows.formats, strict=True)
+        )
     )
 
 
-def _faults_of(
-    points: inference.ServingRows, measurements: MeasuredRows, prediction: Prediction
-) -> Iterator[tuple[int, str]]:
-    """Yield the rows that cannot be believed, each with the first reason."""
-    prompt, answer = measurements["isl_tokens"], measurements["osl_tokens"]
-    output = np.fmax(
+def _refuse_faults(path: Path, faults: list[RowFault]) -> None:
+    if not faults:
+        return
+    lines = [
+        f"{path}:{fault.row_index + FIRST_LINE}: {fault.reason}"
+        for fault in faults[:MAX_SHOWN_FAULTS]
+    ]
+    more_count = len(faults) - len(lines)
+    raise DataError("\n".join(lines) + (f" (and {more_count} more rows)" if more_count else ""))
+
+
+def _row_faults(
+    serving_rows: inference.ServingRows, measurements: MeasuredRows, prediction: Prediction
+) -> list[RowFault]:
+    """Return the unbelievable rows, each with the first reason against it."""
+    rates = _measured_rates(measurements)
+    faults = []
+    for row_index in range(len(measurements)):
+        if prediction.skip[row_index]:
+            reason = f"{prediction.skip[row_index]}; expected a row that `tco validate` scores"
+        else:
+            reason = _reason_against_rates(serving_rows, row_index, rates)
+            reason = reason or _reason_against_error(prediction, row_index)
+        if reason:
+            faults.append(RowFault(row_index, reason))
+    return faults
+
+
+def _measured_rates(measurements: MeasuredRows) -> ThroughputRates:
+    # a row may state a rate in several columns: the greatest counts
+    prompt_tokens, answer_tokens = measurements["isl_tokens"], measurements["osl_tokens"]
+    answer_rate = np.fmax(
         measurements["output_tput_tok_s_per_gpu"],
         measurements["system_tput_tok_s"] / measurements["n_gpus"],
     )
-    # of a chip, prompts and answers
-    rates = np.fmax(measurements["total_tput_tok_s_per_gpu"], output * (prompt + answer) / answer)
-    times = np.fmin(measurements["tpot_ms_mean"], measurements["tpot_ms_median"])
-    speeds = np.fmax(measurements["interactivity_tok_s_per_user"], 1e3 / times)
-    for row_index in range(len(measurements)):
-        if prediction.skip[row_index]:
-            yield (
-                row_index,
-                f"{prediction.skip[row_index]}; expected a row that `tco validate` scores",
-            )
-            continue
-        most, quickest = _bounds_of(points, row_index)
-        ratio = prediction.target[row_index] / prediction.predicted[row_index]
-        if rates[row_index] > most:
-            yield (
-                row_index,
-                f"{rates[row_index]:,.6g} tokens/s per chip, in and out, are above the roofline: "
-                f"its peak does {most:,.6g}",
-            )
-        elif speeds[row_index] > quickest:
-            yield (
-                row_index,
-                f"{speeds[row_index]:,.6g} tokens/s per user are above the roofline: weights are "
-                "read at "
-                f"{quickest:,.6g}",
-            )
-        elif not 1 / FARTHEST < ratio < FARTHEST:
-            measured = f"{prediction.target_name[row_index]} {prediction.target[row_index]:,.6g}"
-            predicted_text = f"{prediction.predicted[row_index]:,.6g}"
-            yield (
-                row_index,
-                f"{measured} is {ratio:,.3g} times the {predicted_text} predicted: expected the "
-                "unit that its name ends in",
-            )
+    chip_rate = np.fmax(
+        measurements["total_tput_tok_s_per_gpu"],
+        answer_rate * (prompt_tokens + answer_tokens) / answer_tokens,
+    )
+    token_ms = np.fmin(measurements["tpot_ms_mean"], measurements["tpot_ms_median"])
+    user_rate = np.fmax(measurements["interactivity_tok_s_per_user"], 1e3 / token_ms)
+    return ThroughputRates(chip_rate, user_rate)
 
 
-def _bounds_of(points: inference.ServingRows, row_index: int) -> tuple[float, float]:
-    """Return the most tokens per second by the peak of a row's chip, and per user by its bandwidth.
+def _reason_against_rates(
+    serving_rows: inference.ServingRows, row_index: int, rates: ThroughputRates
+) -> str:
+    """Return the reason against rates above the roofline; empty where there is none."""
+    chip_rate, user_rate = rates.chip[row_index], rates.user[row_index]
+    max_chip_rate = _max_chip_rate(serving_rows, row_index)
+    if chip_rate > max_chip_rate:
+        return (
+            f"{chip_rate:,.6g} tokens/s per chip, in and out, are above the roofline: its peak "
+            f"does {max_chip_rate:,.6g}"
+        )
+    max_user_rate = _max_user_rate(serving_rows, row_index)
+    if user_rate > max_user_rate:
+        return (
+            f"{user_rate:,.6g} tokens/s per user are above the roofline: weights are read at "
+            f"{max_user_rate:,.6g}"
+        )
+    return ""
 
-    R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n
-    chips of a worker and the weights W read.
+
+def _reason_against_error(prediction: Prediction, row_index: int) -> str:
+    """Return the reason against a row far from its prediction; empty for others."""
+    measured, predicted = prediction.target[row_index], prediction.predicted[row_index]
+    ratio = measured / predicted
+    if 1 / MAX_ERROR_FACTOR < ratio < MAX_ERROR_FACTOR:
+        return ""
+    return (
+        f"{prediction.target_name[row_index]} {measured:,.6g} is {ratio:,.3g} times the "
+        f"{predicted:,.6g} predicted: expected the unit that its name ends in"
+    )
+
+
+def _max_chip_rate(serving_rows: inference.ServingRows, row_index: int) -> float:
+    """Return the tokens per second of a row's chip at its peak, R = P / F.
+
+    P is the peak of the chip, and F the work of a token's weights.
     """
-    input_values, part = points.measurements.values, points.measurements.parts[row_index]
-    model = points.model(points.models[row_index])
-    peak = max(input_values[f"parts.{part}.{peak_attribute}"] for peak_attribute in PEAKS)
-    read = (
-        model.active_parameters
-        * min(FORMATS[format_name].element for format_name in points.formats[row_index])
-        / 8
-    )
-    ahead = 1 + (
-        input_values["performance.serving.draft_tokens"] if points.speculative[row_index] else 0.0
-    )
-    bandwidth = points.decode["size"][row_index] * input_values[f"parts.{part}.hbm_bandwidth"]
-    return peak / float(
-        flops_per_token(model, 1.0, training=False)
-    ), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf
+    input_values = serving_rows.measurements.values
+    chip = serving_rows.measurements.parts[row_index]
+    model = serving_rows.model(serving_rows.models[row_index])
+    peak = max(input_values[f"parts.{chip}.{attribute}"] for attribute in PEAK_ATTRIBUTES)
+    return float(peak / float(flops_per_token(model, 1.0, training=False)))
+
+
+def _max_user_rate(serving_rows: inference.ServingRows, row_index: int) -> float:
+    """Return the tokens per second of a row's user by memory bandwidth, (1 + d) n B / W.
+
+    d are the draft tokens of a step, n the chips of a worker, B the bandwidth of a chip and W the
+    bytes of the weights that a step reads at least.
+    """
+    input_values = serving_rows.measurements.values
+    chip = serving_rows.measurements.parts[row_index]
+    model = serving_rows.model(serving_rows.models[row_index])
+    least_bits = min(FORMATS[name].element for name in serving_rows.formats[row_index])
+    weight_bytes = model.active_parameters * least_bits / 8
+    draft_tokens = 0.0
+    if serving_rows.speculative[row_index]:
+        draft_tokens = input_values["performance.serving.draft_tokens"]
+    worker_chips = serving_rows.decode["size"][row_index]
+    bandwidth = worker_chips * input_values[f"parts.{chip}.hbm_bandwidth"]
+    if not math.isfinite(bandwidth):  # the row does not state the chips of a worker
+        return math.inf
+    return float((1 + draft_tokens) * bandwidth / weight_bytes)

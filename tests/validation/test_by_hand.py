@@ -389,15 +389,44 @@ def test_ladders_of_more_requests_prompts_or_servers_than_the_most_are_not_simul
     assert open_loop._unsimulable_rows(ladders).tolist() == rows.T[-1].astype(bool).tolist()
 
 
+def test_each_anchor_row_is_refused_for_the_first_reason_against_it(monkeypatch):
+    monkeypatch.setattr(anchors, "_max_chip_rate", lambda *_: 100.0)
+    monkeypatch.setattr(anchors, "_max_user_rate", lambda *_: 50.0)
+    columns = {
+        "isl_tokens": [30.0] * 6,
+        "osl_tokens": [10.0] * 6,
+        "output_tput_tok_s_per_gpu": [26.0, 24.0, 24.0, 24.0, 24.0, 26.0],
+        "system_tput_tok_s": [math.nan] * 6,
+        "n_gpus": [8.0] * 6,
+        "total_tput_tok_s_per_gpu": [math.nan] * 6,
+        "tpot_ms_mean": [math.nan, 19.0, 21.0, 21.0, 21.0, math.nan],
+        "tpot_ms_median": [math.nan] * 6,
+        "interactivity_tok_s_per_user": [math.nan] * 6,
+    }
+    measurements = pd.DataFrame(columns)
+    prediction = prediction_of(
+        [24.0] * 6, [20.0, 20.0, 2.4, 2.5, 241.0, 20.0], skip=["", "", "", "", "", "claim"]
+    )
+    faults = anchors._row_faults(None, measurements, prediction)
+    assert [fault.row_index for fault in faults] == [0, 1, 2, 4, 5]
+    assert [fault.reason.split(",")[0].split(";")[0] for fault in faults] == [
+        "104 tokens/s per chip",
+        "52.6316 tokens/s per user are above the roofline: weights are read at 50",
+        "rate 24 is 10 times the 2.4 predicted: expected the unit that its name ends in",
+        "rate 24 is 0.0996 times the 241 predicted: expected the unit that its name ends in",
+        "claim",
+    ]
+
+
 def test_refused_anchor_rows_beyond_the_shown_are_counted(monkeypatch):
-    faults = [(row_index, "too fast") for row_index in range(5)]
+    faults = [anchors.RowFault(row_index, "too fast") for row_index in range(5)]
     monkeypatch.setattr(anchors, "read_measured", lambda _: ("inference", pd.DataFrame({"a": [1]})))
     for name in ("plain_inputs", "MeasuredRows", "predict_by_accelerator"):
         monkeypatch.setattr(
             anchors, name, lambda *_: SimpleNamespace(values=lambda *_: None, inference=None)
         )
     monkeypatch.setattr(anchors.inference, "serving_rows_of", lambda _: None)
-    monkeypatch.setattr(anchors, "_faults_of", lambda *_: faults)
+    monkeypatch.setattr(anchors, "_row_faults", lambda *_: faults)
     with pytest.raises(DataError, match=r"own\.csv:4: too fast \(and 2 more rows\)$"):
         anchors.read_anchors(None, "own.csv")
 
