@@ -9,7 +9,7 @@ import numpy as np
 from tco.core.elementwise import as_array, elementwise_minimum
 from tco.core.formula import MANY, extent, stack_terms
 from tco.fabric import collective_costs as cost
-from tco.fabric.collective_times import GroupLinks
+from tco.fabric.collective_times import AlgorithmTiming, GroupLinks
 from tco.fabric.collectives import algorithms_for, timings_of_available
 from tco.fabric.links import Links
 
@@ -20,15 +20,15 @@ class Paces(NamedTuple):
     Each field has an axis of the algorithms in front of all other axes.
     """
 
-    latency: Any  # without end where a group does not have the algorithm
-    per_unit: Any  # on the wire, of one byte or token
-    chunk: Any  # zero where the transfer is in one piece
+    latency: Any  # s; infinite where a group does not have the algorithm
+    per_unit: Any  # s on the wire per byte or token
+    chunk: Any  # s per chunk; zero for a transfer in one piece
 
 
 def evenly(links: Links, operation: str) -> bool:
-    """Say whether times of an operation grow evenly with the bytes sent.
+    """Return whether the time of an operation is a function of latency, wire and chunk alone.
 
-    Times do not grow evenly where the caller of a library stages the data.
+    It is not where the caller of a library adds time, such as the time to stage the data.
 
     Args:
         links: Links of the chips, with their library.
@@ -39,79 +39,67 @@ def evenly(links: Links, operation: str) -> bool:
 
 
 def paces_of(group_links: GroupLinks, operation: str, least_amount: Any) -> Paces:
-    """Return the paces of the algorithms that a library offers a group.
+    """Return the timing coefficients of the algorithms that a library offers a group.
 
-    An algorithm that another algorithm beats at any size is left out.
+    An algorithm is left out if another algorithm is faster at every size.
 
     Args:
         group_links: The group on its links.
         operation: Name of the operation.
-        least_amount: The least amount to send: a byte, or one of the `Tokens` of a rank.
+        least_amount: Unit of the amount to send: one byte, or `Tokens` with a count of one.
 
     Returns:
-        Latency and chunk time in s, wire time in s for `least_amount`; the first axis holds the
-        algorithms.
+        Latency, wire time of `least_amount` and chunk time, all in s.
 
     Raises:
         DataError: The operation is unknown.
 
     """
-    timings = list(
-        timings_of_available(
-            group_links,
-            operation,
-            algorithms_for(group_links, operation, least_amount),
-            least_amount,
-        ).values()
+    algorithms = algorithms_for(group_links, operation, least_amount)
+    timings = [*timings_of_available(group_links, operation, algorithms, least_amount).values()]
+    axes = extent(seconds for timing in timings for seconds in (timing.time, timing.chunk))[0]
+    paces = Paces(
+        latency=stack_terms([_latency_or_inf(timing) for timing in timings], axes),
+        per_unit=stack_terms([timing.wire for timing in timings], axes),
+        chunk=stack_terms([timing.chunk for timing in timings], axes),
     )
-    axes = extent(
-        timing_value for timing in timings for timing_value in (timing.time, timing.chunk)
-    )[0]
-    never = [np.isinf(timing.time) for timing in timings]
-    latencies = [
-        np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency
-        for ends, timing in zip(never, timings, strict=True)
-    ]
-    algorithm_paces = Paces(
-        *(
-            stack_terms(terms, axes)
-            for terms in (
-                latencies,
-                [timing.wire for timing in timings],
-                [timing.chunk for timing in timings],
-            )
-        )
-    )
-    algorithm_indices = undominated_algorithms(algorithm_paces)
-    return (
-        Paces(*(field[algorithm_indices] for field in algorithm_paces))
-        if len(algorithm_indices) < len(timings)
-        else algorithm_paces
-    )
+    algorithm_indices = undominated_algorithms(paces)
+    if len(algorithm_indices) == len(timings):
+        return paces
+    return Paces(*(field[algorithm_indices] for field in paces))
+
+
+def _latency_or_inf(timing: AlgorithmTiming) -> Any:
+    is_absent = np.isinf(timing.time)
+    return np.where(is_absent, np.inf, timing.latency) if np.any(is_absent) else timing.latency
 
 
 def undominated_algorithms(paces: Paces) -> list[int]:
-    """Return the indices of the algorithms that no other beats in every term, for every group."""
+    """Return the indices of the algorithms that no other algorithm dominates.
+
+    An algorithm dominates another if no coefficient is larger for any group. The first of several
+    equal algorithms dominates the rest.
+    """
     count = len(paces.latency)
-    beats = np.ones((count, count), dtype=bool)
+    dominates = np.ones((count, count), dtype=bool)
     for field in paces:
-        flat = field.reshape(count, -1)
-        beats &= (flat[:, None] <= flat[None]).all(axis=2)
-    equal = beats & beats.T
-    # of equals the first one stays
-    beats &= ~(equal & (np.arange(count)[:, None] >= np.arange(count)))
-    return [int(algorithm_index) for algorithm_index in np.flatnonzero(~beats.any(axis=0))]
+        coefficients = field.reshape(count, -1)
+        dominates &= (coefficients[:, None] <= coefficients[None]).all(axis=2)
+    is_equal = dominates & dominates.T
+    is_not_earlier = np.arange(count)[:, None] >= np.arange(count)
+    dominates &= ~(is_equal & is_not_earlier)
+    return [int(algorithm_index) for algorithm_index in np.flatnonzero(~dominates.any(axis=0))]
 
 
-def _in_front(field: Any, axes: int) -> Any:
+def _with_axes_after_first(field: Any, axes: int) -> Any:
     missing = axes - (field.ndim - 1)
     return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
 
 
 def shortest_collective_time(paces: Paces, amount: Any) -> Any:
-    """Return the time of the quickest algorithm for an amount, s.
+    """Return the time of the fastest algorithm for an amount, s.
 
-    Large arrays are evaluated algorithm by algorithm.
+    Large arrays are evaluated one algorithm at a time.
 
     Args:
         paces: Timing coefficients; the first axis of each field holds the algorithms.
@@ -121,7 +109,7 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
         Seconds, in the broadcast shape of `amount` and of the paces of one algorithm.
 
     """
-    paces = Paces(*(_in_front(field, np.ndim(amount)) for field in paces))
+    paces = Paces(*(_with_axes_after_first(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
         algorithm_times = cost.pipelined_time(paces.latency, paces.per_unit * amount, paces.chunk)
         return np.minimum.reduce(as_array(algorithm_times))
@@ -131,7 +119,7 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
         else cost.direct_time(latency, unit_time * amount)
         for latency, unit_time, chunk in zip(*paces, strict=True)
     )
-    least = next(times)
+    shortest_time = next(times)
     for time in times:
-        least = elementwise_minimum(least, time)
-    return least
+        shortest_time = elementwise_minimum(shortest_time, time)
+    return shortest_time

@@ -10,112 +10,137 @@ from tco.core.types import Quantity
 from tco.fabric import collective_costs as cost
 from tco.fabric.links import Links, RankGroup
 
-NEVER = math.inf  # time of an algorithm that is not there
+ABSENT_TIME = math.inf  # s, time of an algorithm that a group does not have
 
 
 class AlgorithmTiming(NamedTuple):
-    """Time of an algorithm and what it consists of."""
+    """Time of an algorithm and its components, s."""
 
     time: Any
-    start: Any  # with the trips to memory at both ends
+    start: Any  # includes the trips to memory at both ends
     stepping: Quantity  # start and steps
-    latency: Any  # start, steps and what steps that add up take longer
+    latency: Any  # start, steps and the time to add up what arrives
     wire: Quantity
-    call: Quantity = 0.0  # what the caller adds
-    kernels: Quantity = 1  # each with its own trips to memory
-    chunk: Quantity = 0.0  # of a transfer in chunks; zero where it is in one piece
+    call: Quantity = 0.0  # added by the caller of the library
+    kernels: Quantity = 1  # number of kernels, each with its own trips to memory
+    chunk: Quantity = 0.0  # time per chunk; zero for a transfer in one piece
 
 
-# the algorithms of an operation, each timed when it is asked for
-Ways = Mapping[str, Callable[[], AlgorithmTiming]]
+# Functions that time the algorithms of an operation, by name. Only the needed ones are called.
+AlgorithmTimers = Mapping[str, Callable[[], AlgorithmTiming]]
 
 
 class GroupLinks(NamedTuple):
-    """A group on its links, with the rate and the steps between its domains."""
+    """A group on its links, with the rate and the step latencies between its domains."""
 
     links: Links
     group: RankGroup
-    rate: Any  # between domains: the lanes of the world, or the network beyond it
-    step: Quantity  # between domains, to the paired place
-    # to any place of another domain: forwarded on the way inside the world, else as between pairs
-    straight: Quantity
+    rate: Any  # between domains: the rate of the world's lanes, or of the network beyond the world
+    step: Quantity  # latency to the paired chip of another domain
+    # Latency to any chip of another domain. Devices of the world forward the transfer where they
+    # can; otherwise the latency is `step`.
+    straight_step: Quantity
 
 
 def straight_latency(
     group_links: GroupLinks, start: Quantity, phases: int, step: Quantity
 ) -> Quantity:
-    """Return the latency of exchanges straight to every rank.
+    """Return the latency of exchanges straight to every rank, s.
 
-    A phase takes one step inside the scale-up domain, beyond it one inside and one across.
+    A phase takes one step inside the scale-up domain. Beyond the domain it takes one step inside
+    and one step across.
     """
-    t = group_links.links.latencies
-    across = cost.direct_latency(
-        start, phases, group_links.group.ranks, group_links.group.domains, step, group_links.step
+    group = group_links.group
+    across_latency = cost.direct_latency(
+        start, phases, group.ranks, group.domains, step, group_links.step
     )
-    if t.forwarded_step is None:
-        return across
+    if group_links.links.latencies.forwarded_step is None:
+        return across_latency
     inside_latency = cost.forwarded_latency(
-        start,
-        phases,
-        group_links.group.ranks,
-        group_links.group.domains,
-        step,
-        group_links.straight,
+        start, phases, group.ranks, group.domains, step, group_links.straight_step
     )
-    return cost.scope_latency(group_links.group.worlds, 1, inside_latency, across)
+    return cost.scope_latency(group.worlds, 1, inside_latency, across_latency)
 
 
-def wire(
+def two_tier_wire_time(
     group_links: GroupLinks, inner: Quantity, outer: Quantity, inner_rate: Quantity
 ) -> Quantity:
-    """Return the wire time of bytes that stay in and leave the domain.
+    """Return the wire time of the bytes that stay in the domain and of those that leave it, s.
 
-    Both may pass the same ports.
+    Both pass the same ports where the links are shared and the group is in one world. A chip has
+    separate ports for traffic that leaves its world.
     """
     if not group_links.links.shared:
         return cost.wire_time(inner, inner_rate, outer, group_links.rate)
-    is_single_world = 1.0 * (
-        group_links.group.worlds <= 1
-    )  # beyond its world a chip has ports of its own
+    is_single_world = 1.0 * (group_links.group.worlds <= 1)
     return cost.shared_wire_time(inner, inner_rate, outer, group_links.rate, is_single_world)
 
 
-def pipelined(
-    group_links: GroupLinks, latency: Any, wire: Any, reducing: Quantity | None = None
+def pipelined_timing(
+    group_links: GroupLinks, latency: Any, wire: Any, reducing_steps: Quantity | None = None
 ) -> AlgorithmTiming:
-    """Return the timing of a transfer in chunks, of whose steps some add up."""
-    t = group_links.links.latencies
-    total_latency = (
-        latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    )
+    """Return the timing of a transfer in chunks.
+
+    Args:
+        group_links: Group of ranks on its links.
+        latency: Latency of start and steps, s.
+        wire: Time on the wire, s.
+        reducing_steps: Number of steps that add up what arrives; None adds up nothing.
+
+    """
+    latencies = group_links.links.latencies
+    total_latency = _latency_with_reduction(group_links, latency, reducing_steps)
     return AlgorithmTiming(
-        cost.pipelined_time(total_latency, wire, t.chunk),
-        t.start,
-        latency,
-        total_latency,
-        wire,
-        chunk=t.chunk,
+        time=cost.pipelined_time(total_latency, wire, latencies.chunk),
+        start=latencies.start,
+        stepping=latency,
+        latency=total_latency,
+        wire=wire,
+        chunk=latencies.chunk,
     )
 
 
-def at_once(
+def unchunked_timing(
     group_links: GroupLinks,
     start: Any,
     latency: Any,
     wire: Quantity,
-    reducing: Quantity | None = None,
+    reducing_steps: Quantity | None = None,
 ) -> AlgorithmTiming:
-    """Return the timing of a transfer in one piece, of whose steps some add up."""
-    total_latency = (
-        latency
-        if reducing is None
-        else cost.reducing_latency(latency, reducing, group_links.links.latencies.reduction)
-    )
+    """Return the timing of a transfer in one piece.
+
+    Args:
+        group_links: Group of ranks on its links.
+        start: Latency of the start, s.
+        latency: Latency of start and steps, s.
+        wire: Time on the wire, s.
+        reducing_steps: Number of steps that add up what arrives; None adds up nothing.
+
+    """
+    total_latency = _latency_with_reduction(group_links, latency, reducing_steps)
     return AlgorithmTiming(
-        cost.direct_time(total_latency, wire), start, latency, total_latency, wire
+        time=cost.direct_time(total_latency, wire),
+        start=start,
+        stepping=latency,
+        latency=total_latency,
+        wire=wire,
     )
+
+
+def _latency_with_reduction(
+    group_links: GroupLinks, latency: Any, reducing_steps: Quantity | None
+) -> Any:
+    if reducing_steps is None:
+        return latency
+    return cost.reducing_latency(latency, reducing_steps, group_links.links.latencies.reduction)
 
 
 def timing_where_possible(timing: AlgorithmTiming, possible: Quantity) -> AlgorithmTiming:
-    """Return the timing of an algorithm that only some of many groups have."""
-    return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))
+    """Return a timing with infinite time for the groups that do not have the algorithm.
+
+    Args:
+        timing: Timing of the algorithm for all groups.
+        possible: One for each group that has the algorithm, zero for the others.
+
+    """
+    return timing._replace(time=cost.where_offered(timing.time, possible, ABSENT_TIME))

@@ -1,10 +1,10 @@
 """The algorithms of each collective on a group of chips, and the choice of the cheapest.
 
-Which algorithms exist is structure: rings, trees and direct exchanges behind switches, in-switch
-reduction where the switches add up, bucket rings on the slice of a torus. Where chips and switches
-forward for each other, an exchange goes straight to its place in a single phase; hierarchical ones
-cross to the paired chip first. A group inside one domain meets no outside tier: its bytes and steps
-are zero there.
+The fabric decides which algorithms exist: rings, trees and direct exchanges behind switches,
+reduction in switches that can add up, and bucket rings on the slice of a torus. Where chips and
+switches forward transfers, an exchange reaches any rank in one phase. Otherwise an exchange crosses
+to the paired chip of the other domain first. A group inside one domain has no outside bytes or
+steps.
 """
 
 from __future__ import annotations
@@ -21,33 +21,34 @@ from tco.core.trace import scope
 from tco.core.types import Quantity
 from tco.fabric import collective_costs as cost
 from tco.fabric.collective_times import (
+    AlgorithmTimers,
     AlgorithmTiming,
     GroupLinks,
-    Ways,
-    at_once,
-    pipelined,
+    pipelined_timing,
     straight_latency,
     timing_where_possible,
-    wire,
+    two_tier_wire_time,
+    unchunked_timing,
 )
-from tco.fabric.expert_exchange import expert_ways
+from tco.fabric.expert_exchange import expert_exchange_algorithms
 from tco.fabric.libraries import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Links, RankGroup, links_for, rank_group, worlds_of
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
-# times that ranks double their way through a group
+# Phases of each collective in which the number of reached ranks doubles step by step.
 PHASES = {
     "all-reduce": 2,
     "all-gather": 1,
     "reduce-scatter": 1,
     "broadcast": 1,
 }
-SOME, VAST = 1e6, 1e15  # bytes
-DECADES = 12.0  # of buffers from one byte on, which a bisection halves
-HALVINGS = 50
+MEDIUM_SIZE = 1e6  # bytes
+VAST = 1e15  # bytes, a size at which wire time dominates
+LARGEST_LOG10_SIZE = 12.0  # upper end of the bisection for a buffer size, log10 of bytes
+BISECTION_STEPS = 50
 
 
-def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Ways:
+def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> AlgorithmTimers:
     """Return the algorithms that the fabric allows for an operation.
 
     Args:
@@ -62,32 +63,36 @@ def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Ways:
         DataError: The operation is unknown.
 
     """
-    makers: dict[str, Callable[[GroupLinks, Any], Ways]] = {
+    makers: dict[str, Callable[[GroupLinks, Any], AlgorithmTimers]] = {
         "all-reduce": all_reduce,
         "all-gather": partial(_one_pass, reduces=False),
         "reduce-scatter": partial(_one_pass, reduces=True),
         "all-to-all": _all_to_all_algorithms,
         "broadcast": broadcast,
         "send-recv": _send_receive,
-        **{exchange_name: partial(expert_ways, exchange_name) for exchange_name in EXCHANGES},
+        **{
+            exchange_name: partial(expert_exchange_algorithms, exchange_name)
+            for exchange_name in EXCHANGES
+        },
     }
     refuse_unknown("operation", [operation], makers, "--op")
     return makers[operation](_signalled(group_links, operation), size)
 
 
 def _signalled(group_links: GroupLinks, operation: str) -> GroupLinks:
-    """Return a group whose collectives start with signals, where its transfers double."""
-    doubling, t = group_links.links.doubling, group_links.links.latencies
+    """Return a group whose collectives start later where transfers must signal each other."""
+    doubling = group_links.links.doubling
+    latencies = group_links.links.latencies
     if doubling is None or operation not in PHASES:
         return group_links
     signals = cost.doublings_time(
         PHASES[operation], group_links.group.ranks, doubling.ranks, doubling.step
     )
-    longer = t._replace(
-        start=total("signalled_start", [t.start, signals]),
-        direct_start=total("signalled_start", [t.direct_start, signals]),
+    signalled_latencies = latencies._replace(
+        start=total("signalled_start", [latencies.start, signals]),
+        direct_start=total("signalled_start", [latencies.direct_start, signals]),
     )
-    return group_links._replace(links=group_links.links._replace(latencies=longer))
+    return group_links._replace(links=group_links.links._replace(latencies=signalled_latencies))
 
 
 def with_caller_overhead(
@@ -95,7 +100,7 @@ def with_caller_overhead(
 ) -> AlgorithmTiming:
     """Return a timing with the time that the caller of the library adds.
 
-    The timing is unchanged where no caller stands before the library for the operation.
+    The timing is unchanged where no caller adds time to the operation.
 
     Args:
         group_links: Group of ranks on its links.
@@ -107,16 +112,16 @@ def with_caller_overhead(
     library = group_links.links.library
     if library.overhead is None or operation not in library.called:
         return timing
-    over = cost.caller_time(library.overhead, size, library.staged)
-    return timing._replace(time=total("called", [timing.time, over]), call=over)
+    call_time = cost.caller_time(library.overhead, size, library.staged)
+    return timing._replace(time=total("called", [timing.time, call_time]), call=call_time)
 
 
 def timings_of_available(
-    group_links: GroupLinks, operation: str, algorithms: Ways, size: Any
+    group_links: GroupLinks, operation: str, algorithms: AlgorithmTimers, size: Any
 ) -> dict[str, AlgorithmTiming]:
     """Return the timings of the algorithms that the library offers a group.
 
-    Where an algorithm exists for a part of many groups only, its time for the rest is endless.
+    For arrays of groups the time is infinite for each group that does not have the algorithm.
 
     Args:
         group_links: Group of ranks on its links.
@@ -131,7 +136,8 @@ def timings_of_available(
         DataError: The library offers no algorithm of the operation.
 
     """
-    library, timings = group_links.links.library, {}
+    library = group_links.links.library
+    timings = {}
     spans_domains = group_links.group.domains > 1
     for algorithm_name, algorithm in algorithms.items():
         if not library.offered(operation, algorithm_name):
@@ -184,7 +190,7 @@ def fastest_algorithm_time(
 
 
 def algorithm_named(
-    algorithms: Ways, operation: str, algorithm_name: str
+    algorithms: AlgorithmTimers, operation: str, algorithm_name: str
 ) -> Callable[[], AlgorithmTiming]:
     """Return the algorithm `algorithm_name` of an operation.
 
@@ -208,14 +214,15 @@ def algorithm_named(
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
-    """Return the time of the fastest offered algorithm among consecutive ranks."""
+    """Return the time of the fastest offered algorithm for consecutive ranks, s."""
     return fastest_algorithm_time(reach(links, rank_group(links, ranks)), operation, size)
 
 
 def half_rate(links: Links, operation: str, group: RankGroup, algorithm_name: str) -> Quantity:
     """Return the buffer size at half of an algorithm's full rate, bytes.
 
-    The full rate is the rate on a vast buffer. The size follows from the times on three buffers.
+    The full rate is the rate for a buffer of `VAST` bytes. The size follows from the times for an
+    empty, a medium and a vast buffer.
 
     Args:
         links: Links of the whole fabric.
@@ -228,7 +235,7 @@ def half_rate(links: Links, operation: str, group: RankGroup, algorithm_name: st
 
     """
     group_links = reach(links, group)
-    empty, midsize_time, vast = (
+    empty_time, medium_time, vast_time = (
         with_caller_overhead(
             group_links,
             operation,
@@ -237,9 +244,10 @@ def half_rate(links: Links, operation: str, group: RankGroup, algorithm_name: st
             )(),
             size,
         ).time
-        for size in (0.0, SOME, VAST)
+        for size in (0.0, MEDIUM_SIZE, VAST)
     )
-    return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, midsize_time)
+    full_rate = cost.algorithm_bandwidth(VAST, vast_time)
+    return cost.half_rate_size(empty_time, full_rate, MEDIUM_SIZE, medium_time)
 
 
 def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
@@ -259,264 +267,330 @@ def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
         DataError: The operation is unknown, or the library offers no algorithm.
 
     """
-    low, high = 0.0, DECADES
-    for _ in range(HALVINGS):
+    low = 0.0  # log10 of bytes
+    high = LARGEST_LOG10_SIZE
+    empty_time = cheapest(links, operation, ranks, 0.0)
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        below = cheapest(links, operation, ranks, 10**middle) < 2 * cheapest(
-            links, operation, ranks, 0.0
-        )
-        low, high = (middle, high) if below else (low, middle)
+        if cheapest(links, operation, ranks, 10**middle) < 2 * empty_time:
+            low = middle
+        else:
+            high = middle
     return float(10**low)
 
 
 def reach(links: Links, group: RankGroup) -> GroupLinks:
-    """Return the links of a rank group, with outside rate and latencies.
+    """Return the links of a rank group, with the rate and latencies between its domains.
 
     Args:
         links: Links of the whole fabric.
         group: Ranks of a collective.
 
     """
-    t, worlds = links.latencies, worlds_of(links, group)
+    latencies = links.latencies
+    worlds = worlds_of(links, group)
     group = group._replace(worlds=worlds)
     rate = cost.outside_rate(worlds, links.crossing, links.network)
-    straight = step = cost.scope_latency(worlds, 1, t.crossing_step, t.network_step)
-    if t.forwarded_step is not None:
-        world_step = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
-        straight = cost.scope_latency(worlds, 1, world_step, t.network_step)
-    return GroupLinks(links_for(links, group), group, rate, step, straight)
+    step = cost.scope_latency(worlds, 1, latencies.crossing_step, latencies.network_step)
+    straight_step = step
+    if latencies.forwarded_step is not None:
+        world_step = cost.scope_latency(
+            group.per_domain, 1, latencies.crossing_step, latencies.forwarded_step
+        )
+        straight_step = cost.scope_latency(worlds, 1, world_step, latencies.network_step)
+    return GroupLinks(
+        links=links_for(links, group),
+        group=group,
+        rate=rate,
+        step=step,
+        straight_step=straight_step,
+    )
 
 
-def _halvings(parts: Any) -> Any:
+def _doubling_steps(parts: Any) -> Any:
     return np.ceil(np.log2(parts) - 1e-9)
 
 
-class Shares(NamedTuple):
-    """A rank's bytes that stay in and leave its domain, where each rank owns part of the buffer."""
+class TierBytes(NamedTuple):
+    """Bytes of a rank that stay in its domain and that leave it, with the passes that send them."""
 
     passes: int  # one gathers or scatters, two reduce to all
-    reduces: bool
+    reduces: bool  # whether the steps add up what arrives
     inner: Quantity
     outer: Any
 
 
-def _bytes_per_tier(group_links: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
+def _bytes_per_tier(
+    group_links: GroupLinks, size: Quantity, passes: int, reduces: bool
+) -> TierBytes:
     inner = cost.ring_bytes(size, group_links.group.ranks, passes)
     outer = cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, passes)
-    return Shares(passes, reduces, inner, outer)
+    return TierBytes(passes, reduces, inner, outer)
 
 
-def _ring_wire(group_links: GroupLinks, share: Shares) -> Quantity:
-    return cost.wire_time(share.inner, group_links.links.inside, share.outer, group_links.rate)
+def _ring_wire(group_links: GroupLinks, tier_bytes: TierBytes) -> Quantity:
+    return cost.wire_time(
+        tier_bytes.inner, group_links.links.inside, tier_bytes.outer, group_links.rate
+    )
 
 
-def ring(group_links: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+def ring(group_links: GroupLinks, tier_bytes: TierBytes, wire: Any) -> AlgorithmTiming:
     """Return the timing of a pipelined ring over both tiers."""
-    t, group = group_links.links.latencies, group_links.group
+    latencies = group_links.links.latencies
+    group = group_links.group
     latency = cost.ring_latency(
-        t.start, share.passes, group.ranks, group.domains, t.step, group_links.step
+        latencies.start,
+        tier_bytes.passes,
+        group.ranks,
+        group.domains,
+        latencies.step,
+        group_links.step,
     )
-    return pipelined(group_links, latency, wire, group.ranks - 1 if share.reduces else None)
+    return pipelined_timing(
+        group_links, latency, wire, group.ranks - 1 if tier_bytes.reduces else None
+    )
 
 
-def _halving(group_links: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
+def _halving(group_links: GroupLinks, tier_bytes: TierBytes, wire: Quantity) -> AlgorithmTiming:
     """Return the timing of recursive halving and doubling."""
-    t, group = group_links.links.latencies, group_links.group
+    latencies = group_links.links.latencies
+    group = group_links.group
     latency = cost.halving_latency(
-        t.start, share.passes, group.per_domain, group.domains, t.step, group_links.step
+        latencies.start,
+        tier_bytes.passes,
+        group.per_domain,
+        group.domains,
+        latencies.step,
+        group_links.step,
     )
-    return pipelined(
+    return pipelined_timing(
         group_links,
         latency,
         wire,
-        _halvings(group.per_domain) + _halvings(group.domains) if share.reduces else None,
+        _doubling_steps(group.per_domain) + _doubling_steps(group.domains)
+        if tier_bytes.reduces
+        else None,
     )
 
 
-def direct(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
+def direct(group_links: GroupLinks, tier_bytes: TierBytes) -> AlgorithmTiming:
     """Return the timing of direct exchanges, with a phase per pass.
 
-    Every rank exchanges with all ranks of its domain and with its pairs in others.
+    Every rank exchanges with all ranks of its domain and with the paired ranks of other domains.
     """
-    t, group = group_links.links.latencies, group_links.group
-    wire = cost.wire_time(share.inner, group_links.links.direct, share.outer, group_links.rate)
-    latency = cost.direct_latency(
-        t.direct_start, share.passes, group.ranks, group.domains, t.far_step, group_links.step
+    latencies = group_links.links.latencies
+    group = group_links.group
+    wire = cost.wire_time(
+        tier_bytes.inner, group_links.links.direct, tier_bytes.outer, group_links.rate
     )
-    adding = (
+    latency = cost.direct_latency(
+        latencies.direct_start,
+        tier_bytes.passes,
+        group.ranks,
+        group.domains,
+        latencies.far_step,
+        group_links.step,
+    )
+    reducing_steps = (
         minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1)
-        if share.reduces
+        if tier_bytes.reduces
         else None
     )
-    return at_once(group_links, t.direct_start, latency, wire, adding)
+    return unchunked_timing(group_links, latencies.direct_start, latency, wire, reducing_steps)
 
 
-def _forwarded(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
-    """Return the timing of forwarded exchanges straight to every rank, with a phase per pass.
+def _forwarded(group_links: GroupLinks, size: Any, tier_bytes: TierBytes) -> AlgorithmTiming:
+    """Return the timing of exchanges straight to every rank, with a phase per pass.
 
-    Chips and switches on the way forward them.
+    Chips and switches forward the transfers.
     """
-    t, group = group_links.links.latencies, group_links.group
-    outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
-    latency = straight_latency(group_links, t.direct_start, share.passes, t.far_step)
+    latencies = group_links.links.latencies
+    group = group_links.group
+    outer = cost.outer_exchange(size, group.ranks, group.per_domain, tier_bytes.passes)
+    latency = straight_latency(
+        group_links, latencies.direct_start, tier_bytes.passes, latencies.far_step
+    )
     rate = group_links.links.direct if group_links.links.torus is None else group_links.links.spread
-    adding = minimum(group.ranks - 1, 1) if share.reduces else None
-    return at_once(
-        group_links, t.direct_start, latency, wire(group_links, share.inner, outer, rate), adding
-    )
+    reducing_steps = minimum(group.ranks - 1, 1) if tier_bytes.reduces else None
+    wire = two_tier_wire_time(group_links, tier_bytes.inner, outer, rate)
+    return unchunked_timing(group_links, latencies.direct_start, latency, wire, reducing_steps)
 
 
-def bucket(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
-    """Return the timing of bucket rings, by dimension of a torus and then over several tori."""
-    before, phases = 1, []
+def bucket(group_links: GroupLinks, size: Any, tier_bytes: TierBytes) -> AlgorithmTiming:
+    """Return the timing of bucket rings over the dimensions of a torus, then over several tori."""
+    ranks_before = 1  # ranks of the dimensions whose rings have already run
+    wire_times = []
     for ring_size, link, closed in group_links.links.rings:
-        phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
-        before = before * ring_size
-    phases.append(cost.wire_time(0.0, group_links.links.inside, share.outer, group_links.rate))
-    return pipelined(
+        wire_times.append(
+            cost.bucket_time(size, ring_size, ranks_before, tier_bytes.passes, link, closed)
+        )
+        ranks_before = ranks_before * ring_size
+    wire_times.append(
+        cost.wire_time(0.0, group_links.links.inside, tier_bytes.outer, group_links.rate)
+    )
+    return pipelined_timing(
         group_links,
-        _bucket_latency(group_links, share.passes),
-        total("bucket_wire", phases),
-        _adding_steps(group_links) if share.reduces else None,
+        _bucket_latency(group_links, tier_bytes.passes),
+        total("bucket_wire", wire_times),
+        _bucket_reducing_steps(group_links) if tier_bytes.reduces else None,
     )
 
 
-def _bucket_all(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
+def _rotated_buckets(group_links: GroupLinks, tier_bytes: TierBytes) -> AlgorithmTiming:
     """Return the timing of bucket rings in rotated orders, with all dimensions busy at once."""
-    return pipelined(
+    return pipelined_timing(
         group_links,
-        _bucket_latency(group_links, share.passes),
-        _ring_wire(group_links, share),
-        _adding_steps(group_links) if share.reduces else None,
+        _bucket_latency(group_links, tier_bytes.passes),
+        _ring_wire(group_links, tier_bytes),
+        _bucket_reducing_steps(group_links) if tier_bytes.reduces else None,
     )
 
 
 def _bucket_latency(group_links: GroupLinks, passes: int) -> Any:
-    t = group_links.links.latencies
-    inside = cost.torus_latency(t.start, passes, group_links.links.steps, t.near_step)
+    latencies = group_links.links.latencies
+    torus_latency = cost.torus_latency(
+        latencies.start, passes, group_links.links.steps, latencies.near_step
+    )
     return cost.ring_latency(
-        inside,
+        torus_latency,
         passes,
         group_links.group.domains,
         group_links.group.domains,
-        t.near_step,
+        latencies.near_step,
         group_links.step,
     )
 
 
-def _adding_steps(group_links: GroupLinks) -> Any:
+def _bucket_reducing_steps(group_links: GroupLinks) -> Any:
     return group_links.links.steps + group_links.group.domains - 1
 
 
-def tree(group_links: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
-    """Return the timing of a tree up and down: chains inside boards, binary above them."""
-    t, group, board = group_links.links.latencies, group_links.group, group_links.links.board
+def tree(group_links: GroupLinks, tier_bytes: TierBytes, wire: Quantity) -> AlgorithmTiming:
+    """Return the timing of a tree up and down, a chain inside each board and binary above."""
+    latencies = group_links.links.latencies
+    group = group_links.group
+    board = group_links.links.board
     latency = cost.tree_latency(
-        t.start, share.passes, group.per_domain, board, group.domains, t.step, group_links.step
+        latencies.start,
+        tier_bytes.passes,
+        group.per_domain,
+        board,
+        group.domains,
+        latencies.step,
+        group_links.step,
     )
-    return pipelined(
+    return pipelined_timing(
         group_links, latency, wire, cost.tree_depth(group.per_domain, board, group.domains)
     )
 
 
-def _one_pass(group_links: GroupLinks, size: Quantity, reduces: bool) -> Ways:
-    """All-gather and reduce-scatter."""
-    share = _bytes_per_tier(group_links, size, 1, reduces)
+def _one_pass(group_links: GroupLinks, size: Quantity, reduces: bool) -> AlgorithmTimers:
+    """Return the algorithms of all-gather, or of reduce-scatter where the steps add up."""
+    tier_bytes = _bytes_per_tier(group_links, size, 1, reduces)
     if group_links.links.rings:
         return {
-            "bucket": lambda: bucket(group_links, size, share),
-            "bucket, all dimensions": lambda: _bucket_all(group_links, share),
-            "direct": lambda: _forwarded(group_links, size, share),
+            "bucket": lambda: bucket(group_links, size, tier_bytes),
+            "bucket, all dimensions": lambda: _rotated_buckets(group_links, tier_bytes),
+            "direct": lambda: _forwarded(group_links, size, tier_bytes),
         }
     algorithms = {
-        "ring": lambda: ring(group_links, share, _ring_wire(group_links, share)),
-        "recursive doubling": lambda: _halving(group_links, share, _ring_wire(group_links, share)),
-        "direct": lambda: direct(group_links, share),
+        "ring": lambda: ring(group_links, tier_bytes, _ring_wire(group_links, tier_bytes)),
+        "recursive doubling": lambda: _halving(
+            group_links, tier_bytes, _ring_wire(group_links, tier_bytes)
+        ),
+        "direct": lambda: direct(group_links, tier_bytes),
     }
     if group_links.links.latencies.forwarded_step is not None:
-        algorithms["direct, forwarded"] = lambda: _forwarded(group_links, size, share)
+        algorithms["direct, forwarded"] = lambda: _forwarded(group_links, size, tier_bytes)
     return algorithms
 
 
-def all_reduce(group_links: GroupLinks, size: Quantity) -> Ways:
-    """All-reduce."""
-    share = _bytes_per_tier(group_links, size, 2, True)
+def all_reduce(group_links: GroupLinks, size: Quantity) -> AlgorithmTimers:
+    """Return the algorithms of all-reduce."""
+    tier_bytes = _bytes_per_tier(group_links, size, 2, True)
     if group_links.links.rings:
         return {
-            "bucket": lambda: bucket(group_links, size, share),
-            "bucket, all dimensions": lambda: _bucket_all(group_links, share),
+            "bucket": lambda: bucket(group_links, size, tier_bytes),
+            "bucket, all dimensions": lambda: _rotated_buckets(group_links, tier_bytes),
             "one-shot": lambda: _one_shot(group_links, size),
-            "two-shot": lambda: _forwarded(group_links, size, share),
+            "two-shot": lambda: _forwarded(group_links, size, tier_bytes),
         }
-    wire = _ring_wire(group_links, share)
+    wire = _ring_wire(group_links, tier_bytes)
     algorithms = {
-        "ring": lambda: ring(group_links, share, wire),
-        "tree": lambda: tree(group_links, share, wire),
-        "halving-doubling": lambda: _halving(group_links, share, wire),
+        "ring": lambda: ring(group_links, tier_bytes, wire),
+        "tree": lambda: tree(group_links, tier_bytes, wire),
+        "halving-doubling": lambda: _halving(group_links, tier_bytes, wire),
         "one-shot": lambda: _one_shot(group_links, size),
-        "two-shot": lambda: direct(group_links, share),
+        "two-shot": lambda: direct(group_links, tier_bytes),
     }
     if group_links.links.latencies.forwarded_step is not None:
-        algorithms["two-shot, forwarded"] = lambda: _forwarded(group_links, size, share)
+        algorithms["two-shot, forwarded"] = lambda: _forwarded(group_links, size, tier_bytes)
     if somewhere(group_links.links.reduces):
         algorithms["in-network"] = lambda: _in_network(group_links, size)
     return algorithms
 
 
 def _one_shot(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
-    """Return the timing of every rank reading the whole buffer of every other."""
-    t = group_links.links.latencies
-    everything = cost.one_shot_bytes(size, group_links.group.ranks)
-    across = cost.one_shot_crossing(size, group_links.group.ranks, group_links.group.per_domain)
-    latency = straight_latency(group_links, t.direct_start, 1, t.far_step)
+    """Return the timing of an exchange in which every rank reads every other rank's buffer."""
+    latencies = group_links.links.latencies
+    all_bytes = cost.one_shot_bytes(size, group_links.group.ranks)
+    crossing_bytes = cost.one_shot_crossing(
+        size, group_links.group.ranks, group_links.group.per_domain
+    )
+    latency = straight_latency(group_links, latencies.direct_start, 1, latencies.far_step)
     wire = cost.wire_time(
-        everything,
+        all_bytes,
         group_links.links.direct if group_links.links.torus is None else group_links.links.spread,
-        across,
+        crossing_bytes,
         group_links.rate,
     )
-    return at_once(
-        group_links, t.direct_start, latency, wire, minimum(group_links.group.ranks - 1, 1)
+    return unchunked_timing(
+        group_links, latencies.direct_start, latency, wire, minimum(group_links.group.ranks - 1, 1)
     )
 
 
 def _in_network(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of a reduction in the switches."""
-    t = group_links.links.latencies
+    latencies = group_links.links.latencies
     inner = cost.in_network_bytes(size, group_links.group.per_domain)
     outer = cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, 2)
     wire = cost.wire_time(inner, group_links.links.direct, outer, group_links.rate)
-    timing = pipelined(
+    timing = pipelined_timing(
         group_links,
         cost.in_network_latency_of(
-            t.start, t.in_network, group_links.group.domains, group_links.step
+            latencies.start, latencies.in_network, group_links.group.domains, group_links.step
         ),
         wire,
     )
-    return (
-        timing
-        if everywhere(group_links.links.reduces)
-        else timing_where_possible(timing, group_links.links.reduces)
-    )
+    if everywhere(group_links.links.reduces):
+        return timing
+    return timing_where_possible(timing, group_links.links.reduces)
 
 
-def _all_to_all_algorithms(group_links: GroupLinks, size: Quantity) -> Ways:
-    t = group_links.links.latencies
+def _all_to_all_algorithms(group_links: GroupLinks, size: Quantity) -> AlgorithmTimers:
+    latencies = group_links.links.latencies
     inner = cost.inner_exchange(size, group_links.group.ranks, group_links.group.per_domain)
     outer = cost.outer_exchange(size, group_links.group.ranks, group_links.group.per_domain)
     latency = cost.exchange_latency(
-        t.start, group_links.group.ranks, group_links.group.domains, t.step, group_links.straight
+        latencies.start,
+        group_links.group.ranks,
+        group_links.group.domains,
+        latencies.step,
+        group_links.straight_step,
     )
     return {
-        "pairwise": lambda: pipelined(
-            group_links, latency, wire(group_links, inner, outer, group_links.links.pairwise)
+        "pairwise": lambda: pipelined_timing(
+            group_links,
+            latency,
+            two_tier_wire_time(group_links, inner, outer, group_links.links.pairwise),
         )
     }
 
 
-def broadcast(group_links: GroupLinks, size: Quantity) -> Ways:
-    """Return the broadcast algorithms: the buffer passes every rank once, by ring or tree."""
-    t, group = group_links.links.latencies, group_links.group
+def broadcast(group_links: GroupLinks, size: Quantity) -> AlgorithmTimers:
+    """Return the broadcast algorithms: a ring or a tree brings the buffer to every rank once."""
+    latencies = group_links.links.latencies
+    group = group_links.group
 
     def wire() -> Quantity:
         return cost.wire_time(
@@ -527,34 +601,41 @@ def broadcast(group_links: GroupLinks, size: Quantity) -> Ways:
         )
 
     return {
-        "ring": lambda: pipelined(
+        "ring": lambda: pipelined_timing(
             group_links,
-            cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, group_links.step),
+            cost.ring_latency(
+                latencies.start, 1, group.ranks, group.domains, latencies.step, group_links.step
+            ),
             wire(),
         ),
-        "tree": lambda: pipelined(
+        "tree": lambda: pipelined_timing(
             group_links,
             cost.halving_latency(
-                t.start, 1, group.per_domain, group.domains, t.step, group_links.step
+                latencies.start,
+                1,
+                group.per_domain,
+                group.domains,
+                latencies.step,
+                group_links.step,
             ),
             wire(),
         ),
     }
 
 
-def _send_receive(group_links: GroupLinks, size: Quantity) -> Ways:
-    """Point to point, within a domain or to the next one."""
-    t = group_links.links.latencies
+def _send_receive(group_links: GroupLinks, size: Quantity) -> AlgorithmTimers:
+    """Return the algorithm that sends a buffer from one rank to another."""
+    latencies = group_links.links.latencies
 
-    def straight() -> AlgorithmTiming:
-        latency = straight_latency(group_links, t.start, 1, t.step)
-        across = cost.crossing_bytes(size, group_links.group.domains)
-        staying = cost.staying_bytes(size, group_links.group.domains)
-        return at_once(
+    def direct_timing() -> AlgorithmTiming:
+        latency = straight_latency(group_links, latencies.start, 1, latencies.step)
+        outer = cost.crossing_bytes(size, group_links.group.domains)
+        inner = cost.staying_bytes(size, group_links.group.domains)
+        return unchunked_timing(
             group_links,
-            t.start,
+            latencies.start,
             latency,
-            wire(group_links, staying, across, group_links.links.inside),
+            two_tier_wire_time(group_links, inner, outer, group_links.links.inside),
         )
 
-    return {"direct": straight}
+    return {"direct": direct_timing}

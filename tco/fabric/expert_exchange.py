@@ -1,4 +1,8 @@
-"""Expert exchanges: dispatch and combine of tokens, sent per copy or once and copied there."""
+"""Expert exchanges: algorithms that dispatch tokens to experts and combine the results.
+
+A rank sends every copy of a token itself, or sends one copy to each rank or domain and has it
+copied there.
+"""
 
 from __future__ import annotations
 
@@ -10,127 +14,134 @@ import numpy as np
 from tco.core.formula import greatest
 from tco.core.types import Quantity
 from tco.fabric import collective_costs as cost
-from tco.fabric.collective_times import AlgorithmTiming, GroupLinks, Ways, wire
+from tco.fabric.collective_times import (
+    AlgorithmTimers,
+    AlgorithmTiming,
+    GroupLinks,
+    two_tier_wire_time,
+)
 from tco.fabric.libraries import COPIED
 
 
 class Tokens(NamedTuple):
-    """Tokens that a rank sends to experts: number, bytes, experts and groups.
+    """Tokens that a rank sends to experts, and the limits of their routing."""
 
-    `active` is the number of experts per token. `groups` and `drawn` state the groups of experts to
-    which the routing is limited.
-    """
-
-    count: Any
-    bytes: Any  # of one token
-    active: Quantity
-    groups: int = 0  # of experts; none where routing is not limited
-    drawn: int = 0  # groups a token may reach
-    cores: Any = None  # that copy tokens; none: as many as the library takes
+    count: Any  # number of tokens
+    bytes: Any  # bytes per token
+    active: Quantity  # experts per token
+    groups: int = 0  # number of expert groups; zero where routing is not limited to groups
+    drawn: int = 0  # number of groups that a token may reach
+    cores: Any = None  # cores that copy tokens; None takes the number of the library
 
 
 def units_reached_per_token(tokens: Tokens, units: Quantity) -> Quantity:
-    """Return the distinct units that a token's experts fall on; units hold equal shares."""
+    """Return the number of distinct units that hold a token's experts.
+
+    Args:
+        tokens: Tokens and the limits of their routing.
+        units: Number of ranks or domains, with equal shares of the experts.
+
+    """
     if not tokens.groups:
         return cost.distinct_places(units, tokens.active)
-    missed: Quantity = 1.0
+    missed: Quantity = 1.0  # share of tokens that miss a unit
     for drawn in range(tokens.drawn):
         missed = cost.missed_share(missed, units, tokens.groups, drawn)
     return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
 
 
-def expert_ways(operation: str, group_links: GroupLinks, tokens: Tokens) -> Ways:
-    """Return the algorithms of dispatch or combine of expert tokens.
+def expert_exchange_algorithms(
+    operation: str, group_links: GroupLinks, tokens: Tokens
+) -> AlgorithmTimers:
+    """Return the algorithms that dispatch or combine expert tokens.
 
-    Each copy is sent by itself, or once to a rank or domain and copied there by cores or DMA
-    engines.
+    The low-latency algorithm sends each copy of a token separately. The normal algorithms send a
+    token once to each rank or domain; cores or DMA engines copy it there.
+
+    Args:
+        operation: `dispatch` or `combine`.
+        group_links: Group of ranks on its links.
+        tokens: Tokens that a rank sends.
+
     """
     group = group_links.group
 
     def low_latency_timing() -> AlgorithmTiming:
-        inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-        inner_bytes, left = (
+        inner_share = (group.per_domain - 1) / group.ranks
+        outer_share = (group.domains - 1) / group.domains
+        inner, outer = (
             cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
-            for share in (inside, outside)
+            for share in (inner_share, outer_share)
         )
-        return _exchanged(
+        return _exchange_timing(
             group_links,
-            1,
-            group_links.straight,
-            wire(group_links, inner_bytes, left, group_links.links.spread),
-            0.0,
+            kernels=1,
+            step=group_links.straight_step,
+            wire=two_tier_wire_time(group_links, inner, outer, group_links.links.spread),
+            copying=0.0,
         )
 
-    def once(copied: bool) -> AlgorithmTiming:
-        near = (group.per_domain - 1) / group.per_domain
-        outside = (group.domains - 1) / group.domains
+    def normal_timing(copied_by_cores: bool) -> AlgorithmTiming:
+        inner_share = (group.per_domain - 1) / group.per_domain
+        outer_share = (group.domains - 1) / group.domains
         ranks = units_reached_per_token(tokens, group.ranks)
-        inner_bytes, left = (
-            cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
-            for reached, share in (
-                (ranks, near),
-                (units_reached_per_token(tokens, group.domains), outside),
-            )
-        )
+        domains = units_reached_per_token(tokens, group.domains)
+        inner = cost.scattered_bytes(tokens.count, ranks, tokens.bytes, inner_share)
+        outer = cost.scattered_bytes(tokens.count, domains, tokens.bytes, outer_share)
         copying: Quantity = 0.0
-        if copied:
+        if copied_by_cores:
             cores = group_links.links.library.cores if tokens.cores is None else tokens.cores
             copying = cost.copy_time(
                 tokens.count, tokens.bytes, ranks, cores, group_links.links.copy_rate
             )
-        return _exchanged(
+        return _exchange_timing(
             group_links,
-            group_links.links.library.kernels[operation],
-            group_links.step,
-            wire(group_links, inner_bytes, left, group_links.links.spread),
-            copying,
+            kernels=group_links.links.library.kernels[operation],
+            step=group_links.step,
+            wire=two_tier_wire_time(group_links, inner, outer, group_links.links.spread),
+            copying=copying,
         )
 
     algorithms = {"low-latency": low_latency_timing}
     if operation in group_links.links.library.kernels:
-        algorithms["normal, by DMA"] = partial(once, copied=False)
+        algorithms["normal, by DMA"] = partial(normal_timing, copied_by_cores=False)
         if group_links.links.library.cores is not None:
-            algorithms[COPIED] = partial(once, copied=True)
+            algorithms[COPIED] = partial(normal_timing, copied_by_cores=True)
     return algorithms
 
 
 def reported_bytes(group_links: GroupLinks, size: Any) -> Any:
-    """Return the bytes that a library divides by the measured time.
+    """Return the bytes that a benchmark of a library divides by the measured time.
 
     Args:
         group_links: The group of ranks on its links.
         size: Bytes of the buffer, or the tokens that a rank sends to experts.
 
     Returns:
-        The buffer in bytes. For tokens: bytes of the copies that reach distinct domains, or
-        distinct ranks where the group is within a single domain.
+        Bytes of the buffer. For tokens these are the bytes of one copy for each domain that holds
+        an expert of the token, or for each such rank where the group is within a single domain.
 
     """
     if not isinstance(size, Tokens):
         return size
-    across = np.asarray(group_links.group.domains) > 1
-    return cost.received_bytes(
-        size.count,
-        size.bytes,
-        units_reached_per_token(
-            size, np.where(across, group_links.group.domains, group_links.group.ranks)
-        ),
-    )
+    group = group_links.group
+    units = np.where(np.asarray(group.domains) > 1, group.domains, group.ranks)
+    return cost.received_bytes(size.count, size.bytes, units_reached_per_token(size, units))
 
 
-def _exchanged(
+def _exchange_timing(
     group_links: GroupLinks, kernels: Quantity, step: Quantity, wire: Quantity, copying: Quantity
 ) -> AlgorithmTiming:
-    """Return the timing of an expert exchange in some kernels."""
-    kernel = group_links.links.latencies.expert_kernel
-    network = cost.only_if_shared(step, group_links.group.domains)
-    latency = cost.expert_latency(kernels, kernel, network)
+    """Return the timing of an expert exchange from its number of kernels and its transfer times."""
+    kernel_latency = group_links.links.latencies.expert_kernel
+    network_latency = cost.only_if_shared(step, group_links.group.domains)
+    latency = cost.expert_latency(kernels, kernel_latency, network_latency)
     moving = greatest("moving", (wire, copying))
     return AlgorithmTiming(
-        cost.direct_time(latency, moving),
-        cost.scaled_latency(kernel, kernels),
-        latency,
-        latency,
-        moving,
+        time=cost.direct_time(latency, moving),
+        start=cost.scaled_latency(kernel_latency, kernels),
+        stepping=latency,
+        latency=latency,
+        wire=moving,
         kernels=kernels,
     )

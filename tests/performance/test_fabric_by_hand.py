@@ -57,7 +57,7 @@ def test_size_that_doubles_an_empty_collective_is_where_its_wire_takes_as_long(
 )
 def test_forwarded_exchange_of_several_ranks_adds_up_once(monkeypatch, ranks, reduces, added):
     monkeypatch.setattr(collectives, "straight_latency", lambda *_: 10.0)
-    monkeypatch.setattr(collectives, "wire", lambda *_: 5.0)
+    monkeypatch.setattr(collectives, "two_tier_wire_time", lambda *_: 5.0)
     latencies = SimpleNamespace(direct_start=1.0, far_step=1.0, reduction=0.5)
     links = SimpleNamespace(latencies=latencies, torus=None, direct=1.0)
     group = SimpleNamespace(ranks=ranks, per_domain=ranks)
