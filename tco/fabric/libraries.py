@@ -1,8 +1,8 @@
 """Libraries of collectives: which algorithms each offers for an operation, as data.
 
-A library may extend another, so that an engine's own kernels stand beside those of the library
-under them. What is not offered may be shown as a candidate and is never chosen. `best` offers
-whatever a fabric allows: what a future library could reach.
+A library may extend another, so that the kernels of an engine are offered beside those of the
+library that the engine uses. An algorithm that is not offered may be listed and is never chosen.
+The library `best` offers every algorithm that a fabric allows, as a future library could.
 """
 
 from __future__ import annotations
@@ -18,9 +18,17 @@ from tco.fabric.collective_costs import token_bytes
 
 FOLDER = "libraries"
 EXCHANGES = ("dispatch", "combine")
-COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
-# by operation and algorithm: whether groups of several domains have it too
+COPIED = "normal"  # algorithm of an expert exchange in which cores copy tokens
+# Whether an algorithm is offered to groups of several domains too, by operation and algorithm.
 Offers = Mapping[str, Mapping[str, bool]]
+
+
+class TokenFormat(NamedTuple):
+    """Format of tokens on the wire."""
+
+    element: float  # bytes per element
+    scale: float  # bytes per scale of a block
+    block: float  # elements per block
 
 
 class CollectiveLibrary(NamedTuple):
@@ -29,23 +37,22 @@ class CollectiveLibrary(NamedTuple):
     id: str
     name: str
     offers: Offers
-    offers_all: bool = False  # offers whatever the fabric allows
-    caller: str = ""  # owner of what a caller adds
-    called: tuple[str, ...] = ()  # operations it adds that to
-    exchange: str = ""  # owner of the practice of expert exchanges
-    overhead: Quantity | None = None  # the caller's, of a collective
-    staged: Any = None  # the caller's, of each byte
-    cores: Any = None  # that copy tokens in an expert exchange
-    kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
-    # of tokens on the wire: bytes of an element, of a scale, elements of a block
-    formats: Mapping[str, tuple[float, float, float]] = {}
+    offers_all: bool = False  # offers every algorithm that the fabric allows
+    caller: str = ""  # owner, under `performance`, of the parameters of the caller; empty without
+    called: tuple[str, ...] = ()  # operations to which the caller adds time
+    exchange: str = ""  # owner, under `performance`, of the parameters of expert exchanges
+    overhead: Quantity | None = None  # time that the caller adds to a collective, s
+    staged: Any = None  # time that the caller adds per byte, s
+    cores: Any = None  # number of cores that copy tokens in an expert exchange
+    kernels: Mapping[str, Any] = {}  # kernels of an expert exchange that forwards, by operation
+    formats: Mapping[str, TokenFormat] = {}  # by name
 
     def offered(self, operation: str, algorithm: str) -> bool:
-        """Say whether an algorithm of an operation is offered, at least to groups in one domain."""
+        """Return whether an algorithm is offered to groups of one domain, or of any number."""
         return self.offers_all or algorithm in self.offers.get(operation, ())
 
     def anywhere(self, operation: str, algorithm: str) -> bool:
-        """Say whether it is offered to groups of several domains too."""
+        """Return whether an algorithm is offered to groups of several domains too."""
         return self.offers_all or self.offers.get(operation, {}).get(algorithm, False)
 
 
@@ -64,67 +71,62 @@ def read_library(catalogue: Catalogue, library_id: str) -> CollectiveLibrary:
 
     """
     path, document = catalogue.document(FOLDER, library_id, "library")
-    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+    if catalogue.is_overlay(path):  # shipped files are checked before release
         from tco.catalog.schema import LibrarySchema, expect
 
         expect(LibrarySchema, path, document)
-    inside, anywhere = (
+    offers_inside, offers_anywhere = (
         {
-            operation: dict.fromkeys(algorithm_names, wide)
+            operation: dict.fromkeys(algorithm_names, spans_domains)
             for operation, algorithm_names in document.get(document_key, {}).items()
         }
-        for document_key, wide in (("inside_domain", False), ("offers", True))
+        for document_key, spans_domains in (("inside_domain", False), ("offers", True))
     )
     formats = {
-        form: (
-            float(token_format["element"]),
-            float(token_format["scale"]),
-            float(token_format["block"]),
+        format_name: TokenFormat(
+            element=float(token_format["element"]),
+            scale=float(token_format["scale"]),
+            block=float(token_format["block"]),
         )
-        for form, token_format in document.get("formats", {}).items()
+        for format_name, token_format in document.get("formats", {}).items()
     }
-    file_library = CollectiveLibrary(
-        library_id,
-        str(document.get("name", library_id)),
-        _merged(inside, anywhere),
-        bool(document.get("every", False)),
+    library = CollectiveLibrary(
+        id=library_id,
+        name=str(document.get("name", library_id)),
+        offers=_merged_offers(offers_inside, offers_anywhere),
+        offers_all=bool(document.get("every", False)),
         caller=str(document.get("caller", "")),
         called=tuple(map(str, document.get("called", ()))),
         exchange=str(document.get("exchange", "")),
         formats=formats,
     )
-    return (
-        over(read_library(catalogue, str(document["extends"])), file_library)
-        if "extends" in document
-        else file_library
-    )
+    if "extends" not in document:
+        return library
+    return extend_library(read_library(catalogue, str(document["extends"])), library)
 
 
-def _merged(first_offers: Offers, second_offers: Offers) -> Offers:
+def _merged_offers(first_offers: Offers, second_offers: Offers) -> Offers:
     """Return the union of the algorithms in `first_offers` and `second_offers`."""
     merged_offers = {}
     for operation in {**first_offers, **second_offers}:
-        left, right = first_offers.get(operation, {}), second_offers.get(operation, {})
+        first = first_offers.get(operation, {})
+        second = second_offers.get(operation, {})
         merged_offers[operation] = {
-            algorithm_name: left.get(algorithm_name, False) or right.get(algorithm_name, False)
-            for algorithm_name in {**left, **right}
+            algorithm_name: first.get(algorithm_name, False) or second.get(algorithm_name, False)
+            for algorithm_name in {**first, **second}
         }
     return merged_offers
 
 
-def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
-    """Return a library with all of the one it stands on."""
-    offers, offers_everything = (
-        _merged(below.offers, top.offers),
-        below.offers_all or top.offers_all,
-    )
-    return top._replace(
-        offers=offers,
-        offers_all=offers_everything,
-        caller=top.caller or below.caller,
-        called=tuple(dict.fromkeys((*below.called, *top.called))),
-        exchange=top.exchange or below.exchange,
-        formats={**below.formats, **top.formats},
+def extend_library(base: CollectiveLibrary, extension: CollectiveLibrary) -> CollectiveLibrary:
+    """Return `extension` with everything that `base` offers; `extension` takes precedence."""
+    return extension._replace(
+        offers=_merged_offers(base.offers, extension.offers),
+        offers_all=base.offers_all or extension.offers_all,
+        caller=extension.caller or base.caller,
+        called=tuple(dict.fromkeys((*base.called, *extension.called))),
+        exchange=extension.exchange or base.exchange,
+        formats={**base.formats, **extension.formats},
     )
 
 
@@ -150,7 +152,7 @@ def combined_library(catalogue: Catalogue, member_ids: Iterable[str]) -> Collect
     def read() -> CollectiveLibrary:
         combined, *rest = [read_library(catalogue, library_id) for library_id in library_ids]
         for library in rest:
-            combined = over(combined, library)._replace(
+            combined = extend_library(combined, library)._replace(
                 id=f"{combined.id}+{library.id}", name=f"{combined.name} and {library.name}"
             )
         return combined
@@ -170,8 +172,7 @@ def offering(
         algorithm: Name of the algorithm.
 
     Returns:
-        The first member that offers the algorithm for the operation; `library` without such a
-        member.
+        The first member that offers the algorithm for the operation; `library` if none does.
 
     """
     members = [combined_library(catalogue, [library_id]) for library_id in library.id.split("+")]
@@ -205,7 +206,13 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
 def library_with_parameters(
     library: CollectiveLibrary, input_values: Settings
 ) -> CollectiveLibrary:
-    """Return a library with its fitted parameters: its caller's overhead and its token exchange."""
+    """Return a library with the parameters of its caller and of its expert exchanges.
+
+    Args:
+        library: Library without parameters.
+        input_values: Inputs by path, which hold the fitted parameters.
+
+    """
     if library.caller:
         path_prefix = f"performance.{library.caller}"
         library = library._replace(
@@ -217,25 +224,23 @@ def library_with_parameters(
         kernels = {
             operation: input_values[f"{path_prefix}.{operation}_kernels"] for operation in EXCHANGES
         }
-        cores = (
-            input_values[f"{path_prefix}.exchange_cores"]
-            if library.offered(EXCHANGES[0], COPIED)
-            else None
-        )
+        cores = None
+        if library.offered(EXCHANGES[0], COPIED):
+            cores = input_values[f"{path_prefix}.exchange_cores"]
         library = library._replace(cores=cores, kernels=kernels)
     return library
 
 
 def token_size(library: CollectiveLibrary, form: str, hidden: Quantity) -> Quantity:
-    """Return the bytes of a token on the wire, with block scales.
+    """Return the bytes of a token on the wire, including block scales.
 
     Args:
-        library: The library with its formats of tokens.
+        library: Library with its formats of tokens.
         form: Name of the format.
         hidden: Elements of a token.
 
     Raises:
-        DataError: The library has no such format.
+        DataError: The library does not have the format.
 
     """
     refuse_unknown("format", [form], library.formats, f"tokens of {library.name}")
@@ -243,18 +248,18 @@ def token_size(library: CollectiveLibrary, form: str, hidden: Quantity) -> Quant
 
 
 class NotOfferedError(DataError):
-    """An algorithm that neither the fabric nor the library has."""
+    """An algorithm that the fabric does not have or the library does not offer."""
 
 
 def nothing_offered(
     library: CollectiveLibrary, operation: str, algorithm_names: Iterable[str]
 ) -> NotOfferedError:
-    """Return the error for an operation whose algorithms for a group the library lacks."""
-    has = (
+    """Return the error for a group to which the library offers no algorithm of an operation."""
+    offered = (
         ", ".join(library.offers.get(operation, ()))
         or f"no {operation}, but {', '.join(library.offers)}"
     )
     return NotOfferedError(
-        f"{library.name} offers {has}; this group has {', '.join(algorithm_names)}: choose another "
-        "library or algorithm"
+        f"{library.name} offers {offered}; this group has {', '.join(algorithm_names)}: choose "
+        "another library or algorithm"
     )

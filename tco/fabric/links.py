@@ -1,8 +1,8 @@
 """Rates and latencies of the links between a group of communicating chips.
 
 The links form two tiers, with the latencies of the chip family. The inside tier is the smallest
-scope that every link of the fabric serves alike: a rack, a server or a torus. The outside tier
-joins such domains, by the lanes between paired racks or by the network. Group sizes are plain
+scope that all links of a chip serve: a rack, a server or a torus. The outside tier joins such
+domains, by the lanes between paired racks or by the network. Group sizes are plain
 numbers or arrays. Rates and latencies are values.
 """
 
@@ -26,7 +26,7 @@ from tco.fabric.collective_costs import (
     trips_to_memory,
 )
 from tco.fabric.libraries import CollectiveLibrary, library_with_parameters
-from tco.fabric.topology import FabricScope
+from tco.fabric.topology import FabricScope, Tray
 from tco.fabric.torus import Torus, slice_all_to_all, slices_of
 
 
@@ -50,22 +50,22 @@ def scale_out_rate(
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
-# of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
+# Parameter with the step latency of each network protocol. "rdma" is InfiniBand or RoCE.
 PROTOCOLS = {
     "rdma": "network_step",
     "efa": "efa_step",
 }
 
 
+SWITCHES_ACROSS = 2  # switches between paired chips of two domains, one in each domain
+
+
 class Route(NamedTuple):
-    """Scale-out route between worlds: network design, number of tiers and protocol.
+    """Scale-out route between worlds."""
 
-    The tiers are counted up to the switch where both ends meet.
-    """
-
-    design: str
-    tiers: int
-    step: str = PROTOCOLS["rdma"]
+    design: str  # network design
+    tiers: int  # switch tiers up to the switch that both ends share
+    step: str = PROTOCOLS["rdma"]  # parameter with the step latency of the protocol
 
     @property
     def switches(self) -> int:
@@ -80,37 +80,38 @@ def _network_of(
     efficiency: Quantity,
     step: Quantity,
 ) -> tuple[Quantity, Quantity]:
-    """Return a chip's rate and step latency on the scale-out network.
-
-    They follow from those of its links and a single switch.
-    """
-    design = input_values[f"performance.network.{route.design}_efficiency"]
-    passed = input_values["cluster.oversubscription"]
-    rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
+    """Return a chip's rate and step latency on the scale-out network, from those of one switch."""
+    design_efficiency = input_values[f"performance.network.{route.design}_efficiency"]
+    oversubscription = input_values["cluster.oversubscription"]
+    rate = scale_out_rate(
+        bandwidth, efficiency, design_efficiency, oversubscription, route.tiers - 1
+    )
     return rate, step_over_hops(
         step, input_values["performance.network.switch_latency"], route.switches
     )
 
 
 class Latencies(NamedTuple):
-    """Latencies of a family at the clock of a chip."""
+    """Latencies of a family at the clock of a chip, s.
 
-    start: Quantity  # with the trips to memory at both ends
-    step: Quantity  # inside the domain
-    far_step: Quantity  # to its farthest chip
-    chunk: Quantity
-    network_step: Quantity
-    # to the chip or switch paired with one's own in another domain of the world
-    crossing_step: Quantity
-    in_network: Quantity
-    direct_start: Quantity
-    expert_kernel: Quantity
-    ends: Quantity = 0.0  # trips to memory, as the starts and the kernel hold them
-    reduction: Quantity = 0.0  # added to a step that adds up
-    # to the farthest chip of the world, forwarded on the way
+    The three starts (`start`, `direct_start` and `expert_kernel`) include `ends`.
+    """
+
+    start: Quantity  # start of a collective
+    step: Quantity  # mean step inside the domain
+    far_step: Quantity  # step to the farthest chip of the domain
+    chunk: Quantity  # overhead per chunk
+    network_step: Quantity  # step to another world over the scale-out network
+    crossing_step: Quantity  # step to the paired chip or switch in another domain of the world
+    in_network: Quantity  # added by a reduction in the switches
+    direct_start: Quantity  # start of a kernel that reaches peer memory directly
+    expert_kernel: Quantity  # start of a kernel that dispatches or combines tokens
+    ends: Quantity = 0.0  # trips to memory at both ends
+    reduction: Quantity = 0.0  # added to a step that adds up what arrives
+    # Step to the farthest chip of the world over devices that forward; None where none forward.
     forwarded_step: Quantity | None = None
-    near_step: Any = None  # a step to a neighbour
-    hop: Any = None  # what a device on the way adds
+    near_step: Any = None  # step to a neighbour
+    hop: Any = None  # added by each further device on the way
 
 
 class Doubling(NamedTuple):
@@ -119,53 +120,58 @@ class Doubling(NamedTuple):
     It applies where transfer engines signal each other.
     """
 
-    step: Quantity
-    ranks: Quantity
+    step: Quantity  # s
+    ranks: Quantity  # ranks per chip
+
+
+class SliceRing(NamedTuple):
+    """Ring of a torus slice along one dimension."""
+
+    size: Any  # chips
+    link: Quantity  # rate of a link, byte/s
+    closed: Quantity  # one for a closed ring, zero for an open line
 
 
 class Links(NamedTuple):
-    """Rates and latencies of a system's fabric and network, for groups of any size."""
+    """Rates (byte/s) and latencies of a system's fabric and network, for groups of any size."""
 
     domain: int  # chips of the inside tier
     world: int  # chips that the outside tier joins without the network
     inside: Quantity  # rate of rings and trees
     direct: Quantity  # rate of kernels that reach peer memory directly
-    # rate a chip reaches when all talk to all inside a domain through the library's channels
-    pairwise: Quantity
-    spread: Quantity  # the same by kernels that reach peer memory directly
+    pairwise: Quantity  # all-to-all rate inside a domain through the library's channels
+    spread: Quantity  # all-to-all rate inside a domain by kernels that reach peer memory directly
     crossing: Quantity  # rate to other domains of the world
     network: Quantity  # rate to other worlds
     latencies: Latencies
-    reduces: Quantity  # the switches add up: one or zero, or an array of them
-    library: CollectiveLibrary  # what is offered on these links
-    shared: bool = False  # lanes to other domains of the world are those that serve the inside
-    torus: Torus | None = None  # a group that does not fill it takes a slice
+    reduces: Quantity  # one where the switches can add up, otherwise zero
+    library: CollectiveLibrary  # collective library on these links
+    shared: bool = False  # whether the lanes inside a domain also reach other domains of the world
+    torus: Torus | None = None  # a group that does not fill the torus takes a slice of it
     lane: Any = None  # rate of a lane of the torus in rings
-    pairwise_lane: Any = None  # the same when all talk to all, through the library's channels
-    exchange_lane: Any = None  # and by direct kernels
-    # a slice: size, link rate and whether it is closed, of each dimension
-    rings: tuple[tuple[Any, Quantity, Quantity], ...] = ()
-    steps: Quantity = 0  # of bucket rings over all dimensions
-    hops: Quantity = 0  # mean devices between two chips of a domain
-    world_hops: Quantity = 0  # of a world
-    pair_hops: Quantity = 0  # between the two chips that the lanes across the border join
-    tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
-    # one where a group that does not fill its domain leaves links idle
+    pairwise_lane: Any = None  # all-to-all rate of a lane through the library's channels
+    exchange_lane: Any = None  # all-to-all rate of a lane by direct kernels
+    rings: tuple[SliceRing, ...] = ()  # rings of a torus slice, one for each dimension
+    steps: Quantity = 0  # steps of bucket rings over all dimensions
+    hops: Quantity = 0  # mean number of devices between two chips of a domain
+    world_hops: Quantity = 0  # mean number of devices between two chips of a world
+    pair_hops: Quantity = 0  # devices between paired chips of two domains
+    tray: Tray = Tray()
+    # One for a mesh, on which a group smaller than the domain leaves links idle; zero otherwise.
     mesh: Quantity | None = None
     board: Quantity = 1  # chips of a board
-    copy_rate: Any = None  # of one core that copies tokens
-    # where the steps of collectives are transfers that signal each other
-    doubling: Doubling | None = None
+    copy_rate: Any = None  # rate of one core that copies tokens
+    doubling: Doubling | None = None  # set where transfers of collectives signal each other
 
 
 def known_of(links: Links, *waits: Any) -> Known:
-    """Return the store of known results for groups on `links`.
+    """Return the cache of results for groups on `links`.
 
-    Equal numbers give the store of an earlier call. Arrays and traces give an empty store.
+    Equal numbers return the cache of an earlier call. Arrays and traces return an empty cache.
 
     Args:
         links: Rates and latencies of the fabric.
-        *waits: Waits of the ranks for each other.
+        *waits: Times that ranks wait for each other, s.
 
     """
     library = links.library
@@ -178,16 +184,16 @@ def known_of(links: Links, *waits: Any) -> Known:
 
 
 class RankGroup(NamedTuple):
-    """Ranks of a collective, the domains they stand in, and how many stand in each."""
+    """Ranks of a collective and their place in domains and worlds."""
 
-    ranks: Any
-    domains: Any
-    per_domain: Quantity
-    worlds: Any = None  # that the domains belong to; none: as few as hold them
+    ranks: Any  # number of ranks
+    domains: Any  # number of inside-tier domains that hold the ranks
+    per_domain: Quantity  # ranks per domain
+    worlds: Any = None  # number of worlds of the domains; None takes the fewest that hold them
 
 
 def rank_group(links: Links, ranks: Quantity) -> RankGroup:
-    """Return the inside-tier domains, and ranks per domain, of consecutive ranks.
+    """Return the group of consecutive ranks.
 
     Args:
         links: Links whose inside tier sets the chips of a domain.
@@ -206,7 +212,7 @@ def group_across_domains(ranks: Quantity, per_domain: Quantity) -> RankGroup:
         per_domain: Largest number of ranks in a domain.
 
     Returns:
-        Group over as few domains as hold the ranks, with the mean number of ranks per domain.
+        Group over the fewest domains that hold the ranks, with the mean number of ranks per domain.
 
     """
     domains = ceil_ratio(ranks, per_domain)
@@ -214,7 +220,7 @@ def group_across_domains(ranks: Quantity, per_domain: Quantity) -> RankGroup:
 
 
 def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
-    """Return a group whose ranks are each `stride` chips from the next.
+    """Return a group with a rank at every `stride`-th chip.
 
     Args:
         links: Links that set the chips of a domain and of a world.
@@ -222,11 +228,16 @@ def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
         ranks: Number of ranks.
 
     """
-    inside, ranks_per_world = (
+    ranks_per_domain, ranks_per_world = (
         np.gcd(stride * ranks, chips) // np.gcd(stride, chips)
         for chips in (links.domain, links.world)
     )
-    return RankGroup(ranks, ranks // inside, inside, ranks // ranks_per_world)
+    return RankGroup(
+        ranks=ranks,
+        domains=ranks // ranks_per_domain,
+        per_domain=ranks_per_domain,
+        worlds=ranks // ranks_per_world,
+    )
 
 
 def group_product(first_group: RankGroup, second_group: RankGroup) -> RankGroup:
@@ -244,70 +255,78 @@ def group_product(first_group: RankGroup, second_group: RankGroup) -> RankGroup:
 
 
 def among(domains: RankGroup) -> RankGroup:
-    """Return the group of a single rank in each domain of `domains`.
+    """Return the group with one rank in each domain of another group.
 
     Args:
-        domains: Group that stands in the domains.
+        domains: Group whose domains each hold one rank of the new group.
 
     """
-    return RankGroup(domains.domains, domains.domains, 1, domains.worlds)
-
-
-def worlds_of(links: Links, group: RankGroup) -> Quantity:
-    """Return the worlds a group stands in."""
-    return (
-        ceil_ratio(group.domains * links.domain, links.world)
-        if group.worlds is None
-        else group.worlds
+    return RankGroup(
+        ranks=domains.domains, domains=domains.domains, per_domain=1, worlds=domains.worlds
     )
 
 
-def links_for(links: Links, group: RankGroup) -> Links:
-    """Return the links that a group meets.
+def worlds_of(links: Links, group: RankGroup) -> Quantity:
+    """Return the number of worlds that hold a group."""
+    if group.worlds is not None:
+        worlds: Quantity = group.worlds
+        return worlds
+    return ceil_ratio(group.domains * links.domain, links.world)
 
-    On a torus the group meets the links of its slice, on a mesh the links between its chips. Within
-    a tray a step has the latency of a step to a neighbour. Elsewhere the group meets all links.
+
+def links_for(links: Links, group: RankGroup) -> Links:
+    """Return the links that a group uses.
+
+    On a torus the group uses the links of its slice, on a mesh the links between its chips. Within
+    a tray a step has the latency of a step to a neighbour. Elsewhere the group uses all links.
 
     Args:
         links: Links of the whole fabric.
         group: Ranks of a collective.
 
     """
-    t = links.latencies
     if links.mesh is not None:
         rates = (links.inside, links.direct, links.pairwise, links.spread)
         inside, direct, pairwise, spread = (
             mesh_injection(rate, links.mesh, group.per_domain, links.domain) for rate in rates
         )
         return links._replace(inside=inside, direct=direct, pairwise=pairwise, spread=spread)
-    if links.torus is None:
-        if not links.tray[0]:
-            return links
-        step, far = (
-            scope_latency(group.per_domain, links.tray[0], t.near_step, step)
-            for step in (t.step, t.far_step)
+    if links.torus is not None:
+        return _slice_links(links, links.torus, group)
+    if links.tray.chips:
+        latencies = links.latencies
+        step, far_step = (
+            scope_latency(group.per_domain, links.tray.chips, latencies.near_step, latency)
+            for latency in (latencies.step, latencies.far_step)
         )
-        return links._replace(latencies=t._replace(step=step, far_step=far))
-    part = slices_of(links.torus, group.per_domain)
-    size, directions, width = part.narrow
+        return links._replace(latencies=latencies._replace(step=step, far_step=far_step))
+    return links
+
+
+def _slice_links(links: Links, torus: Torus, group: RankGroup) -> Links:
+    slices = slices_of(torus, group.per_domain)
+    narrowest = slices.narrowest
     rings = tuple(
-        (ring, lanes_rate(lanes, links.lane), closed)
-        for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True)
+        SliceRing(size, lanes_rate(lanes, links.lane), closed)
+        for (size, closed), lanes in zip(slices.rings, torus.lanes, strict=True)
     )
     pairwise, spread = (
-        slice_all_to_all(size, directions, lanes_rate(width, lane), part.chips)
+        slice_all_to_all(
+            narrowest.size, narrowest.directions, lanes_rate(narrowest.lanes, lane), slices.chips
+        )
         for lane in (links.pairwise_lane, links.exchange_lane)
     )
+    latencies = links.latencies
     return links._replace(
-        inside=lanes_rate(part.injection, links.lane),
+        inside=lanes_rate(slices.injection, links.lane),
         pairwise=pairwise,
         spread=spread,
-        latencies=t._replace(
-            step=step_over_hops(t.near_step, t.hop, part.hops),
-            far_step=step_over_hops(t.near_step, t.hop, part.farthest),
+        latencies=latencies._replace(
+            step=step_over_hops(latencies.near_step, latencies.hop, slices.hops_mean),
+            far_step=step_over_hops(latencies.near_step, latencies.hop, slices.hops_worst),
         ),
         rings=rings,
-        steps=part.steps,
+        steps=slices.steps,
     )
 
 
@@ -319,8 +338,8 @@ def hops_between(links: Links, group: RankGroup) -> float | None:
         group: Ranks of a collective.
 
     Returns:
-        Number of devices; None where the group spans several worlds, between which the scale-out
-        network runs.
+        Number of devices; None where the group spans several worlds, which the scale-out network
+        joins.
 
     """
     if worlds_of(links, group) > 1:
@@ -328,8 +347,10 @@ def hops_between(links: Links, group: RankGroup) -> float | None:
     if group.domains > 1:
         return float(untraced_value(links.pair_hops if group.per_domain <= 1 else links.world_hops))
     if links.torus:
-        return float(slices_of(links.torus, group.per_domain).hops)
-    return links.tray[1] if group.per_domain <= links.tray[0] else float(untraced_value(links.hops))
+        return float(slices_of(links.torus, group.per_domain).hops_mean)
+    if group.per_domain <= links.tray.chips:
+        return links.tray.hops
+    return float(untraced_value(links.hops))
 
 
 @formula("s", source="hockney1994")
@@ -347,9 +368,6 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Quan
     return hop_latency + unit / port
 
 
-SWITCHES_ACROSS = 2  # one in either domain
-
-
 def _latencies_of(
     input_values: Settings,
     chip: str,
@@ -360,7 +378,8 @@ def _latencies_of(
     network_step: Quantity,
 ) -> Latencies:
     """Return a family's latencies at the clock of a chip."""
-    prior, part = f"performance.{family}", f"parts.{chip}"
+    prior = f"performance.{family}"
+    part = f"parts.{chip}"
     scale = latency_scale(
         input_values[f"{part}.max_clock"],
         input_values[f"{part}.dies"],
@@ -378,10 +397,10 @@ def _latencies_of(
     hop = input_values[f"{prior}.hop_latency"]
     if port is not None:
         hop = forwarding_hop(hop, input_values[f"{prior}.forwarded_unit"], port)
-    launch = scaled("collective_start")
+    start = scaled("collective_start")
     ends = trips_to_memory(scaled("endpoint_latency"), input_values[f"{prior}.endpoint_in_memory"])
     return Latencies(
-        start=total("start_with_ends", [launch, ends]),
+        start=total("start_with_ends", [start, ends]),
         step=step_over_hops(near, hop, inner.hops_mean),
         far_step=step_over_hops(near, hop, inner.hops_worst),
         chunk=scaled("collective_chunk"),
@@ -390,7 +409,7 @@ def _latencies_of(
         in_network=input_values[f"{prior}.in_network_latency"],
         direct_start=total(
             "start_with_ends",
-            [scaled_latency(launch, input_values[f"{prior}.direct_start_ratio"]), ends],
+            [scaled_latency(start, input_values[f"{prior}.direct_start_ratio"]), ends],
         ),
         expert_kernel=total("start_with_ends", [scaled("expert_kernel_latency"), ends]),
         ends=ends,
@@ -429,35 +448,40 @@ def chip_links(
         family: Family whose efficiencies and latencies apply.
         tiers: Fabric scopes from the inside tier to the world.
         route: Scale-out route between worlds.
-        reduces: Whether the switches add up: a flag, one or zero, or an array.
+        reduces: Whether the switches can add up: a flag, one or zero, or an array.
         library: Collective library on the links.
-        signalled: Whether the steps of collectives are transfers with mutual signals.
+        signalled: Whether the transfers of collectives signal each other.
         port: Bandwidth of the switch port that the lanes enter, byte/s; None where unknown.
 
     """
-    inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
+    inner = tiers[0]
+    world = tiers[-1]
+    prior = f"performance.{family}"
+    part = f"parts.{chip}"
     efficiency = input_values[f"{prior}.link_efficiency"]
-    direct = input_values[f"{prior}.direct_efficiency"]
-    nic = input_values[f"{part}.scale_out_bandwidth"]
+    direct_efficiency = input_values[f"{prior}.direct_efficiency"]
+    nic_bandwidth = input_values[f"{part}.scale_out_bandwidth"]
     step_latency = input_values[f"{prior}.{route.step}"]
-    network, step = _network_of(input_values, route, nic, efficiency, step_latency)
-    everyone, lane = _balanced_rates(input_values, prior, inner)
+    network, network_step = _network_of(
+        input_values, route, nic_bandwidth, efficiency, step_latency
+    )
+    all_to_all, lane = _balanced_rates(input_values, prior, inner)
     return Links(
         domain=inner.chips,
         world=world.chips,
         inside=link_rate(inner.injection, efficiency),
-        direct=link_rate(inner.injection, direct),
-        pairwise=link_rate(everyone, efficiency),
-        spread=link_rate(everyone, direct),
+        direct=link_rate(inner.injection, direct_efficiency),
+        pairwise=link_rate(all_to_all, efficiency),
+        spread=link_rate(all_to_all, direct_efficiency),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=_latencies_of(input_values, chip, family, inner, world, port, step),
+        latencies=_latencies_of(input_values, chip, family, inner, world, port, network_step),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
         lane=None if inner.torus is None else link_rate(inner.lane, efficiency),
         pairwise_lane=None if lane is None else link_rate(lane, efficiency),
-        exchange_lane=None if lane is None else link_rate(lane, direct),
+        exchange_lane=None if lane is None else link_rate(lane, direct_efficiency),
         hops=inner.hops_mean,
         world_hops=world.hops_mean,
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
@@ -471,13 +495,14 @@ def chip_links(
 
 
 def _balanced_rates(input_values: Settings, prior: str, inner: FabricScope) -> tuple[Any, Any]:
-    """Return the rates of all-to-all and of a torus lane, as evenly as their links are loaded."""
-    everyone, lane = inner.all_to_all, None if inner.torus is None else inner.lane
+    """Return the all-to-all rates of a chip and of a torus lane, reduced by uneven load."""
+    all_to_all = inner.all_to_all
+    lane = None if inner.torus is None else inner.lane
     if not inner.balanced:
         load_balance = input_values[f"{prior}.load_balance"]
-        everyone = link_rate(everyone, load_balance)
+        all_to_all = link_rate(all_to_all, load_balance)
         lane = None if lane is None else link_rate(lane, load_balance)
-    return everyone, lane
+    return all_to_all, lane
 
 
 def _signalled_doubling(input_values: Settings, part: str) -> Doubling:
@@ -486,19 +511,19 @@ def _signalled_doubling(input_values: Settings, part: str) -> Doubling:
 
 
 def _domain_of(input_values: Settings, chip: str) -> FabricScope:
-    """Return the scale-up domain of chips without a system, at their injection bandwidth.
+    """Return the scale-up domain of chips without a system.
 
-    It has one switch, or a wire to every other chip.
+    One switch joins the chips, or a wire joins each pair of them.
     """
     part = f"parts.{chip}"
     rate = input_values[f"{part}.scale_up_bandwidth"]
     return FabricScope(
-        "world",
-        input_values[f"{part}.scale_up_domain"],
-        rate,
-        rate,
-        1.0,
-        1.0,
+        scope="world",
+        chips=input_values[f"{part}.scale_up_domain"],
+        injection=rate,
+        all_to_all=rate,
+        hops_mean=1.0,
+        hops_worst=1.0,
         balanced=True,
         mesh=input_values[f"{part}.point_to_point"],
     )
@@ -520,7 +545,7 @@ def links_of_chips(
         family: Family whose efficiencies and latencies apply.
         route: Scale-out route between worlds.
         library: Collective library on the links.
-        signalled: Whether the steps of collectives are transfers with mutual signals.
+        signalled: Whether the transfers of collectives signal each other.
 
     """
     reduces = input_values[f"parts.{chip}.in_network_reduction"]

@@ -1,8 +1,8 @@
 """The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
 
-Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means
-are over distinct pairs. Only active lanes count. Racks, trays, planes, dimensions and chips are
-structure; lane rates are values. Tests hold the same figures to a graph.
+Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip. Means
+are over distinct pairs of chips. Only active lanes count. The numbers of racks, trays, planes,
+dimensions and chips are fixed; only lane rates may vary. Tests compare the figures with a graph.
 """
 
 from __future__ import annotations
@@ -45,40 +45,45 @@ def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure)
     return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
 
 
-LANED = ("torus", "two-level")  # fabrics told lane by lane, whose bandwidth follows
-AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
+# Kinds of fabric whose files state lanes, from which the bandwidth of a chip follows.
+KINDS_WITH_LANES = ("torus", "two-level")
+AXES = "xyzw"  # dimensions of a torus, as `fabric.lanes` names them
+
+
+class Tray(NamedTuple):
+    """Tray with links between its chips."""
+
+    chips: int = 0  # zero where trays have no links of their own
+    hops: float = 0.0  # between two chips of the tray
 
 
 class FabricScope(NamedTuple):
-    """One scope of the fabric: its chips, what the lanes give them, and what tells its kind."""
+    """One scope of the fabric, with rates in byte/s per chip and direction."""
 
-    scope: str
+    scope: str  # `rack` or `world`
     chips: int
-    injection: Quantity
-    all_to_all: Quantity
+    injection: Quantity  # rate at which a chip sends
+    all_to_all: Quantity  # rate of a chip that talks to all others
     hops_mean: Quantity
     hops_worst: Quantity
-    balanced: bool  # one path between any two chips: no load balancing needed
-    bisection: Any = None
-    lanes: Mapping[str, float] = {}
-    crossing: Any = None  # bandwidth a chip has to other domains of the same world
-    # what crosses passes the ports that serve the inside, and a switch in either domain
+    balanced: bool  # one path joins any two chips, so that no routing spreads the load
+    bisection: Any = None  # bandwidth between two halves of the scope
+    lanes: Mapping[str, float] = {}  # lanes of a chip by medium
+    crossing: Any = None  # bandwidth of a chip to other domains of the same world
+    # Whether traffic to other domains uses the ports that serve the inside, and crosses a switch in
+    # both domains.
     shared: bool = False
     torus: Torus | None = None
     lane: Any = None  # bandwidth of a lane of the torus
-    # chips of a tray and hops between them, where trays have links of their own
-    tray: tuple[int, float] = (
-        0,
-        0.0,
-    )
-    # one where every chip is wired to every other; an array of ones and zeros for several fabrics
+    tray: Tray = Tray()
+    # One where a wire joins every pair of chips, otherwise zero; an array for several fabrics.
     mesh: Any = None
 
 
 def fabric_scopes(system: System, input_values: Readable) -> list[FabricScope]:
     """Return rack and world of a system's scale-up fabric.
 
-    The two scopes of a single rack are alike.
+    The two scopes of a single rack differ only in name.
 
     Args:
         system: The system; `system.fabric` names the kind of the fabric.
@@ -111,7 +116,7 @@ def lanes(system: System, lane_medium: str) -> float:
         lane_medium: Medium or dimension, a key of `fabric.lanes`.
 
     Raises:
-        DataError: The number is missing or is no number.
+        DataError: The number is missing or not numeric.
 
     """
     try:
@@ -134,8 +139,8 @@ def _active_lanes(system: System) -> float:
 def from_the_lanes(system: System) -> dict[str, Rule]:
     """Return the rule that derives scale-up bandwidth from a chip's lanes.
 
-    The bandwidth is the rate at which a chip sends. Further quantities of the fabric depend on this
-    bandwidth. The result is empty for a fabric without lanes.
+    The bandwidth is the rate at which a chip sends. The result is empty for a fabric whose file
+    states no lanes.
 
     Args:
         system: The system with its chip and fabric.
@@ -147,7 +152,7 @@ def from_the_lanes(system: System) -> dict[str, Rule]:
         DataError: The fabric section lacks a number of lanes, or its numbers do not fit the chips.
 
     """
-    if system.fabric.get("kind") not in LANED:
+    if system.fabric.get("kind") not in KINDS_WITH_LANES:
         return {}
     part = f"parts.{system.chip}"
     return {
@@ -158,9 +163,13 @@ def from_the_lanes(system: System) -> dict[str, Rule]:
 
 
 def lane_bandwidth(system: System, input_values: Readable) -> Any:
-    """Return the rate of a lane: its share of what the chip sends at, which a user may set."""
+    """Return the rate of a lane, byte/s.
+
+    Where the file states lanes it is an equal share of the scale-up bandwidth, which a user may
+    set.
+    """
     part = f"parts.{system.chip}"
-    if system.fabric.get("kind") not in LANED:
+    if system.fabric.get("kind") not in KINDS_WITH_LANES:
         return input_values[f"{part}.lane_bandwidth"]
     return rate_of_a_lane(input_values[f"{part}.scale_up_bandwidth"], _active_lanes(system))
 
@@ -192,7 +201,7 @@ def count(system: System, fabric_key: str) -> int:
         fabric_key: Key of the fabric section.
 
     Raises:
-        DataError: The key is missing, or its value is no whole number of 1 or more.
+        DataError: The key is missing, or its value is not a whole number of 1 or more.
 
     """
     fabric_value = fabric_number(system, fabric_key)
@@ -205,9 +214,9 @@ def count(system: System, fabric_key: str) -> int:
 
 
 def whole_racks(system: System) -> int:
-    """Return the racks of a fabric of two tiers, 1 or 2.
+    """Return the number of racks of a fabric with two tiers, 1 or 2.
 
-    A world of half a rack counts as a rack.
+    A world of half a rack counts as one rack.
 
     Args:
         system: The system with its racks and chips.
@@ -227,71 +236,78 @@ def whole_racks(system: System) -> int:
 
 
 def star(system: System, input_values: Readable) -> list[FabricScope]:
-    """One layer of switches that every chip reaches on every lane."""
-    rate, chips = input_values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
+    """Return the scope of one layer of switches that every chip reaches on every lane."""
+    rate = input_values[f"parts.{system.chip}.scale_up_bandwidth"]
+    chips = int(system.chips)
     return [
         FabricScope(
-            "world",
-            chips,
-            rate,
-            rate,
-            1.0,
-            1.0,
-            True,
-            lanes_rate(chips / 2, rate),
-            dict(system.fabric.get("lanes", {})),
+            scope="world",
+            chips=chips,
+            injection=rate,
+            all_to_all=rate,
+            hops_mean=1.0,
+            hops_worst=1.0,
+            balanced=True,
+            bisection=lanes_rate(chips / 2, rate),
+            lanes=dict(system.fabric.get("lanes", {})),
         )
     ]
 
 
 def _two_star(system: System, input_values: Readable) -> list[FabricScope]:
-    """Two racks of switches, each chip on those of its own rack, the switches paired across."""
+    """Return the scopes of two racks with paired switches; a chip reaches those of its rack."""
     rate = input_values[f"parts.{system.chip}.scale_up_bandwidth"]
     chips = int(system.chips)
     racks = whole_racks(system)
     if racks == 1:
         return star(system, input_values)
-    across = lanes_rate(fabric_number(system, "cross_share"), rate)
-    inside = chips // racks
-    world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
-    mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
-    wires = dict(system.fabric.get("lanes", {}))
-    return [
-        FabricScope(
-            "rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires
-        ),
-        FabricScope(
-            "world",
-            chips,
-            rate,
-            world,
-            mean,
-            2.0,
-            True,
-            lanes_rate(inside, across),
-            wires,
-            crossing=across,
-            shared=True,
-        ),
-    ]
+    crossing = lanes_rate(fabric_number(system, "cross_share"), rate)
+    rack_chips = chips // racks
+    world_all_to_all = least("world_all_to_all", [rate, cut_all_to_all(chips, crossing, racks)])
+    lanes_by_medium = dict(system.fabric.get("lanes", {}))
+    rack = FabricScope(
+        scope="rack",
+        chips=rack_chips,
+        injection=rate,
+        all_to_all=rate,
+        hops_mean=1.0,
+        hops_worst=1.0,
+        balanced=True,
+        bisection=lanes_rate(rack_chips / 2, rate),
+        lanes=lanes_by_medium,
+    )
+    world = FabricScope(
+        scope="world",
+        chips=chips,
+        injection=rate,
+        all_to_all=world_all_to_all,
+        hops_mean=((rack_chips - 1) * 1.0 + (chips - rack_chips) * 2.0) / (chips - 1),
+        hops_worst=2.0,
+        balanced=True,
+        bisection=lanes_rate(rack_chips, crossing),
+        lanes=lanes_by_medium,
+        crossing=crossing,
+        shared=True,
+    )
+    return [rack, world]
 
 
 def mesh(system: System, input_values: Readable) -> list[FabricScope]:
-    """Every chip wired to every other."""
-    chips, rate = int(system.chips), input_values[f"parts.{system.chip}.scale_up_bandwidth"]
+    """Return the scope of chips with a wire between each pair."""
+    chips = int(system.chips)
+    rate = input_values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
-    wires = dict(system.fabric.get("lanes", {}))
     return [
         FabricScope(
-            "world",
-            chips,
-            rate,
-            rate,
-            0.0,
-            0.0,
-            True,
-            lanes_rate((chips / 2) ** 2, link),
-            wires,
+            scope="world",
+            chips=chips,
+            injection=rate,
+            all_to_all=rate,
+            hops_mean=0.0,
+            hops_worst=0.0,
+            balanced=True,
+            bisection=lanes_rate((chips / 2) ** 2, link),
+            lanes=dict(system.fabric.get("lanes", {})),
             mesh=1.0,
         )
     ]
@@ -333,47 +349,62 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
 def torus(system: System, input_values: Readable) -> list[FabricScope]:
     """Return the scopes of a torus, whose chips forward for each other.
 
-    They are the whole torus, and the slice of a rack where it spans several.
+    The last scope is the whole torus. The slice of a rack precedes it if the torus spans several
+    racks.
     """
-    rate, full_torus = lane_bandwidth(system, input_values), torus_of(system)
+    rate = lane_bandwidth(system, input_values)
+    full_torus = torus_of(system)
 
-    def extent(scope_name: str, chips: int) -> FabricScope:
-        part = slice_of(full_torus, chips)
-        spanned = [
-            (size, n, lanes_rate(width, rate))
-            for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True)
+    def scope_of(scope_name: str, chips: int) -> FabricScope:
+        torus_slice = slice_of(full_torus, chips)
+        dimensions = [
+            (size, links, lanes_rate(width, rate))
+            for size, links, width in zip(
+                torus_slice.sizes, torus_slice.directions, torus_slice.lanes, strict=True
+            )
             if size > 1
         ]
         return FabricScope(
-            scope_name,
-            part.chips,
-            lanes_rate(part.mean_injection, rate),
-            least(
+            scope=scope_name,
+            chips=torus_slice.chips,
+            injection=lanes_rate(torus_slice.mean_injection, rate),
+            all_to_all=least(
                 f"{scope_name}_all_to_all",
-                [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned],
+                [slice_all_to_all(*dimension, torus_slice.chips) for dimension in dimensions],
             ),
-            part.hops_mean,
-            float(part.hops_worst),
-            False,
-            least(
+            hops_mean=torus_slice.hops_mean,
+            hops_worst=float(torus_slice.hops_worst),
+            balanced=False,
+            bisection=least(
                 f"{scope_name}_bisection",
-                [slice_cut(size, n, link, part.chips) for size, n, link in spanned],
+                [slice_cut(*dimension, torus_slice.chips) for dimension in dimensions],
             ),
-            dict(system.fabric["lanes"]),
+            lanes=dict(system.fabric["lanes"]),
             torus=full_torus,
             lane=rate,
         )
 
-    rack = [extent("rack", math.ceil(system.chips / system.racks))] if system.racks > 1 else []
-    return [*rack, extent("world", int(system.chips))]
+    world_chips = int(system.chips)
+    if system.racks > 1:
+        rack_chips = math.ceil(system.chips / system.racks)
+        return [scope_of("rack", rack_chips), scope_of("world", world_chips)]
+    return [scope_of("world", world_chips)]
 
 
 def torus_of(system: System) -> Torus:
-    """Return the structure of a torus, with the block of its optical switches.
+    """Return the sizes and lanes of a system's torus, and the block of its optical switches.
 
-    They close multiples of the block into tori of their own.
+    The switches can join any multiple of the block to a torus.
+
+    Args:
+        system: The system; `fabric.block` states the chips of a block by dimension.
+
+    Raises:
+        DataError: The block or the dimensions are invalid.
+
     """
-    dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
+    dimensions = torus_dimensions(system)
+    block = system.fabric.get("block", [])
     if not isinstance(block, list) or (
         block
         and (
@@ -386,121 +417,145 @@ def torus_of(system: System) -> Torus:
             f"{len(dimensions)} dimensions, such as [4, 4, 4]"
         )
     return Torus(
-        tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block)
+        sizes=tuple(size for size, _ in dimensions),
+        lanes=tuple(width for _, width in dimensions),
+        block=tuple(block),
     )
 
 
 def _two_level(system: System, input_values: Readable) -> list[FabricScope]:
     """Return the scopes of trays, switch planes of a rack, and direct links between two racks."""
     rate = lane_bandwidth(system, input_values)
-    racks, chips = whole_racks(system), int(system.chips)
-    inside = chips // racks
+    racks = whole_racks(system)
+    chips = int(system.chips)
+    rack_chips = chips // racks
     tray_chips = count(system, "chips_per_tray")
     planes = count(system, "planes")
-    if inside % tray_chips or tray_chips % planes or tray_chips < 2:
+    if rack_chips % tray_chips or tray_chips % planes or tray_chips < 2:
         raise DataError(
-            f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over "
-            f"{planes} planes"
+            f"{system.where}: {rack_chips} chips a rack do not divide into trays of {tray_chips} "
+            f"over {planes} planes"
         )
-    plane, tray = (
+    plane_rate, tray_rate = (
         lanes_rate(lanes(system, lane_medium), rate) for lane_medium in ("plane", "tray")
     )
     injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
-    in_rack = {lane_medium: lanes(system, lane_medium) for lane_medium in ("tray", "plane")}
-    spare = (
-        {"plane_spare": lanes(system, "plane_spare")}
-        if "plane_spare" in system.fabric["lanes"]
-        else {}
+    rack_lanes = {lane_medium: lanes(system, lane_medium) for lane_medium in ("tray", "plane")}
+    spare_lanes = {}
+    if "plane_spare" in system.fabric["lanes"]:
+        spare_lanes["plane_spare"] = lanes(system, "plane_spare")
+    tray = Tray(chips=tray_chips, hops=fabric_number(system, "tray_hops"))
+    rates_over = partial(
+        _two_level_rates, rack_chips, tray_chips, planes, plane_rate, tray_rate, bool(tray.hops)
     )
-    hops = fabric_number(system, "tray_hops")
-    mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
-    rate_of = partial(_two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
-    rate_inside = least("rack_all_to_all", rate_of(1))
-    cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
+    hops_mean, hops_worst = two_level_hops(1, rack_chips, tray_chips, planes, tray.hops)
     rack = FabricScope(
-        "rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays
+        scope="rack",
+        chips=rack_chips,
+        injection=injection,
+        all_to_all=least("rack_all_to_all", rates_over(racks=1)),
+        hops_mean=hops_mean,
+        hops_worst=hops_worst,
+        balanced=False,
+        bisection=lanes_rate(rack_chips / 2, plane_rate),
+        lanes=rack_lanes | spare_lanes,
+        tray=tray,
     )
     if racks == 1:
         return [rack]
-    cross = lanes_rate(lanes(system, "cross_rack"), rate)
+    crossing = lanes_rate(lanes(system, "cross_rack"), rate)
+    hops_mean, hops_worst = two_level_hops(racks, rack_chips, tray_chips, planes, tray.hops)
     world = FabricScope(
-        "world",
-        chips,
-        input_values[f"parts.{system.chip}.scale_up_bandwidth"],
-        least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
-        *two_level_hops(racks, inside, tray_chips, planes, hops),
-        False,
-        lanes_rate(inside, cross),
-        in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
-        crossing=cross,
-        tray=trays,
+        scope="world",
+        chips=chips,
+        injection=input_values[f"parts.{system.chip}.scale_up_bandwidth"],
+        all_to_all=least(
+            "world_all_to_all", [*rates_over(racks=racks), cut_all_to_all(chips, crossing, racks)]
+        ),
+        hops_mean=hops_mean,
+        hops_worst=hops_worst,
+        balanced=False,
+        bisection=lanes_rate(rack_chips, crossing),
+        lanes=rack_lanes | {"cross_rack": lanes(system, "cross_rack")} | spare_lanes,
+        crossing=crossing,
+        tray=tray,
     )
     return [rack, world]
 
 
 def _two_level_rates(
-    inside: int,
+    rack_chips: int,
     tray_chips: int,
     planes: int,
-    plane: Quantity,
-    tray: Quantity,
+    plane_rate: Quantity,
+    tray_rate: Quantity,
     tray_switched: bool,
     racks: int,
 ) -> list[Quantity]:
-    """Return the all-to-all rate that each group of lanes allows.
+    """Return the all-to-all rate that each group of lanes allows, byte/s.
 
-    Balanced routing reaches the least of them.
+    Balanced routing reaches the lowest of these rates.
 
-    Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a
-    chip on the right plane; without a tray switch only the links to those chips serve. The chips of
-    one's own tray and plane may be reached either way.
+    Traffic to other trays crosses a plane once. Traffic to other planes crosses the tray once, to a
+    chip on the target plane. Without a tray switch it can use only the links to such chips. Traffic
+    within a tray and plane can cross either the plane or the tray.
     """
-    per_plane, chips = tray_chips // planes, racks * inside
-    other_trays = inside - tray_chips
-    other_planes = inside - inside // planes
-    plane_neighbours = per_plane - 1
-    to_planes = (
-        tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
-    )
-    rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
+    chips = racks * rack_chips
+    chips_per_plane = tray_chips // planes  # in one tray
+    other_trays = rack_chips - tray_chips  # chips of a rack in other trays
+    other_planes = rack_chips - rack_chips // planes  # chips of a rack on other planes
+    neighbours = chips_per_plane - 1  # chips on the same tray and plane
+    rates = []
+    if other_trays:
+        rates.append(served_rate(plane_rate, racks * other_trays, chips))
     if planes > 1:
+        link_share = (tray_chips - chips_per_plane) / (tray_chips - 1)
+        to_planes = tray_rate if tray_switched else lanes_rate(link_share, tray_rate)
         rates.append(served_rate(to_planes, racks * other_planes, chips))
-    if plane_neighbours:
-        shared = tray if tray_switched else lanes_rate(plane_neighbours / (tray_chips - 1), tray)
-        served = other_trays + plane_neighbours + (other_planes if tray_switched else 0)
-        rates.append(served_rate(total("plane_and_tray", [plane, shared]), racks * served, chips))
+    if neighbours:
+        link_share = neighbours / (tray_chips - 1)
+        to_neighbours = tray_rate if tray_switched else lanes_rate(link_share, tray_rate)
+        served = other_trays + neighbours + (other_planes if tray_switched else 0)
+        both_rates = total("plane_and_tray", [plane_rate, to_neighbours])
+        rates.append(served_rate(both_rates, racks * served, chips))
     return rates
 
 
 def two_level_hops(
     racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float
 ) -> tuple[float, float]:
-    """Return the mean and the most devices between two chips of a two-level fabric.
+    """Return the mean and the largest number of devices between two chips of a two-level fabric.
 
-    The fabric looks the same from every chip.
+    The fabric looks the same from every chip, so distances from the first chip suffice.
     """
     chip_positions = itertools.product(
         range(racks), range(in_rack // tray_chips), range(tray_chips)
     )
     hop_counts = [
-        _hops_of_place(*chip_position, planes, tray_hops)
+        _hops_from_first_chip(*chip_position, planes, tray_hops)
         for chip_position in chip_positions
         if any(chip_position)
     ]
     return sum(hop_counts) / len(hop_counts), max(hop_counts)
 
 
-def _hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
-    one_plane = position % planes == 0
-    in_tray_hops = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
-    inside = in_tray_hops if not tray else 1.0 if one_plane else 2.0 + tray_hops
-    return inside + (1.0 if rack and (tray or position) else 0.0)
+def _hops_from_first_chip(
+    rack: int, tray: int, position: int, planes: int, tray_hops: float
+) -> float:
+    is_same_plane = position % planes == 0
+    if tray:
+        hops_in_rack = 1.0 if is_same_plane else 2.0 + tray_hops
+    elif position:
+        hops_in_rack = min(tray_hops, 1.0) if is_same_plane else tray_hops
+    else:
+        hops_in_rack = 0.0
+    # The first chips of two racks are linked directly; from another chip one chip forwards.
+    crossing_hops = 1.0 if rack and (tray or position) else 0.0
+    return hops_in_rack + crossing_hops
 
 
 def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
-    """Return the devices between two chips of a two-level fabric.
-
-    The way begins at the first chip of the system.
+    """Return the devices between the first chip of a two-level fabric and another chip.
 
     Args:
         system: A system with a two-level fabric.
@@ -509,10 +564,10 @@ def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
         position: Position of the other chip in its tray, from 0.
 
     Returns:
-        Intermediate devices (switches or forwarding chips) on the way.
+        Number of intermediate devices, which are switches or forwarding chips.
 
     Raises:
-        DataError: The fabric is of another kind or incomplete, or no chip has this place.
+        DataError: The fabric is of another kind or incomplete, or no chip has this position.
 
     """
     if system.fabric.get("kind") != "two-level":
@@ -530,7 +585,7 @@ def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
         raise DataError(
             f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}"
         )
-    return _hops_of_place(rack, tray, position, planes, fabric_number(system, "tray_hops"))
+    return _hops_from_first_chip(rack, tray, position, planes, fabric_number(system, "tray_hops"))
 
 
 KINDS: dict[str, Callable[[System, Readable], list[FabricScope]]] = {
@@ -553,7 +608,7 @@ def port_bandwidth(system: System, input_values: Readable) -> Any:
         Bandwidth in byte/s per direction; None where the file states no lanes of a port.
 
     Raises:
-        DataError: The lanes of a port are no whole number of 1 or more.
+        DataError: The lanes of a port are not a whole number of 1 or more.
 
     """
     if "port_lanes" not in system.fabric:

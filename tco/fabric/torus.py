@@ -1,9 +1,9 @@
-"""Slices of a torus: the block of neighbouring chips a group takes that does not fill it.
+"""Slices of a torus: blocks of neighbouring chips for groups smaller than the torus.
 
-A slice's size divides the torus' in every dimension, so that equal groups tile it. Its rings close
-over the wrap-around links where it spans a dimension, or where optical switches close them for
-slices of whole blocks; elsewhere a ring is an open line. All of it is structure in whole numbers
-and lanes; the rate of a lane is a value.
+The size of a slice divides the size of the torus in every dimension, so equal slices tile the
+torus. The chips along a dimension form a closed ring if the slice spans the dimension. They also
+form a closed ring if the slice consists of whole blocks, which optical switches join. Otherwise
+they form an open line. Sizes and lanes are fixed numbers; only the rate of a lane may vary.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,28 +22,28 @@ from tco.core.units import BytePerSecond, Pure
 
 
 class Torus(NamedTuple):
-    """Sizes and lanes of the dimensions, and the block that optical switches close into tori."""
+    """Torus of chips. Each tuple has an entry for every dimension."""
 
-    sizes: tuple[int, ...]
-    lanes: tuple[float, ...]
-    block: tuple[int, ...] = ()
+    sizes: tuple[int, ...]  # chips
+    lanes: tuple[float, ...]  # lanes per link
+    block: tuple[int, ...] = ()  # chips of a block of the optical switches; empty without them
 
 
 class TorusSlice(NamedTuple):
-    """Sizes of a slice, which of its dimensions are closed rings, and the lanes a link."""
+    """Slice of a torus. Each tuple has an entry for every dimension."""
 
-    sizes: tuple[int, ...]
-    closed: tuple[bool, ...]
-    lanes: tuple[float, ...]
+    sizes: tuple[int, ...]  # chips
+    closed: tuple[bool, ...]  # whether the chips form a closed ring and not an open line
+    lanes: tuple[float, ...]  # lanes per link
 
     @property
     def chips(self) -> int:
-        """Chips of the slice."""
+        """Number of chips in the slice."""
         return math.prod(self.sizes)
 
     @property
     def directions(self) -> tuple[int, ...]:
-        """Links per dimension of the worst-placed chip: two of a ring, one of a line or a pair."""
+        """Links of the worst-placed chip by dimension: two on a ring, one on a line or pair."""
         return tuple(
             min(size - 1, 2 if closed else 1)
             for size, closed in zip(self.sizes, self.closed, strict=True)
@@ -52,36 +51,36 @@ class TorusSlice(NamedTuple):
 
     @property
     def injection(self) -> float:
-        """Lanes of the worst-placed chip."""
+        """Number of lanes of the worst-placed chip."""
         return sum(links * width for links, width in zip(self.directions, self.lanes, strict=True))
 
     @property
     def mean_injection(self) -> float:
-        """Lanes of a chip on average: a line of d has d - 1 links."""
-        shares = (
-            n if closed or size < 3 else 2 * (size - 1) / size
-            for n, size, closed in zip(self.directions, self.sizes, self.closed, strict=True)
+        """Mean number of lanes per chip; a line of d chips has d - 1 links."""
+        mean_links = (
+            links if closed or size < 3 else 2 * (size - 1) / size
+            for links, size, closed in zip(self.directions, self.sizes, self.closed, strict=True)
         )
-        return sum(share * width for share, width in zip(shares, self.lanes, strict=True))
+        return sum(links * width for links, width in zip(mean_links, self.lanes, strict=True))
 
     @property
     def steps(self) -> int:
-        """Steps of bucket rings over all dimensions."""
+        """Number of steps of bucket rings over all dimensions."""
         return sum(size - 1 for size in self.sizes)
 
     @property
     def narrowest(self) -> int:
-        """Dimension that allows the least when all talk to all."""
-        shared = zip(self.sizes, self.directions, self.lanes, strict=True)
-        rates = [
+        """Index of the dimension with the lowest all-to-all rate."""
+        dimensions = zip(self.sizes, self.directions, self.lanes, strict=True)
+        rates_or_inf = [
             links * width * size / (size * size // 4) if size > 1 else math.inf
-            for size, links, width in shared
+            for size, links, width in dimensions
         ]
-        return rates.index(min(rates))
+        return rates_or_inf.index(min(rates_or_inf))
 
     @property
     def all_to_all(self) -> float:
-        """Lanes that limit a chip which talks to all others."""
+        """All-to-all rate of a chip through the narrowest dimension, in lanes."""
         dimension = self.narrowest
         return (
             self.directions[dimension]
@@ -92,9 +91,10 @@ class TorusSlice(NamedTuple):
 
     @property
     def hops_mean(self) -> float:
-        """Mean number of chips between distinct chips.
+        """Mean number of intermediate chips between distinct chips.
 
-        A ring has floor(d^2/4)/d links, a line (d^2-1)/(3d).
+        The mean distance along a dimension is floor(d^2/4)/d links on a ring and (d^2-1)/(3d) on a
+        line.
         """
         pairs = zip(self.sizes, self.closed, strict=True)
         links = sum(
@@ -105,7 +105,7 @@ class TorusSlice(NamedTuple):
 
     @property
     def hops_worst(self) -> int:
-        """Most intermediate chips between two chips."""
+        """Largest number of intermediate chips between two chips."""
         return (
             sum(
                 size // 2 if closed else size - 1
@@ -116,11 +116,12 @@ class TorusSlice(NamedTuple):
 
 
 def _closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
-    blocks = bool(torus.block) and all(
-        size % part == 0 for size, part in zip(sizes, torus.block, strict=True)
+    is_whole_blocks = bool(torus.block) and all(
+        size % block_size == 0 for size, block_size in zip(sizes, torus.block, strict=True)
     )
     return tuple(
-        blocks or size == torus_size for size, torus_size in zip(sizes, torus.sizes, strict=True)
+        is_whole_blocks or size == torus_size
+        for size, torus_size in zip(sizes, torus.sizes, strict=True)
     )
 
 
@@ -128,20 +129,20 @@ def _closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
 def slice_of(torus: Torus, chips: int) -> TorusSlice:
     """Return the smallest slice that holds `chips`.
 
-    Ties go to the best all-to-all, then the most compact, then the most lanes.
+    Among slices of equal size the order is: highest all-to-all rate, fewest steps, most lanes.
     """
-    most = math.prod(torus.sizes)
-    if not 1 < chips <= most:
-        raise ValueError(f"a slice of {chips} chips of a torus of {most}")
+    torus_chips = math.prod(torus.sizes)
+    if not 1 < chips <= torus_chips:
+        raise ValueError(f"a slice of {chips} chips of a torus of {torus_chips}")
     size_divisors = [
-        [part for part in range(1, size + 1) if size % part == 0] for size in torus.sizes
+        [divisor for divisor in range(1, size + 1) if size % divisor == 0] for size in torus.sizes
     ]
     shapes = [sizes for sizes in itertools.product(*size_divisors) if math.prod(sizes) >= chips]
-    least = min(math.prod(sizes) for sizes in shapes)
+    least_chips = min(math.prod(sizes) for sizes in shapes)
     smallest_slices = [
         TorusSlice(sizes, _closed_rings(torus, sizes), torus.lanes)
         for sizes in shapes
-        if math.prod(sizes) == least
+        if math.prod(sizes) == least_chips
     ]
     return min(
         smallest_slices,
@@ -154,48 +155,63 @@ def slice_of(torus: Torus, chips: int) -> TorusSlice:
     )
 
 
+class NarrowestDimension(NamedTuple):
+    """Dimension of a slice with the lowest all-to-all rate."""
+
+    size: Quantity  # chips
+    directions: Quantity  # links of the worst-placed chip
+    lanes: Quantity  # lanes per link
+
+
 class Slices(NamedTuple):
-    """Slices of groups of several sizes, each field a number or an array like the sizes."""
+    """Slices for groups of several sizes. Numbers have the shape of the sizes."""
 
     chips: Any
-    injection: Quantity
-    hops: Quantity
-    farthest: Quantity
-    steps: Quantity
-    rings: tuple[tuple[Quantity, Quantity], ...]  # size of each dimension, and whether it is closed
-    # size, links a chip and lanes a link of the narrowest dimension
-    narrow: tuple[Quantity, Quantity, Quantity]
+    injection: Quantity  # lanes of the worst-placed chip
+    hops_mean: Quantity  # mean number of intermediate chips
+    hops_worst: Quantity  # largest number of intermediate chips
+    steps: Quantity  # steps of bucket rings over all dimensions
+    rings: tuple[tuple[Quantity, Quantity], ...]  # (size, one if closed) for each dimension
+    narrowest: NarrowestDimension
 
 
 def slices_of(torus: Torus, chips: Any) -> Slices:
-    """Return the slices of groups of `chips`; a single chip exchanges nothing and gets a pair."""
+    """Return the slices of groups of chips.
+
+    Args:
+        torus: Torus that holds the groups.
+        chips: Chips of a group, a number or an array. A single chip gets a slice of two chips.
+
+    """
     sizes = np.asarray(chips, dtype=float)
     chip_counts, where = np.unique(np.maximum(np.ceil(sizes - 1e-9), 2), return_inverse=True)
     unique_slices = [slice_of(torus, int(chip_count)) for chip_count in chip_counts]
 
-    def field(pick: Any) -> Any:
-        slice_values = np.array([pick(torus_slice) for torus_slice in unique_slices], dtype=float)
-        return slice_values[where].reshape(sizes.shape) if sizes.ndim else float(slice_values[0])
+    def at_sizes(slice_values: list[float]) -> Any:
+        values = np.array(slice_values, dtype=float)
+        return values[where].reshape(sizes.shape) if sizes.ndim else float(values[0])
 
-    size, directions, width = (
-        field(
-            lambda torus_slice, slice_field=slice_field: getattr(torus_slice, slice_field)[
-                torus_slice.narrowest
-            ]
-        )
-        for slice_field in ("sizes", "directions", "lanes")
-    )
     rings = tuple(
         (
-            field(lambda torus_slice, dimension=dimension: torus_slice.sizes[dimension]),
-            field(lambda torus_slice, dimension=dimension: torus_slice.closed[dimension]),
+            at_sizes([torus_slice.sizes[dimension] for torus_slice in unique_slices]),
+            at_sizes([torus_slice.closed[dimension] for torus_slice in unique_slices]),
         )
         for dimension in range(len(torus.sizes))
     )
-    slice_properties = map(
-        field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps"))
+    narrowest = [(torus_slice, torus_slice.narrowest) for torus_slice in unique_slices]
+    return Slices(
+        chips=at_sizes([torus_slice.chips for torus_slice in unique_slices]),
+        injection=at_sizes([torus_slice.injection for torus_slice in unique_slices]),
+        hops_mean=at_sizes([torus_slice.hops_mean for torus_slice in unique_slices]),
+        hops_worst=at_sizes([torus_slice.hops_worst for torus_slice in unique_slices]),
+        steps=at_sizes([torus_slice.steps for torus_slice in unique_slices]),
+        rings=rings,
+        narrowest=NarrowestDimension(
+            size=at_sizes([torus_slice.sizes[axis] for torus_slice, axis in narrowest]),
+            directions=at_sizes([torus_slice.directions[axis] for torus_slice, axis in narrowest]),
+            lanes=at_sizes([torus_slice.lanes[axis] for torus_slice, axis in narrowest]),
+        ),
     )
-    return Slices._make((*slice_properties, rings, (size, directions, width)))
 
 
 @formula("byte/s", source="dally2004")
