@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tco.sampling.median import DrawnMetric
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
-DIGITS = 2  # of the value of an input at which the order changes
+DIGITS = 3  # of the value of an input at which the order changes
 
 
 def base_case_words(

@@ -295,6 +295,7 @@ def test_a_turn_is_told_in_the_unit_of_the_catalogue():
     assert turn_words(1500.0, 2000.0, "W", (2.0, "kW")) == "below about 1.5 kW"
     assert turn_words(2500.0, 2000.0, "W", None) == "above about 2,500 W"
     assert turn_words(0.5, 0.0, "", (0.0, "x")) == "above about 0.5"
+    assert turn_words(1.04166, 1.0, "ratio", None) == "above about 1.04"
 
 
 # ---------------------------------------------------------------- tables
