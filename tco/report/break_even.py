@@ -204,7 +204,7 @@ def _solution_table(solution: Solution) -> Table:
         below = [f"Try it: {command} --set '{_rounded_setting(solution)}'"]
     columns = (
         "",
-        "prices of" if today.stepwise else axis_label(solution.path, unit),
+        axis_label(solution.path, unit),
         "change" if today.value else "",
         headed(label, metric_unit),
     )

@@ -6,8 +6,9 @@ from tco.catalog import Catalogue
 from tco.catalog.labels import short_name
 from tco.comparison.input_lines import InputLines
 from tco.evaluation.varied_input import VariedInput
+from tco.report.assumptions import premise_lines, workload_line
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, fixed_digits, headed, significant
+from tco.report.table import Table, fixed_digits, headed, sentence, significant
 from tco.scenario.metrics import METRICS
 
 LINE = Record(
@@ -77,8 +78,18 @@ def _lines_table(input_lines: InputLines) -> Table:
         )
         for points in zip(*(line.points for line in input_lines.lines), strict=True)
     ]
-    title = headed(f"{metric.label}, by {short_name(input_lines.path)}", metric.unit)
-    above = [lines_caption(input_lines)]
+    shown_twice = [value_row[:-1] for value_row in value_rows if value_row[-1]]
+    # a value beside that of the base case may print as the same row
+    value_rows = [
+        value_row for value_row in value_rows if value_row[-1] or value_row[:-1] not in shown_twice
+    ]
+    scenario_results = [line.result for line in input_lines.lines]
+    title = sentence(f"{headed(metric.label, metric.unit)}, by {short_name(input_lines.path)}")
+    above = [
+        workload_line(scenario_results),
+        *premise_lines(scenario_results),
+        lines_caption(input_lines),
+    ]
     below = [] if all(not line.missing for line in input_lines.lines) else ["-: no answer there."]
     columns = (input_lines.words, *(line.result.scenario for line in input_lines.lines), "")
     return Table(columns, value_rows, title, above, below, "r" * (len(columns) - 1) + "l")

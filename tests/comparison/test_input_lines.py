@@ -8,6 +8,7 @@ import pytest
 from tco import evaluate
 from tco.comparison.input_lines import lines_of
 from tco.core.errors import DataError
+from tests.cli import tco
 
 COST = "usd_per_million_output_tokens"
 
@@ -83,3 +84,13 @@ def test_an_input_that_moves_no_line_is_refused():
     ends = ("20000 USD", "40000 USD")
     with pytest.raises(DataError, match="does not move"):
         lines_of(["trn3-nl72x2"], "parts.gb200-gpu.price", COST, ends, steps=3)
+
+
+def test_the_printed_numbers_have_their_terms_and_each_row_once():
+    numbers = tco("plot", "line", "trn3-nl72x2", "--vary", "parts.trn3.price", "--steps", "5")
+    lines = numbers.stdout.splitlines()
+    assert lines[0] == "Cost per million output tokens, USD, by trn3 price"
+    assert any(line.startswith("Buyer Amazon (hyperscaler) | ") for line in lines)
+    rows = [line.split()[:2] for line in lines if line.lstrip()[:1].isdigit()]
+    assert len(rows) == len({tuple(cells) for cells in rows}) == 5
+    assert sum("base case" in line for line in lines[5:]) == 1
