@@ -348,15 +348,16 @@ def _frontier_legend(frontier: Frontier, is_one_of_several: bool) -> list[str]:
 
 
 def _lines_once(tables: Sequence[Table]) -> list[Table]:
-    """Print a line of several tables once: above the first of them, or below the last."""
-    first_above = {
-        line: index for index, table in reversed([*enumerate(tables)]) for line in table.above
-    }
-    last_below = {line: index for index, table in enumerate(tables) for line in table.below}
+    """Print the lines common to all tables once: above the first, and below the last with rows."""
+    with_rows = [index for index, table in enumerate(tables) if table.rows]
+    if not with_rows:
+        return list(tables)
+    above = set.intersection(*(set(table.above) for table in tables))
+    below = set.intersection(*(set(tables[index].below) for index in with_rows))
     return [
         table._replace(
-            above=[line for line in table.above if first_above[line] == index],
-            below=[line for line in table.below if last_below[line] == index],
+            above=[line for line in table.above if index == 0 or line not in above],
+            below=[line for line in table.below if index == with_rows[-1] or line not in below],
         )
         for index, table in enumerate(tables)
     ]

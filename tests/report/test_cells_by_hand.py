@@ -14,11 +14,19 @@ from tco.report import catalogue_checks
 from tco.report.cost import _payment_table
 from tco.report.difference import metric_change_lines
 from tco.report.fleet import COLUMNS, USD_UNITS, WATT_UNITS, scale_for
-from tco.report.frontier import CHANCE, _change_words, _design_row, _point_row, _thinned
+from tco.report.frontier import (
+    CHANCE,
+    _change_words,
+    _design_row,
+    _lines_once,
+    _point_row,
+    _thinned,
+)
 from tco.report.inputs import _input_in_read_unit, _range_text
 from tco.report.page.whatif import COSTLY
 from tco.report.performance import OPERATOR
 from tco.report.service import GROUPS
+from tco.report.table import Table
 from tco.report.terminal import _column_blocks
 from tco.report.uncertainty import WIDTH, _histogram_bar
 from tco.report.validation import _share_member
@@ -67,6 +75,18 @@ def test_names_in_a_row_have_an_and_before_the_last():
 )
 def test_a_change_is_in_per_cent_and_from_twice_as_much_on_a_factor(change, words):
     assert _change_words(change) == words
+
+
+def test_a_line_of_all_tables_stands_once_and_another_where_it_holds():
+    first, second, empty = (
+        Table(("x",), [("1",)], "a", ("all", "liquid"), ("own a", "legend")),
+        Table(("x",), [("2",)], "b", ("all", "air"), ("own b", "legend")),
+        Table((), [], "c", ("all", "air"), ("no point",)),
+    )
+    tables = _lines_once([first, second, empty])
+    assert [table.above for table in tables] == [["all", "liquid"], ["air"], ["air"]]
+    assert [table.below for table in tables] == [["own a"], ["own b", "legend"], ["no point"]]
+    assert _lines_once([empty]) == [empty]
 
 
 def test_points_are_thinned_evenly_with_both_ends_and_the_chosen():
