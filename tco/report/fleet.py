@@ -165,8 +165,7 @@ def revenue_words(evaluations: Iterable[Evaluation]) -> str:
 def _fleet_table(fleet: FleetRollout) -> Table:
     """Tabulate a row for each wave, and one for all of them."""
     total = fleet.stages[-1].so_far
-    largest_usd = max(total["capex_with_hall_usd"] or 0.0, total["cost_usd_per_year"] or 0.0)
-    money = scale_for(largest_usd, USD_UNITS)
+    money = money_scale(total["capex_with_hall_usd"], total["cost_usd_per_year"])
     scales = {
         sum_key: money if units is USD_UNITS else scale_for(total[sum_key], units)
         for sum_key, (_, units) in COLUMNS.items()
@@ -231,6 +230,13 @@ def _basis_line(scenario_results: Sequence[Result]) -> str:
 def priced_at(scenario_result: Result) -> str:
     """Return the kind of price that counts for the racks of a result."""
     return PRICED_AT.get(scenario_result.basis or "", "-")
+
+
+def money_scale(*amounts: float | None) -> Scale:
+    """Return the unit that each of some amounts fills, with decimals for the largest of them."""
+    filled_amounts = [amount for amount in amounts if amount] or [0.0]
+    unit_name, size, _ = scale_for(min(filled_amounts), USD_UNITS)
+    return scale_for(max(filled_amounts), [(unit_name, size)])
 
 
 def price_basis_words(scenario_results: Sequence[Result]) -> list[str]:

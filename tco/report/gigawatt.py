@@ -14,10 +14,10 @@ from tco.report.fleet import (
     CAPEX_WORDS,
     COST_WORDS,
     TOKEN_UNITS,
-    USD_UNITS,
     WATT_UNITS,
     Scale,
     any_sale,
+    money_scale,
     price_basis_words,
     priced_at,
     revenue_words,
@@ -79,10 +79,10 @@ class SiteScales(NamedTuple):
 
 
 def _scales_for(sites: Sequence[Gigawatt]) -> SiteScales:
-    money = [max(site.usd, site.cost_usd_per_year or 0.0) for site in sites]
+    money = [usd for site in sites for usd in (site.usd, site.cost_usd_per_year)]
     return SiteScales(
         scale_for(max(site.grid_w for site in sites), WATT_UNITS),
-        scale_for(max(money), USD_UNITS),
+        money_scale(*money),
         scale_for(max(site.output_tokens_per_s or 0.0 for site in sites), TOKEN_UNITS),
     )
 

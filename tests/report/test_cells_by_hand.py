@@ -13,7 +13,7 @@ from tco.regression.difference import ChangeCause, ChangeContribution, Move
 from tco.report import catalogue_checks
 from tco.report.cost import _payment_table
 from tco.report.difference import metric_change_lines
-from tco.report.fleet import COLUMNS, USD_UNITS, WATT_UNITS, scale_for
+from tco.report.fleet import COLUMNS, USD_UNITS, WATT_UNITS, money_scale, scale_for
 from tco.report.frontier import (
     CHANCE,
     _change_words,
@@ -155,6 +155,21 @@ def test_amounts_of_a_column_have_the_unit_and_decimals_of_the_largest(
 ):
     scale = scale_for(largest, units)
     assert f"{scale.text(amount)} {scale.unit_name}" == text
+
+
+@pytest.mark.parametrize(
+    ("amounts", "text"),
+    [
+        ((33.31e9, 8.38e9), "33.31 billion USD"),
+        ((2.295e9, 0.555e9), "2,295 million USD"),
+        ((5.838e6, None), "5.838 million USD"),
+        ((0.0, 187e6), "187.0 million USD"),
+        ((None,), "0 million USD"),
+    ],
+)
+def test_money_of_a_table_is_in_the_unit_that_all_amounts_fill(amounts, text):
+    money = money_scale(*amounts)
+    assert f"{money.text(max(amount or 0.0 for amount in amounts))} {money.unit_name}" == text
 
 
 def test_an_input_and_its_range_have_one_unit():
