@@ -1,6 +1,6 @@
 """Numbered pieces of work, done in this process, by local workers or by a cluster.
 
-All workers of a study must have the same ground: the program, and the data that each scenario
+All workers of a study must have the same environment: the program, and the data that each scenario
 sees, by hash. Equal grounds compute the same bytes on one machine.
 """
 
@@ -28,30 +28,30 @@ from tco.core.numeric_environment import agree, arithmetic
 Folders = tuple[str, ...]  # laid over the shipped data, in this order
 
 
-class Ground(NamedTuple):
+class StudyEnvironment(NamedTuple):
     """Program and data on which a study was started."""
 
     program: str  # version, and hash of the code
     data: tuple[str, ...]  # hash of the data of each scenario
     folders: tuple[Folders, ...]  # of each scenario
 
-    def standing(self) -> Ground:
-        """Return the ground of the process that calls, for the same folders."""
-        return ground_on(self.folders)
+    def of_this_process(self) -> StudyEnvironment:
+        """Return the environment of the process that calls, for the same folders."""
+        return environment_of(self.folders)
 
-    def why_stranger(self, other_ground: Ground) -> str | None:
-        """Return the difference of `other_ground` from the ground of the study, or None."""
-        if other_ground.program != self.program:
-            return f"runs tco {other_ground.program}, the study was begun by {self.program}"
-        if other_ground.data != self.data:
+    def difference_from(self, worker: StudyEnvironment) -> str | None:
+        """Return the difference of a `worker` from the environment of the study, or None."""
+        if worker.program != self.program:
+            return f"runs tco {worker.program}, the study was begun by {self.program}"
+        if worker.data != self.data:
             return (
-                f"has data {' '.join(dict.fromkeys(other_ground.data))}, the study was begun on "
+                f"has data {' '.join(dict.fromkeys(worker.data))}, the study was begun on "
                 f"{' '.join(dict.fromkeys(self.data))}"
             )
         return None
 
 
-def ground_on(folders: tuple[Folders, ...]) -> Ground:
+def environment_of(folders: tuple[Folders, ...]) -> StudyEnvironment:
     """Return this program's version and the data hashes of `folders`.
 
     Args:
@@ -61,7 +61,7 @@ def ground_on(folders: tuple[Folders, ...]) -> Ground:
         Program and hashes, in the order of `folders`.
 
     """
-    return Ground(program(), tuple(data_hash(folder) for folder in folders), folders)
+    return StudyEnvironment(program(), tuple(data_hash(folder) for folder in folders), folders)
 
 
 @cache
@@ -140,11 +140,11 @@ def useful_workers(workers: int, pieces: int) -> int:
     return min(workers, pieces, WORKERS_PER_CPU * (os.cpu_count() or 1))
 
 
-def done_by(
+def run_pieces(
     workers: int | None,
     cluster: str | None,
-    ground: Callable[[], Ground],
-    ask: Callable[[], Figures],
+    find_environment: Callable[[], StudyEnvironment],
+    probe: Callable[[], Figures],
     make: Make,
     numbers: Sequence[int],
 ) -> Iterator[Piece]:
@@ -156,8 +156,8 @@ def done_by(
     Args:
         workers: Largest number of workers on this machine.
         cluster: Address of a scheduler.
-        ground: Returns program and data on which the study runs; called only for workers.
-        ask: Returns figures of the study on which workers with another arithmetic must agree.
+        find_environment: Returns program and data on which the study runs; called only for workers.
+        probe: Returns figures of the study on which workers with another arithmetic must agree.
         make: Does the piece of work of a number.
         numbers: Numbers of the pieces.
 
@@ -178,21 +178,21 @@ def done_by(
         return iter(())
     if workers is not None:
         workers = useful_workers(workers, len(numbers))
-    own_ground = ground()
-    return _made_by_others(
+    environment = find_environment()
+    return _run_on_workers(
         workers,
         cluster,
-        own_ground,
-        partial(on_ground, own_ground, ask, ask(), arithmetic(), make),
+        environment,
+        partial(make_checked_piece, environment, probe, probe(), arithmetic(), make),
         numbers,
     )
 
 
-def on_ground(
-    ground: Ground,
-    ask: Callable[[], Figures],
+def make_checked_piece(
+    environment: StudyEnvironment,
+    probe: Callable[[], Figures],
     figures: Figures,
-    made_with: str,
+    study_arithmetic: str,
     make: Make,
     number: int,
 ) -> Piece:
@@ -201,10 +201,10 @@ def on_ground(
     Every worker checks itself, as one that joins late was not checked at the start.
 
     Args:
-        ground: Program and data of the study.
-        ask: Returns figures of the study.
-        figures: Figures that `ask` gave where the study was started.
-        made_with: Arithmetic with which `figures` were computed.
+        environment: Program and data of the study.
+        probe: Returns figures of the study.
+        figures: Figures that `probe` gave where the study was started.
+        study_arithmetic: Arithmetic with which `figures` were computed.
         make: Does the piece of work of a number.
         number: Number of the piece.
 
@@ -212,36 +212,39 @@ def on_ground(
         DataError: The worker has another program, other data, or an arithmetic with other figures.
 
     """
-    if (why := ground.why_stranger(ground.standing())) is not None:
+    if (why := environment.difference_from(environment.of_this_process())) is not None:
         raise DataError(f"a worker {why}; install the same on all")
-    if arithmetic() != made_with and not agree(ask(), figures):
+    if arithmetic() != study_arithmetic and not agree(probe(), figures):
         raise DataError(
-            f"a worker with {arithmetic()} computes other figures than {made_with}; install the "
-            "same on all"
+            f"a worker with {arithmetic()} computes other figures than {study_arithmetic}; install "
+            "the same on all"
         )
     return Piece(number, make(number), arithmetic())
 
 
 # ---------------------------------------------------------------- workers of Dask
-def _made_by_others(
-    workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]
+def _run_on_workers(
+    workers: int | None,
+    cluster: str | None,
+    environment: StudyEnvironment,
+    make: Make,
+    numbers: Iterable[int],
 ) -> Iterator[Piece]:
     """Yield pieces as workers finish them.
 
     A worker with another program or other data is refused by name.
     """
     with connected(workers, cluster) as client:
-        answers = client.run(ground.standing, on_error="return")  # ground or error, by address
-        for address, worker_ground in sorted(answers.items()):
-            if isinstance(worker_ground, BaseException):
-                why: str | None = (
-                    f"cannot run this program ({type(worker_ground).__name__}: {worker_ground})"
-                )
+        # by address its environment, or the error that it raised
+        answers = client.run(environment.of_this_process, on_error="return")
+        for address, answer in sorted(answers.items()):
+            if isinstance(answer, BaseException):
+                why: str | None = f"cannot run this program ({type(answer).__name__}: {answer})"
             else:
-                why = ground.why_stranger(worker_ground)
+                why = environment.difference_from(answer)
             if why is not None:
                 raise DataError(f"the worker {address} {why}; install the same on all")
-        yield from _handed_out(client, make, iter(numbers))
+        yield from _hand_out(client, make, iter(numbers))
 
 
 def _dask() -> Any:
@@ -271,7 +274,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     ):
         logging.getLogger(logger_name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as open_resources, warnings.catch_warnings():
-        # Dask warns of other versions of libraries; the ground and the figures are checked instead
+        # Dask warns of other versions of libraries; environment and figures are checked instead
         warnings.simplefilter("ignore")
         if cluster is None:
             local_cluster = distributed.LocalCluster(
@@ -285,7 +288,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
             address = open_resources.enter_context(local_cluster)
         else:
             address = cluster
-            _refuse_unspoken(distributed, cluster)
+            _refuse_unknown_scheme(distributed, cluster)
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -303,7 +306,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         yield client
 
 
-def _refuse_unspoken(distributed: Any, address: str) -> None:
+def _refuse_unknown_scheme(distributed: Any, address: str) -> None:
     """Refuse an address that Dask does not support, or TLS without its configuration."""
     scheme, colons, _ = address.partition("://")
     known_backends = sorted(import_module("distributed.comm.registry").backends)
@@ -325,7 +328,7 @@ def _refuse_unspoken(distributed: Any, address: str) -> None:
         )
 
 
-def _handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
+def _hand_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
     """Yield finished pieces, and hand out `AHEAD` pieces per thread at a time.
 
     Dask gives the piece of a lost worker to another worker.

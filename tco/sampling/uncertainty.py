@@ -251,7 +251,7 @@ def _sample_in_blocks(
     tell: Callable[[Progress], None] | None,
 ) -> tuple[Sample, frozenset[str]]:
     """Return the draws of a study, made block by block, and the kinds of arithmetic behind them."""
-    from tco.evaluation.workers import Piece, Progress, done_by, folders_of, ground_on
+    from tco.evaluation.workers import Piece, Progress, environment_of, folders_of, run_pieces
 
     count = -(-experiment.samples // BLOCK)
     catalogues = [
@@ -265,10 +265,10 @@ def _sample_in_blocks(
         blocks = fork_map(experiment.block, range(count))
         pieces = (Piece(number, sample, arithmetic()) for number, sample in blocks)
     else:
-        pieces = done_by(
+        pieces = run_pieces(
             workers,
             cluster,
-            lambda: ground_on(folders),
+            lambda: environment_of(folders),
             experiment.figures,
             experiment.block,
             range(count),

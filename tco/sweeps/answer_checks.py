@@ -38,7 +38,7 @@ def checks(finished_sweep: Sweep) -> list[Check]:
     """
     study = finished_sweep.job.study
     stated = {path: str(setting) for path, setting in study.document.get("set", {}).items()}
-    if study.settings != stated or any(finished_sweep.job.ground.folders):
+    if study.settings != stated or any(finished_sweep.job.environment.folders):
         return []
     return [Check(figure, today(figure, finished_sweep)) for figure in study.expect]
 

@@ -27,7 +27,13 @@ from tco.core.types import AnyArray, JsonObject
 from tco.core.units import convert
 from tco.evaluation.evaluation import SAVED, catalogue_for
 from tco.evaluation.scenario_function import ScenarioFunction
-from tco.evaluation.workers import Figures, Ground, catalogue_on, folders_of, ground_on
+from tco.evaluation.workers import (
+    Figures,
+    StudyEnvironment,
+    catalogue_on,
+    environment_of,
+    folders_of,
+)
 from tco.sampling.uncertainty import sample_of
 from tco.scenario.beliefs import Range, beliefs_of, loadings
 from tco.scenario.document import load_scenario
@@ -136,7 +142,7 @@ class SweepJob(NamedTuple):
     stream_names: tuple[
         str, ...
     ]  # names that are drawn for: inputs whose draws others share, and causes
-    ground: Ground  # of each scenario, then of the baseline
+    environment: StudyEnvironment  # of each scenario, then of the baseline
 
     @property
     def layout(self) -> CaseLayout:
@@ -173,8 +179,8 @@ class SweepJob(NamedTuple):
             self.study.content,
             sorted(self.study.settings.items()),
             scenarios,
-            self.ground.data,
-            self.ground.program,
+            self.environment.data,
+            self.environment.program,
         ]
         hashed_text = json.dumps(rests, ensure_ascii=False)
         return hashlib.sha256(hashed_text.encode()).hexdigest()[:16]
@@ -253,7 +259,9 @@ def prepare_sweep(study: Study, data_folder: Path | None) -> SweepJob:
         tuple(axis for axis in axes if axis not in outer),
         tuple((path, ranges[path].unit) for path in drawn),
         drawn_names,
-        ground_on(tuple(folders_of(scenario.function.catalogue) for scenario in all_scenarios)),
+        environment_of(
+            tuple(folders_of(scenario.function.catalogue) for scenario in all_scenarios)
+        ),
     )
 
 
@@ -453,7 +461,7 @@ def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
         else pa.field(column_name, pa.float64(), metadata={"unit": unit or "1"})
         for column_name, unit in job.columns
     ]
-    program, data_hashes, _ = job.ground
+    program, data_hashes, _ = job.environment
     schema_metadata = {
         "tco.version": program,
         "tco.inputs": job.inputs_hash,

@@ -24,7 +24,7 @@ from tco.core.errors import TcoError, UsageError, library
 from tco.core.files import open_regular_file
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
 from tco.core.types import JsonMapping, is_whole_number
-from tco.evaluation.workers import Figures, Piece, Progress, done_by, useful_workers
+from tco.evaluation.workers import Figures, Piece, Progress, run_pieces, useful_workers
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study
 
@@ -194,8 +194,8 @@ class Manifest:
         job, layout = self.job, self.job.layout
         content = {
             "schema": SCHEMA,
-            "program": job.ground.program,
-            "data": list(job.ground.data),
+            "program": job.environment.program,
+            "data": list(job.environment.data),
             "inputs": job.inputs_hash,
             "study": dict(job.study.document),
             "set": dict(job.study.settings),
@@ -236,11 +236,13 @@ class Manifest:
 
 def _why_another(job: SweepJob, program: str, data_hashes: Any) -> str:
     """Return the difference between a study's folder and this study."""
-    ground = job.ground
-    if program != ground.program:
-        return f"by tco {program}, this is {ground.program}"
-    if data_hashes != list(ground.data):
-        before, today = (" ".join(dict.fromkeys(hashes)) for hashes in (data_hashes, ground.data))
+    environment = job.environment
+    if program != environment.program:
+        return f"by tco {program}, this is {environment.program}"
+    if data_hashes != list(environment.data):
+        before, today = (
+            " ".join(dict.fromkeys(hashes)) for hashes in (data_hashes, environment.data)
+        )
         return f"on data {before}, today's is {today}"
     return "for another study, or the same with other settings or scenarios"
 
@@ -399,7 +401,7 @@ def sweep(
     missing = [number for number in range(layout.partitions) if number not in intact_partitions]
     make = partial(_write_partition, job, output_folder.place)
     measure = partial(fingerprint_metrics, job)
-    pieces = done_by(workers, cluster, lambda: job.ground, measure, make, missing)
+    pieces = run_pieces(workers, cluster, lambda: job.environment, measure, make, missing)
     progress = _record_pieces(pieces, manifest, job, progress, tell)
     output_folder.clear()
     notes = [

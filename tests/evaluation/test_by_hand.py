@@ -23,7 +23,7 @@ from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction, _plan_inputs_of
 from tco.evaluation.side_by_side import LATE, late_racks, why_unrated
 from tco.evaluation.varied_input import AHEAD, Moment, VariedInput, log_or_linear_grid
-from tco.evaluation.workers import Ground, done_by, program
+from tco.evaluation.workers import StudyEnvironment, program, run_pieces
 
 PRICE = VariedInput("site.electricity_price", 0.06, "USD/kWh", "USD/J")
 
@@ -427,20 +427,22 @@ def test_the_program_is_its_version_and_twelve_digits_of_its_files():
 
 
 def test_a_stranger_has_another_program_or_other_data():
-    ground = Ground("1.0+abc", ("aa", "bb"), ((), ()))
-    assert ground.why_stranger(ground) is None
-    assert "runs tco 1.1+abc" in ground.why_stranger(ground._replace(program="1.1+abc"))
-    words = ground.why_stranger(ground._replace(data=("aa", "cc", "cc")))
+    environment = StudyEnvironment("1.0+abc", ("aa", "bb"), ((), ()))
+    assert environment.difference_from(environment) is None
+    assert "runs tco 1.1+abc" in environment.difference_from(
+        environment._replace(program="1.1+abc")
+    )
+    words = environment.difference_from(environment._replace(data=("aa", "cc", "cc")))
     assert words == "has data aa cc, the study was begun on aa bb"
 
 
 def test_pieces_are_done_here_without_workers():
-    pieces = list(done_by(None, None, None, None, lambda number: number**2, [2, 3]))
+    pieces = list(run_pieces(None, None, None, None, lambda number: number**2, [2, 3]))
     assert [(piece.number, piece.piece_result) for piece in pieces] == [(2, 4), (3, 9)]
 
 
 def test_fewer_than_one_worker_or_two_ways_to_work_are_refused():
     with pytest.raises(UsageError, match="expected one or more"):
-        done_by(0, None, None, None, None, [])
+        run_pieces(0, None, None, None, None, [])
     with pytest.raises(UsageError, match="give one of them"):
-        done_by(1, "tcp://a:1", None, None, None, [])
+        run_pieces(1, "tcp://a:1", None, None, None, [])

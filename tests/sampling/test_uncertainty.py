@@ -234,16 +234,16 @@ def test_blocks_made_in_any_order_and_process_give_the_same_draws(monkeypatch):
     monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 64)
     serial_frame = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
 
-    def elsewhere(workers, cluster, ground, ask, make, numbers):
-        assert ground().data == (CATALOGUE.hash(),) * 2
-        assert agree(ask(), pickle.loads(pickle.dumps(ask))())
+    def elsewhere(workers, cluster, environment, probe, make, numbers):
+        assert environment().data == (CATALOGUE.hash(),) * 2
+        assert agree(probe(), pickle.loads(pickle.dumps(probe))())
         return (
             (number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}")
             for number in reversed(numbers)
         )
 
     progress_reports = []
-    monkeypatch.setattr("tco.evaluation.workers.done_by", elsewhere)
+    monkeypatch.setattr("tco.evaluation.workers.run_pieces", elsewhere)
     worker_study = tco.uncertainty(
         TRN3, GB200, samples=200, seed=9, workers=3, tell=progress_reports.append
     )

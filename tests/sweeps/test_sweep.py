@@ -18,7 +18,7 @@ import pytest
 import tco
 from tco import DataError, evaluate
 from tco.core.numeric_environment import arithmetic
-from tco.evaluation.workers import ground_on, on_ground, useful_workers
+from tco.evaluation.workers import environment_of, make_checked_piece, useful_workers
 from tco.sweeps import run
 from tests.catalogue import CATALOGUE
 from tests.cli import tco as cli
@@ -236,7 +236,7 @@ def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
         "tco_usd_per_chip_hour": b"USD/chip/h",
     }
     assert schema.metadata[b"tco.inputs"].decode() == sweep_result.job.inputs_hash
-    assert schema.metadata[b"tco.version"].decode() == ground_on(()).program
+    assert schema.metadata[b"tco.version"].decode() == environment_of(()).program
     (tmp_path / "o" / "_unfinished-part-000007.parquet-x").write_bytes(b"half")
     read = pd.read_parquet(tmp_path / "o")
     assert len(read) == 36
@@ -391,7 +391,7 @@ def test_sweep_of_another_arithmetic_is_continued_if_its_figures_agree(tmp_path)
 
 def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
     def made(here, there, by="numpy 1.0 (X)"):
-        return on_ground(ground_on(()), lambda: here, there, by, abs, -7)
+        return make_checked_piece(environment_of(()), lambda: here, there, by, abs, -7)
 
     assert made((1 + 1e-10, None), (1.0, None)) == (-7, 7, arithmetic())
     assert made((2.0,), (1.0,), arithmetic()).piece_result == 7  # its own need no proof
