@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tco.core.errors import DataError, located, nearest, unknown
 from tco.core.files import data_directory, read_csv
 from tco.core.own_values import own_input, untold_errors
-from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded, period
+from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, Input, check_bounds, period
 from tco.core.types import JsonObject
 from tco.core.units import (
     cell_quantity,
@@ -233,7 +233,7 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
         solved_from=str(cells.get("solved_from") or ""),
         evidence_of=_evidence_date(catalogue_row, path),
     )
-    return bounded(row_input, expected_attribute.minimum, expected_attribute.maximum)
+    return check_bounds(row_input, expected_attribute.minimum, expected_attribute.maximum)
 
 
 def stated_quantity(

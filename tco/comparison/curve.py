@@ -30,7 +30,7 @@ from tco.comparison.regimes import NONE_LATE, Costs, regimes_of
 from tco.comparison.regret import Stake, least_regret, parse_mixes, share_of_mix, stakes
 from tco.comparison.turning_points import Priced, price_turns
 from tco.core.memory import LazySequence
-from tco.core.progress import stepped
+from tco.core.progress import with_progress
 from tco.core.types import FloatArray, JsonObject
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.evaluation.side_by_side import SPEED, Driver, late_racks, rated_by, speed_of, unrated
@@ -187,7 +187,9 @@ def draw_confidence(
 
     """
     dice = Dice(evaluations[0].catalogue, request.seed, 0, DRAWS)
-    drawn = stepped(evaluations, lambda evaluation: f"drawing the inputs of {evaluation.name}")
+    drawn = with_progress(
+        evaluations, lambda evaluation: f"drawing the inputs of {evaluation.name}"
+    )
     sides = [sample_side(evaluation, request, dice) for evaluation in drawn]
     scenario_results = [side.result for side in sides]
     base = next(side for side in sides if side.name == baseline)

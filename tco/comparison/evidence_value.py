@@ -34,7 +34,7 @@ from tco.validation.free_parameters import COLUMNS
 from tco.validation.measured import read_measured
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS
-from tco.validation.score import tried
+from tco.validation.score import predictions_or_error
 
 NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
@@ -187,7 +187,7 @@ def _errors_in(
         input_values[ranged_input.path] = column
     for part in sorted({*measurements.parts} - {""}):
         part_mask = measurements.parts == part
-        prediction = tried(PREDICTORS[kind], measurements.chosen(part_mask))
+        prediction = predictions_or_error(PREDICTORS[kind], measurements.chosen(part_mask))
         if not isinstance(prediction, DataError) and (scored := prediction.skip == "").any():
             yield (
                 kind,

@@ -19,7 +19,7 @@ from tco.comparison.frontier_records import Frontier
 from tco.comparison.maps import Map, field_of
 from tco.comparison.records import Confidence, Sureness
 from tco.core.errors import DataError
-from tco.core.progress import stepped
+from tco.core.progress import with_progress
 from tco.core.types import TextMapping
 from tco.evaluation.evaluation import catalogue_of, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
@@ -161,7 +161,7 @@ def _make_tornados(
 ) -> list[Sensitivity]:
     """Return a tornado per scenario; a scenario without one adds a note."""
     tornados = []
-    for evaluation in stepped(
+    for evaluation in with_progress(
         evaluations, lambda side: f"moving each input of {side.name} to its ends"
     ):
         make = partial(_tornado_of, evaluation, evaluations, baseline, data_folder)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tco.comparison.confidence import confidence_of
 from tco.core.columns import Hidden
-from tco.core.progress import stepped
+from tco.core.progress import with_progress
 from tco.core.types import TextMapping
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.side_by_side import compare_results
@@ -50,7 +50,7 @@ def matrix(
         data_folder: Folder of data that comes after the shipped data; None for no folder.
 
     """
-    workloads = stepped(WORKLOADS, lambda workload: f"rating {workload}")
+    workloads = with_progress(WORKLOADS, lambda workload: f"rating {workload}")
     return [
         cell
         for workload in workloads

@@ -278,7 +278,7 @@ def kernel_outputs(
     return ScheduleRunner(kernel.schedule(targets, kernel_values), kernel_values, count)(draws)
 
 
-def taken(
+def select_values(
     kernel: ArithmeticKernel,
     kernel_values: Mapping[int, Any],
     positions: Iterable[int],

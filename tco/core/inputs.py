@@ -19,7 +19,7 @@ import numpy as np
 from tco.core.errors import DataError, unknown
 from tco.core.formula import everywhere, somewhere
 from tco.core.own_values import setting_input
-from tco.core.provenance import Given, Input, bounded, worst
+from tco.core.provenance import Given, Input, check_bounds, worst
 from tco.core.trace import Traced, TraceRecorder, paused, scope
 from tco.core.types import JsonObject
 from tco.core.units import convert, is_pure
@@ -308,7 +308,7 @@ class Values(Readable):
             least, most = self.bounds(path)
             for extreme_value in (float(given_value.array.min()), float(given_value.array.max())):
                 if not least <= extreme_value <= most:
-                    bounded(overriding_input._replace(value=extreme_value), least, most)
+                    check_bounds(overriding_input._replace(value=extreme_value), least, most)
             return overriding_input
         return setting_input(path, given_value, unit, self.bounds(path), lambda: self.unset(path))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tco.core.errors import DataError
-from tco.core.provenance import UNTOLD, Given, Input, bounded, making
+from tco.core.provenance import UNTOLD, Given, Input, check_bounds, making
 from tco.core.redaction_values import placeholder_value
 from tco.core.units import number_and_unit, parse_quantity
 
@@ -95,7 +95,7 @@ def _read_setting(path: str, setting: Given, unit: str, bounds: tuple[float, flo
         where=setting.where,
         overlay=setting.is_own,
     )
-    return bounded(typed, *bounds)
+    return check_bounds(typed, *bounds)
 
 
 def question_quantity(quantity_text: str, unit: str) -> float:

@@ -24,7 +24,7 @@ CLEAR = "\r\x1b[K"
 _steps: ContextVar[tuple[str, ...]] = ContextVar("steps", default=())
 
 
-def stepped(items: Sequence[T], describe: Callable[[T], str]) -> Iterator[T]:
+def with_progress(items: Sequence[T], describe: Callable[[T], str]) -> Iterator[T]:
     """Yield items, each as a step of the progress line with its number.
 
     Args:

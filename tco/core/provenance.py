@@ -216,7 +216,7 @@ class Given(NamedTuple):
         )
 
 
-def bounded(bounded_input: Input, minimum: float, maximum: float) -> Input:
+def check_bounds(bounded_input: Input, minimum: float, maximum: float) -> Input:
     """Return an input after a check of its bounds and its range.
 
     Args:

@@ -416,7 +416,7 @@ def ages_of(
     for line in lines:
         if line.asset in ("rebate", "rent"):
             notes += [
-                _aged(line.path, price.cost_input, day.last)
+                _price_age_note(line.path, price.cost_input, day.last)
                 for price in prices_by_line[line.path]
                 if price.later or price.old
             ]
@@ -580,7 +580,7 @@ def _largest(rests: list[tuple[float, list[Input]]]) -> str:
     )
 
 
-def _aged(line: str, cost_input: Input, day: datetime.date) -> str:
+def _price_age_note(line: str, cost_input: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
     of = period(cost_input.evidence_date)
     away = (

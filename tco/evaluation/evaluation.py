@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
-from tco.core.progress import stepped
+from tco.core.progress import with_progress
 from tco.core.provenance import ANCHOR, anchoring, refuse_own
 from tco.core.types import AnyArray, Settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
@@ -127,7 +127,7 @@ def evaluate_each(
     shared = catalogue_for(None, data_folder)
     merged, variants = {**settings, **implied}, dict(variant or {})
     evaluations: list[Evaluation] = []
-    for scenario_source in stepped(scenario_sources, _evaluation_step):
+    for scenario_source in with_progress(scenario_sources, _evaluation_step):
         if isinstance(scenario_source, Result) or str(scenario_source).endswith(SAVED):
             evaluation = _saved_evaluation(scenario_source, shared, is_changed)
         else:

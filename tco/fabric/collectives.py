@@ -76,10 +76,10 @@ def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Algori
         },
     }
     refuse_unknown("operation", [operation], makers, "--op")
-    return makers[operation](_signalled(group_links, operation), size)
+    return makers[operation](_signalled_group(group_links, operation), size)
 
 
-def _signalled(group_links: GroupLinks, operation: str) -> GroupLinks:
+def _signalled_group(group_links: GroupLinks, operation: str) -> GroupLinks:
     """Return a group whose collectives start later where transfers must signal each other."""
     doubling = group_links.links.doubling
     latencies = group_links.links.latencies
@@ -399,7 +399,7 @@ def direct(group_links: GroupLinks, tier_bytes: TierBytes) -> AlgorithmTiming:
     return unchunked_timing(group_links, latencies.direct_start, latency, wire, reducing_steps)
 
 
-def _forwarded(group_links: GroupLinks, size: Any, tier_bytes: TierBytes) -> AlgorithmTiming:
+def _forwarded_timing(group_links: GroupLinks, size: Any, tier_bytes: TierBytes) -> AlgorithmTiming:
     """Return the timing of exchanges straight to every rank, with a phase per pass.
 
     Chips and switches forward the transfers.
@@ -491,7 +491,7 @@ def _one_pass(group_links: GroupLinks, size: Quantity, reduces: bool) -> Algorit
         return {
             "bucket": lambda: bucket(group_links, size, tier_bytes),
             "bucket, all dimensions": lambda: _rotated_buckets(group_links, tier_bytes),
-            "direct": lambda: _forwarded(group_links, size, tier_bytes),
+            "direct": lambda: _forwarded_timing(group_links, size, tier_bytes),
         }
     algorithms = {
         "ring": lambda: ring(group_links, tier_bytes, _ring_wire(group_links, tier_bytes)),
@@ -501,7 +501,7 @@ def _one_pass(group_links: GroupLinks, size: Quantity, reduces: bool) -> Algorit
         "direct": lambda: direct(group_links, tier_bytes),
     }
     if group_links.links.latencies.forwarded_step is not None:
-        algorithms["direct, forwarded"] = lambda: _forwarded(group_links, size, tier_bytes)
+        algorithms["direct, forwarded"] = lambda: _forwarded_timing(group_links, size, tier_bytes)
     return algorithms
 
 
@@ -513,7 +513,7 @@ def all_reduce(group_links: GroupLinks, size: Quantity) -> AlgorithmTimers:
             "bucket": lambda: bucket(group_links, size, tier_bytes),
             "bucket, all dimensions": lambda: _rotated_buckets(group_links, tier_bytes),
             "one-shot": lambda: _one_shot(group_links, size),
-            "two-shot": lambda: _forwarded(group_links, size, tier_bytes),
+            "two-shot": lambda: _forwarded_timing(group_links, size, tier_bytes),
         }
     wire = _ring_wire(group_links, tier_bytes)
     algorithms = {
@@ -524,7 +524,7 @@ def all_reduce(group_links: GroupLinks, size: Quantity) -> AlgorithmTimers:
         "two-shot": lambda: direct(group_links, tier_bytes),
     }
     if group_links.links.latencies.forwarded_step is not None:
-        algorithms["two-shot, forwarded"] = lambda: _forwarded(group_links, size, tier_bytes)
+        algorithms["two-shot, forwarded"] = lambda: _forwarded_timing(group_links, size, tier_bytes)
     if somewhere(group_links.links.reduces):
         algorithms["in-network"] = lambda: _in_network(group_links, size)
     return algorithms

@@ -219,7 +219,7 @@ def group_across_domains(ranks: Quantity, per_domain: Quantity) -> RankGroup:
     return RankGroup(ranks, domains, ranks / domains)
 
 
-def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
+def strided_group(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
     """Return a group with a rank at every `stride`-th chip.
 
     Args:

@@ -162,7 +162,7 @@ def _posterior(
     )
 
 
-def anchored(
+def anchored_inputs(
     inputs: ResolvedScenario,
     engine: str,
     model: str,

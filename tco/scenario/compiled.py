@@ -80,7 +80,7 @@ def recorded(
                 if plan.engines is None:
                     batch = program.read(Input(BATCH_PATH, 1.0, ""))
                     plan = plan._replace(decode=plan.decode._replace(sequences=batch))
-                workload, target_values = draw_results.traced(
+                workload, target_values = draw_results.trace_serving(
                     serving_workload(inputs, input_values, plan.stated), plan
                 )
         else:
@@ -303,7 +303,7 @@ class Lot:
 
         Every input has its traced value there.
         """
-        from tco.performance.serving.plan_choice_compiled import hinted
+        from tco.performance.serving.plan_choice_compiled import batch_hints
 
         hint_key = id(kernel), step_indices.get("token"), speeds
         if hint_key not in self.begin:
@@ -312,7 +312,7 @@ class Lot:
                 for path in kernel.inputs
                 if path != BATCH_PATH
             }
-            self.begin[hint_key] = hinted(kernel, step_indices, centre, plans, speeds)
+            self.begin[hint_key] = batch_hints(kernel, step_indices, centre, plans, speeds)
         return self.begin[hint_key]
 
     def run(

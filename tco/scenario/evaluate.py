@@ -38,7 +38,7 @@ from tco.scenario.result_notes import notes_of_chain
 from tco.scenario.run_chain import chain_of, nodes_of, run
 from tco.scenario.structural_choices import structure_of
 from tco.scenario.structure import Structure, variants_under
-from tco.scenario.workload import unasked, workload_kind
+from tco.scenario.workload import without_workload, workload_kind
 
 
 @finite
@@ -85,7 +85,7 @@ def evaluate(
     if workload:
         chain = chain_of(inputs, input_values, plan_for(inputs.kind, plan))
     else:
-        chain = run(inputs, input_values, None, unasked(inputs))
+        chain = run(inputs, input_values, None, without_workload(inputs))
     seconds = time.perf_counter() - start_time
     return assemble_result(inputs, input_values, chain, seconds, trace, refuse)
 

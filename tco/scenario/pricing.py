@@ -226,7 +226,7 @@ def scenario_cost(
         from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
 
         rent = _comparable_rent_path(inputs, input_values)
-        return _waited(
+        return _add_waiting_cost(
             inputs,
             input_values,
             cost_of_rent(input_values, bill, network, rent, system.chips, left, system.chip),
@@ -241,7 +241,7 @@ def scenario_cost(
         *bought,
     )
     cost = cost_of_world(input_values, standing, system.chips, left)
-    return _waited(inputs, input_values, cost)
+    return _add_waiting_cost(inputs, input_values, cost)
 
 
 class OwnerCost(NamedTuple):
@@ -283,7 +283,7 @@ def _owner_cost(inputs: ResolvedScenario, input_values: Values) -> OwnerCost:
         return OwnerCost(bill, network, [], None, error.with_traceback(None))
 
 
-def _waited(inputs: ResolvedScenario, input_values: Values, cost: Cost) -> Cost:
+def _add_waiting_cost(inputs: ResolvedScenario, input_values: Values, cost: Cost) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
     if inputs.text("terms.waiting") == "no":
         return cost

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.compile.execute import kernel_outputs, taken
+from tco.compile.execute import kernel_outputs, select_values
 from tco.compile.lower import BATCH_PATH, ArithmeticKernel
 from tco.core.array_cache import cached_arrays, text_array
 from tco.core.shipped_arrays import code_hash, rounded_bytes, shipped_or_cached_arrays
@@ -439,7 +439,7 @@ def _on_choice(
     batch = {kernel.inputs[BATCH_PATH]: choice.batch} if BATCH_PATH in kernel.inputs else {}
     needed = kernel.needed(requested, block.values.keys() | batch)
     rests = needed & block.values.keys() - batch.keys()
-    kernel_values = taken(kernel, block.values, rests, choice.rows) | batch
+    kernel_values = select_values(kernel, block.values, rests, choice.rows) | batch
     outputs = kernel_outputs(kernel, requested, kernel_values, block.count)
     shape = block.count
     return ServedDraws(

@@ -239,10 +239,10 @@ def _add_anchors(
     gap: Quantity | None,
 ) -> None:
     """Add the inputs of the anchors on published runs to a scenario, and their note once."""
-    from tco.scenario.anchors import anchored
+    from tco.scenario.anchors import anchored_inputs
 
     weights = stored.attention, stored.experts, stored.dense
-    anchor_inputs, note = anchored(inputs, engine, model_name, weights, is_stated, gap)
+    anchor_inputs, note = anchored_inputs(inputs, engine, model_name, weights, is_stated, gap)
     inputs.document_inputs |= anchor_inputs
     inputs.notes += [note] if note not in inputs.notes else []
 
@@ -533,7 +533,7 @@ def kind_of_plan(plan: Any) -> str:
     )
 
 
-def unasked(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
+def without_workload(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
     """Return a scenario's workload for its cost alone; an unknown model is refused."""
     if workload_kind(inputs).measured:
         model = inputs.text("workload.model")

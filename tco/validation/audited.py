@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tco.core.types import AnyArray, JsonObject
-from tco.validation.measured import mapped
+from tco.validation.measured import map_values
 from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import named_model, read_pattern_table
 
@@ -61,7 +61,7 @@ def _serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
     prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
     words = measurements["parallel"]
     plans = pd.DataFrame(map(stated_plan, words, measurements["n_gpus"]))
-    drafts = mapped(words, stated_drafts, float)
+    drafts = map_values(words, stated_drafts, float)
     gaps = (answers - 1) * measurements["tpot_ms_mean"]
     times = measurements["ttft_ms_mean"] + gaps
     flight = np.asarray(measurements["requests_per_s"] * times / 1e3)
@@ -79,7 +79,7 @@ def submitted_formats(measurements: MeasuredRows, formats: AnyArray) -> AnyArray
 
     A submitter quantises the weights itself: to MXFP4 for chips whose matrix units take no NVFP4.
     """
-    takes_nvfp4 = mapped(
+    takes_nvfp4 = map_values(
         measurements.parts,
         lambda part: part == "" or measurements.values.exists(f"parts.{part}.takes_nvfp4"),
         bool,
@@ -198,7 +198,7 @@ def _repeated_runs(measurements: MeasuredRows) -> AnyArray:
             column_name: measurements[column_name]
             for column_name in (*columns, "output_tok_s_per_gpu")
         }
-    ).assign(model=mapped(model_names, lambda model_name: ACCURACY.sub("", model_name)))
+    ).assign(model=map_values(model_names, lambda model_name: ACCURACY.sub("", model_name)))
     first = (
         runs.assign(name=model_names).groupby(list(runs), dropna=False)["name"].transform("first")
     )

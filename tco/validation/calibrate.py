@@ -124,7 +124,7 @@ def fit_shared_parameters(
         catalogue_rows += unexplained_rows(
             kind, residuals(kind, problem.measurements, prediction), catalogue, date
         )
-    blind = unseen(prediction, refits)
+    blind = left_out_predictions(prediction, refits)
     chips = _held_back(problem, full_table, catalogue) | _errors_by_chip(
         problem.measurements, prediction, blind
     )
@@ -154,7 +154,7 @@ def _held_back(
         return {}
     measurements = MeasuredRows(rest, catalogue, problem.measurements.values)
     prediction = problem.predict(measurements)
-    return _errors_by_chip(measurements, prediction, unseen(prediction, ()))
+    return _errors_by_chip(measurements, prediction, left_out_predictions(prediction, ()))
 
 
 def _refit(group: LeftOutGroup, left_out_fit: Fit, prediction: Prediction) -> Refit:
@@ -183,7 +183,7 @@ def _score_refits(
     return accuracy
 
 
-def unseen(prediction: Prediction, refits: Sequence[Refit]) -> Prediction:
+def left_out_predictions(prediction: Prediction, refits: Sequence[Refit]) -> Prediction:
     """Return each accelerator's predictions by the refit without it.
 
     Rows of accelerators that were never left out are not scored.

@@ -51,7 +51,7 @@ from tco.validation.audited import (
     submitted_formats,
 )
 from tco.validation.command_lines import command_line, plan_axes_text
-from tco.validation.measured import mapped
+from tco.validation.measured import map_values
 from tco.validation.measured_rows import MeasuredRows, RowValues
 from tco.validation.naming import read_pattern_table
 from tco.validation.score import OFFLINE, Prediction
@@ -162,7 +162,7 @@ class ServingRows:
         catalogue, self.models = measurements.catalogue, measurements.models
         software = zip(measurements["framework"], measurements.dates, strict=True)
         self.engine, self.date = (
-            mapped(software, lambda cells: parse_framework(catalogue, *cells)).reshape(-1, 2).T
+            map_values(software, lambda cells: parse_framework(catalogue, *cells)).reshape(-1, 2).T
         )
         self.engine = np.where(is_audited(measurements), SUBMISSION, self.engine)
         self.apart = measurements.meanings("answer", "disaggregated") == "yes"
@@ -180,7 +180,7 @@ class ServingRows:
         self.offline = np.isinf(stated) | (np.isnan(stated) & without_users)
         self.at_once = all_at_once(measurements)
         self.concurrency = np.where(self.offline, 0.0, stated)
-        formats = mapped(
+        formats = map_values(
             zip(self.models, measurements["precision"], strict=True),
             lambda cells: checkpoint_formats(catalogue, cells[0], cells[1], self.sparse(cells[0])),
         ).reshape(-1, 3)
@@ -190,7 +190,7 @@ class ServingRows:
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
         self.target, self.names = _inference_targets(measurements, self.says("time per token"))
         self.skip = self.reasons()
-        self.months = mapped(
+        self.months = map_values(
             self.date,
             lambda date_text: (
                 np.nan if (month := parse_calendar_month(date_text)) is None else month
@@ -281,7 +281,7 @@ class ServingRows:
         all_ahead = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
         recent = self.measurements["date"] >= GROWN
-        predicts = mapped(
+        predicts = map_values(
             self.models,
             lambda model_name: bool(model_name) and self.model(model_name).prediction_layers > 0,
             bool,
@@ -338,7 +338,7 @@ class ServingRows:
         """
         measurements = self.measurements
         unstated_parallelism = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
-        context = mapped(
+        context = map_values(
             self.models,
             lambda model_name: self.model(model_name).context if model_name else np.inf,
             float,
@@ -346,7 +346,7 @@ class ServingRows:
         audited = refused_runs(measurements)
         pools = np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"])
         pools = np.where(self.searched, ~(self.gpus >= 1) | (self.gpus % 1 > 0), pools)
-        bare = mapped(
+        bare = map_values(
             measurements.parts,
             lambda part: part != "" and not is_bare_chip(measurements.catalogue, part),
             bool,

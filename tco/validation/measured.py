@@ -51,7 +51,7 @@ CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
 NAMED = re.compile(r"{(\w+)}")
 
 
-def _translated(table: pd.DataFrame) -> pd.DataFrame:
+def _translate_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of texts with the columns that its header means."""
     translated_columns: dict[str, pd.Series[str]] = {}
     for _, column_row in read_csv(data_directory() / "words" / "column_names.csv", COLUMNS):
@@ -202,7 +202,7 @@ def _csv_table(path: Path) -> pd.DataFrame:
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
     with located(f"{path}:1"):
-        return _translated(table_records(table)).assign(**stated_columns())
+        return _translate_columns(table_records(table)).assign(**stated_columns())
 
 
 def curve_table(path: Path) -> pd.DataFrame:
@@ -323,7 +323,7 @@ def _to_numbers(column: pd.Series[str], column_name: str, path: Path) -> pd.Seri
     return numbers
 
 
-def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> AnyArray:
+def map_values(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> AnyArray:
     """Return an array of `of(value)` over `values`.
 
     `of` is called once per distinct value.

@@ -24,7 +24,7 @@ from tco.core.inputs import Readable, Values
 from tco.core.memory import value_once
 from tco.core.types import AnyArray, JsonObject, Settings
 from tco.performance.chip.families import family_of
-from tco.validation.measured import columns_known, mapped, of_text
+from tco.validation.measured import columns_known, map_values, of_text
 from tco.validation.naming import part_ids, read_models
 from tco.validation.row_dates import row_date
 from tco.validation.wording import interpret_note
@@ -75,7 +75,7 @@ class MeasuredRows:
 
     def meanings(self, subject: str, column_name: str) -> AnyArray:
         """Return the meanings of the words in a column for a subject, empty where unknown."""
-        return mapped(
+        return map_values(
             self[column_name], lambda cell_text: interpret_note(self.catalogue, subject, cell_text)
         )
 
@@ -128,7 +128,7 @@ class MeasuredRows:
     @cached_property
     def families(self) -> AnyArray:
         """Family of each row's chip; empty where it is unknown."""
-        return mapped(self.parts, lambda part: family_of(self.catalogue, part) if part else "")
+        return map_values(self.parts, lambda part: family_of(self.catalogue, part) if part else "")
 
     @cached_property
     def read_models(self) -> tuple[AnyArray, AnyArray]:
@@ -145,7 +145,7 @@ class MeasuredRows:
         """Date of each row's software, as a text; empty where nothing tells it."""
         columns = (self[column_name] for column_name in ("date", "source_id", "source_url"))
         cells = zip(*columns, strict=True)
-        return mapped(cells, lambda texts: row_date(self.catalogue, *texts))
+        return map_values(cells, lambda texts: row_date(self.catalogue, *texts))
 
     def part(self, attribute_name: str) -> AnyArray:
         """Return an attribute of every row's chip."""

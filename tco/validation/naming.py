@@ -24,7 +24,7 @@ from tco.core.memory import once_per_owner
 from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import is_stated_model, load_model
 from tco.models.from_figures import KEYS, figures_text, missing_figures
-from tco.validation.measured import mapped
+from tco.validation.measured import map_values
 
 MARKS = re.compile(r"\((r|tm|c)\)|[®™©]")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)(gi?b)\b")
@@ -193,13 +193,13 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
 
 def part_ids(catalogue: Catalogue, printed_names: Iterable[Any]) -> AnyArray:
     """Return the part id of every name; empty where it is unknown."""
-    return mapped(map(str, printed_names), accelerators(catalogue).part)
+    return map_values(map(str, printed_names), accelerators(catalogue).part)
 
 
 def unread_accelerators(catalogue: Catalogue, printed_names: Iterable[Any]) -> AnyArray:
     """Return the fault of each accelerator name; empty where it is known."""
     accelerator_names = accelerators(catalogue)
-    return mapped(
+    return map_values(
         map(str, printed_names),
         lambda printed_name: (
             "" if accelerator_names.part(printed_name) else accelerator_names.fault(printed_name)
@@ -291,7 +291,7 @@ def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[AnyArray, An
         (model_name, tuple(figures.items()))
         for model_name, figures in zip(model_names, _stated_model_dimensions(table), strict=True)
     ]
-    both = mapped(
+    both = map_values(
         names_and_figures,
         lambda name_and_figures: _read_model(
             catalogue, name_and_figures[0], dict(name_and_figures[1])

@@ -219,17 +219,19 @@ def predict_by_accelerator(predictor: Predictor, measurements: MeasuredRows) -> 
     faults = []
     for part in parts:
         part_mask = measurements.parts == part
-        prediction = tried(predictor, measurements.chosen(part_mask))
+        prediction = predictions_or_error(predictor, measurements.chosen(part_mask))
         if isinstance(prediction, DataError):
             faults.append(prediction)
-            prediction = unsupported(prediction, int(part_mask.sum()))
+            prediction = unsupported_rows(prediction, int(part_mask.sum()))
         predictions.append((part_mask, prediction))
     if len(faults) == len(parts):
         raise faults[0]
     return _merge_predictions(predictions)
 
 
-def tried(predictor: Predictor, measurements: MeasuredRows) -> Prediction | DataError:
+def predictions_or_error(
+    predictor: Predictor, measurements: MeasuredRows
+) -> Prediction | DataError:
     """Return the predictions for an accelerator, or the error of the predictor.
 
     Args:
@@ -246,7 +248,7 @@ def tried(predictor: Predictor, measurements: MeasuredRows) -> Prediction | Data
         return error
 
 
-def unsupported(error: DataError, count: int) -> Prediction:
+def unsupported_rows(error: DataError, count: int) -> Prediction:
     """Return rows that are not predicted, with the reason."""
     nothing, empty = np.full(count, np.nan), np.full(count, "", dtype=object)
     return Prediction(

@@ -62,5 +62,5 @@ def test_forwarded_exchange_of_several_ranks_adds_up_once(monkeypatch, ranks, re
     links = SimpleNamespace(latencies=latencies, torus=None, direct=1.0)
     group = SimpleNamespace(ranks=ranks, per_domain=ranks)
     share = SimpleNamespace(passes=1, reduces=reduces, inner=8.0)
-    timing = collectives._forwarded(SimpleNamespace(links=links, group=group), 8.0, share)
+    timing = collectives._forwarded_timing(SimpleNamespace(links=links, group=group), 8.0, share)
     assert timing.time == 15.0 + added

@@ -24,7 +24,7 @@ from tco.validation import (
     unstated,
 )
 from tco.validation.benchmark_logs import _ranks_of_process
-from tco.validation.calibrate import _fitted_catalogue_rows, _refit, unseen
+from tco.validation.calibrate import _fitted_catalogue_rows, _refit, left_out_predictions
 from tco.validation.inference import ServingRows
 from tco.validation.kernels import _in_window
 from tco.validation.long_runs import LongRun, fit_decline
@@ -482,7 +482,7 @@ def test_refit_without_a_chip_predicts_its_scored_rows():
     left_out_fit = SimpleNamespace(values={"a": 1.0}, predicted=np.array([2.0, 3.0, 4.0, 5.0]))
     refits = [_refit(group, left_out_fit, prediction)]
     assert refits[0].rows.tolist() == [0]
-    blind = unseen(prediction, refits)
+    blind = left_out_predictions(prediction, refits)
     assert blind.predicted[0] == 2.0
     assert blind.skip.tolist() == [
         "",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tco.validation.back_test import pair_order_accuracy
-from tco.validation.calibrate import Refit, unseen
+from tco.validation.calibrate import Refit, left_out_predictions
 from tco.validation.fit import scores_of_rows
 from tests.catalogue import CATALOGUE
 from tests.scenario_helpers import plain_values
@@ -74,7 +74,7 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
             assert float(by_name[name][figure]) == pytest.approx(card[figure], abs=2e-4), (
                 f"{kind}, {name} left out: {figure}"
             )
-    blind = unseen(predictions, refits)
+    blind = left_out_predictions(predictions, refits)
     for row in (row for row in stated("chips") if row["kind"] == kind):
         median = scores_of_rows(blind, problem.measurements.parts == row["part"])["median_ape"]
         assert row["left_out"] == ("" if median is None else row["left_out"])

@@ -66,7 +66,7 @@ class Solved(NamedTuple):
     best: tuple[FloatArray, FloatArray]
 
 
-def solved(
+def solve_batches(
     workload: ServingWorkload,
     plan: DecodePlan,
     passed: PassResult,

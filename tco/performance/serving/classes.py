@@ -216,7 +216,7 @@ def _best_of_class(
     class_result = Searched(choice, plan, loaded)
     if plan is None:
         return class_result
-    return _refined(workload, likely_plans, class_result)
+    return _refine_loads(workload, likely_plans, class_result)
 
 
 def _plans_near_best(
@@ -244,7 +244,7 @@ def _plans_near_best(
     return plans.in_rows(likely_rows.ravel()), int(is_feasible.any(axis=1).sum())
 
 
-def _refined(
+def _refine_loads(
     workload: ServingWorkload,
     plans: ServingPlan,
     class_result: Searched,

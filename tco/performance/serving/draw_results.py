@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.compile.execute import ScheduleRunner, kernel_outputs, taken
+from tco.compile.execute import ScheduleRunner, kernel_outputs, select_values
 from tco.compile.lower import BATCH, BATCH_PATH, ArithmeticKernel
 from tco.core.types import AnyArray, JsonObject
 from tco.performance.serving import passes
@@ -25,7 +25,9 @@ ROUNDING = 1e-9  # share of a target by which rounding may miss it
 LOADED_RATES = ("output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s")
 
 
-def traced(workload: ServingWorkload, plans: ServingPlan) -> tuple[ServingResult, JsonObject]:
+def trace_serving(
+    workload: ServingWorkload, plans: ServingPlan
+) -> tuple[ServingResult, JsonObject]:
     """Return a serving workload on plans, and the figures that a choice among them needs."""
     serving_result = served.evaluate_serving_plan(workload, plans)
     targets = {
@@ -115,7 +117,7 @@ class BatchResponse:
         leaves = [leaf for leaf in schedule.leaves if leaf != self.batch_position]
         self.run = ScheduleRunner(
             schedule,
-            taken(kernel, block.values, leaves, plan_rows, draws),
+            select_values(kernel, block.values, leaves, plan_rows, draws),
             block.count if draws is None else len(draws),
         )
 

@@ -19,7 +19,7 @@ from tco.performance.serving.draw_results import (
     Positions,
     draw_target_speed,
     quickest_first,
-    traced,
+    trace_serving,
     wait_or_inf,
 )
 from tco.performance.serving.plans import ServingPlan, ServingWorkload
@@ -69,7 +69,7 @@ def near_frontier_of_base_case(workload: ServingWorkload, plans: ServingPlan) ->
 
     A program holds a number of every plan at each step, and those of all plans fill the memory.
     """
-    _, targets = traced(workload, plans)
+    _, targets = trace_serving(workload, plans)
     wait = wait_or_inf(targets["longest wait"])
     columns = [*(targets[figure] for figure in LOADED_FIGURES), wait]
     figures = _figures_of_plans(

@@ -275,7 +275,7 @@ def _caches_of(
 
 
 @lru_cache(maxsize=256)
-def projected(model: Architecture) -> Any:
+def projection_weights(model: Architecture) -> Any:
     """Return the weights of all projections of attention."""
     return sum(
         layers * numbers_of(projections(a, model.hidden, 1).values())
@@ -315,7 +315,7 @@ def _held_in_memory(
             spread = spread + block.layers * experts_per_rank * shape.expert_parallel * padding
     share = spread / total_experts if total_experts else 1.0
     experts = model.expert_parameters
-    whole_on_each = projected(model)
+    whole_on_each = projection_weights(model)
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
         shared,

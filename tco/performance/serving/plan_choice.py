@@ -13,7 +13,7 @@ from tco.core.types import Quantity
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.operators import Operator
-from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solved
+from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solve_batches
 from tco.performance.serving.passes import (
     PassResult,
     decode_pass,
@@ -193,7 +193,9 @@ def _at_the_target(
     """
     shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
     allowed = 1 / max(interactivity, SLOWEST)
-    solved_plans = solved(workload, plan, decode_result, allowed, np.broadcast_to(meets, shape))
+    solved_plans = solve_batches(
+        workload, plan, decode_result, allowed, np.broadcast_to(meets, shape)
+    )
     rate, best_row = float(choice.best.max()), -1
     if solved_plans is None or solved_plans.rate.max() < rate:
         return choice.with_pass(decode_result)

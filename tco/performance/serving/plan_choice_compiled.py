@@ -120,7 +120,7 @@ def _best_prefill_by_draw(
 
 
 # ---------------------------------------------------------------- plans to choose among
-def hinted(
+def batch_hints(
     kernel: ArithmeticKernel,
     positions: Positions,
     centre: Mapping[str, AnyArray],
@@ -251,7 +251,7 @@ def _rates_at_centres(
         ):
             continue  # as the first centre
         block = DrawBlock(kernel, positions, centre, 1)
-        hints = hinted(kernel, positions, centre, plans, speeds)
+        hints = batch_hints(kernel, positions, centre, plans, speeds)
         if hints is None:
             yield None, {DECODE: rates_under_load(block, plans, speeds)}
             continue

@@ -112,7 +112,7 @@ def _search_serving_plans(
             reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()),
         )
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
-    return _pooled(
+    return _join_pools(
         workload, plan, choices["decode"].plan_pass, choices["prefill"].plan_pass, choices
     )
 
@@ -217,7 +217,7 @@ def evaluate_serving_plan(workload: ServingWorkload, plan: ServingPlan) -> Servi
     else:
         decode = passes.decode_pass(workload, plan.decode)
         prefill = passes.prefill_pool(workload, plan.prefill)
-        serving_result = _pooled(workload, plan, decode, prefill, {})
+        serving_result = _join_pools(workload, plan, decode, prefill, {})
     serving_result.notes = _notes_on_workload(workload)
     return serving_result
 
@@ -226,7 +226,7 @@ def _notes_on_workload(workload: ServingWorkload) -> list[str]:
     return [*model_format_notes(workload.machine), *notes_on_request(workload.request)]
 
 
-def _pooled(
+def _join_pools(
     workload: ServingWorkload,
     plan: ServingPlan,
     decode: PassResult,

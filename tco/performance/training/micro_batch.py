@@ -21,7 +21,7 @@ from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure, Second
 from tco.fabric.collective_costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.collectives import fastest_algorithm_time, reach
 from tco.fabric.expert_exchange import Tokens
-from tco.fabric.links import Links, RankGroup, among, group_product, strided
+from tco.fabric.links import Links, RankGroup, among, group_product, strided_group
 from tco.models.architecture import Architecture
 from tco.models.layers import Attention, FeedForward, keys_and_values
 from tco.performance.chip.formats import FORMATS, WIDE
@@ -616,7 +616,7 @@ def expert_kernels(layer_pass: Pass, job: TrainingJob, f: FeedForward, layers: i
         layer_pass.stream(GRADIENT_CASTS, layers, traffic, machine.bandwidth)
 
 
-def linked(
+def collective_operator(
     collective_name: str, size: Quantity, exchange: Exchange, runs: tuple[int, int], share: Quantity
 ) -> Operator:
     """Return a collective of `size` bytes that the chip waits for by a share of its time."""
@@ -648,9 +648,9 @@ def _tensor_collectives(
     with scope(collective_name):
         size = message_bytes(layer_pass.shape.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-        exchange = all_gather(links, size, strided(links, 1, shape.tensor))
+        exchange = all_gather(links, size, strided_group(links, 1, shape.tensor))
     layer_pass.operators.append(
-        linked(collective_name, size, exchange, (2 * parts, 2 * parts), share)
+        collective_operator(collective_name, size, exchange, (2 * parts, 2 * parts), share)
     )
 
 
@@ -666,9 +666,11 @@ def _context_ring(
         size = message_bytes(
             rank_tokens(shape.micro_batch, job.sequence, 1.0), cached, job.wide_size
         )
-        exchange = all_gather(links, size, strided(links, shape.tensor, shape.context))
+        exchange = all_gather(links, size, strided_group(links, shape.tensor, shape.context))
     layer_pass.operators.append(
-        linked(ring_name, size, exchange, (layers, 2 * layers), job.value("context_exposed"))
+        collective_operator(
+            ring_name, size, exchange, (layers, 2 * layers), job.value("context_exposed")
+        )
     )
 
 
@@ -679,7 +681,8 @@ def expert_group(links: Links, shape: MicroBatchShape) -> RankGroup:
     """
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
     return group_product(
-        strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner)
+        strided_group(links, 1, inner),
+        strided_group(links, shape.data_stride, shape.expert // inner),
     )
 
 
@@ -704,9 +707,11 @@ def _expert_exchanges(
     with scope(exchange_name):
         near = expert_exchange(links, tokens, RankGroup(shape.expert, 1, shape.expert, 1), "inside")
     layer_pass.operators.append(
-        linked(exchange_name, size, near, runs, job.value("expert_exposed_inside"))
+        collective_operator(exchange_name, size, near, runs, job.value("expert_exposed_inside"))
     )
     exchange_name = "expert exchange across domains"
     with scope(exchange_name):
         far = expert_exchange(links, tokens, among(expert_group(links, shape)), "across")
-    work.across.append(linked(exchange_name, 0.0, far, runs, job.value("expert_exposed_across")))
+    work.across.append(
+        collective_operator(exchange_name, 0.0, far, runs, job.value("expert_exposed_across"))
+    )

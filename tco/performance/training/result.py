@@ -11,7 +11,7 @@ import numpy as np
 from tco.core.formula import total
 from tco.core.trace import untraced_value
 from tco.core.types import JsonObject, Quantity
-from tco.fabric.links import Links, RankGroup, strided
+from tco.fabric.links import Links, RankGroup, strided_group
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import message_bytes, per_rank, repeated
 from tco.performance.layer.chip_model import WIDE_FORM, Machine, Passes
@@ -464,11 +464,11 @@ LINES = {
 def _training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGroup]:
     """Return the rank group of each parallelism axis, by axis name."""
     return {
-        "tensor": strided(links, 1, plan.tensor),
-        "context": strided(links, plan.tensor, plan.context),
+        "tensor": strided_group(links, 1, plan.tensor),
+        "context": strided_group(links, plan.tensor, plan.context),
         "experts": expert_group(links, micro_batch_shape(plan)),
-        "pipeline": strided(links, pipeline_stride(plan), plan.pipeline),
-        "data": strided(links, data_stride(plan), plan.data),
+        "pipeline": strided_group(links, pipeline_stride(plan), plan.pipeline),
+        "data": strided_group(links, data_stride(plan), plan.data),
     }
 
 

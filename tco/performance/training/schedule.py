@@ -21,7 +21,7 @@ from tco.core.units import (
     Token,
 )
 from tco.fabric.collectives import fastest_algorithm_time, reach
-from tco.fabric.links import Links, RankGroup, strided
+from tco.fabric.links import Links, RankGroup, strided_group
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import exposed_time, message_bytes, per_rank
 from tco.performance.layer.chip_model import Machine
@@ -222,7 +222,7 @@ def _transfer_wait(
 ) -> Quantity:
     """Return the time for which a stage waits for transfers of a micro-batch between stages."""
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
-    stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)
+    stages = strided_group(machine.links, pipeline_stride(plan), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
     # older software waits for its transfers
     share = job.value("pipeline_exposed") if job.software.overlaps else 1.0

@@ -227,7 +227,7 @@ def _recompute_sharding_plans(
     sharding: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[TrainingPlan, TrainingStep, Quantity]]:
     """Yield plans with each recomputation and sharding, their steps, and whether they fit."""
-    levels = {level: base._replace(recompute=level) for level in _needed(recompute, job)}
+    levels = {level: base._replace(recompute=level) for level in _needed_levels(recompute, job)}
     common = Common()
     pipes = {level: pipeline(job, machine, plan, micro, common) for level, plan in levels.items()}
     for zero, hybrid in sharding:
@@ -258,7 +258,7 @@ def _recompute_sharding_plans(
             )
 
 
-def _needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
+def _needed_levels(levels: Sequence[str], job: TrainingJob) -> list[str]:
     both = (kept_level(job), WHOLE) if PARTIAL in levels else ()
     return [level for level in RELAUNCHED_SHARES if level in (*levels, *both)]
 

@@ -13,7 +13,7 @@ from tco.core.formula import ceil_ratio, formula, greatest, select, total
 from tco.core.trace import scope, untraced_value
 from tco.core.types import JsonObject, Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
-from tco.fabric.links import Links, RankGroup, among, group_product, strided
+from tco.fabric.links import Links, RankGroup, among, group_product, strided_group
 from tco.performance.chip.roofline import (
     added_beside,
     exposed_time,
@@ -171,7 +171,7 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     dense = (model.parameters - embedding - model.expert_parameters) * part + embeddings
     stride = data_stride(plan)
     group = group_product(
-        strided(links, plan.tensor, plan.context), strided(links, stride, plan.data)
+        strided_group(links, plan.tensor, plan.context), strided_group(links, stride, plan.data)
     )
     parameter_shards = [Shard(dense / plan.tensor, plan.data * plan.context, group)]
     if model.expert_parameters:
@@ -179,8 +179,8 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
         inside = np.minimum(plan.expert, inner)
         outside = plan.expert // inside
         spread = group_product(
-            strided(links, inside, inner // inside),
-            strided(links, stride * outside, plan.data // outside),
+            strided_group(links, inside, inner // inside),
+            strided_group(links, stride * outside, plan.data // outside),
         )
         parameter_shards.append(
             Shard(
@@ -311,7 +311,8 @@ def step(
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
     if not job.software.adapters:
         parts["optimizer"] = common.of(
-            ("optimizer", zero > 0, hybrid), lambda: _optimized(job, machine, plan, groups)
+            ("optimizer", zero > 0, hybrid),
+            lambda: _optimizer_step_time(job, machine, plan, groups),
         )
     summed = total("step_without_loss", list(parts.values()))
     explained_time = schedule.scaled_step(
@@ -358,7 +359,7 @@ def _gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Quant
     )
 
 
-def _optimized(
+def _optimizer_step_time(
     job: TrainingJob, machine: Machine, plan: TrainingPlan, groups: list[Shard]
 ) -> Quantity:
     """Return the time of the optimizer's step, on the chip or on its host."""
