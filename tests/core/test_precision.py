@@ -146,7 +146,11 @@ PLAIN = {
         lambda kept_time, recomputed, share: kept_time + share * (recomputed - kept_time),
     ),
     "fed_request_rate": (
-        {"rate": between(1e-6, 1e6), "pool": between(1e-6, 1e6), "sharpness": st.floats(1, 100)},
+        {
+            "rate": between(1e-6, 1e6),
+            "interval": between(1e-6, 1e6),
+            "sharpness": st.floats(1, 100),
+        },
         lambda rate, pool, p: rate / (1 + (rate * pool) ** p) ** (1 / p),
     ),
 }

@@ -17,7 +17,7 @@ from tco.core.trace import untraced_value
 from tco.core.types import AnyArray
 from tco.performance.chip.roofline import causal_keys
 from tco.performance.serving import passes
-from tco.performance.serving.closed_loop import engine_room, sequences_held
+from tco.performance.serving.closed_loop import engine_capacity, sequence_capacity
 from tco.performance.serving.passes import reserved_context
 from tco.performance.serving.plans import (
     DecodePlan,
@@ -120,8 +120,8 @@ def engine_for_plan(
     groups = max(int(plan.chips / attention_chips(plan)), 1)
     empty = passes.decode_memory(workload, plan._replace(sequences=0.0))
     sequence = passes.sequence_memory(workload, plan)
-    room_per_chip = sequences_held(machine.memory, empty, sequence)
-    sequences = float(untraced_value(engine_room(room_per_chip, groups)))
+    room_per_chip = sequence_capacity(machine.memory, empty, sequence)
+    sequences = float(untraced_value(engine_capacity(room_per_chip, groups)))
     context = reserved_context(request.prompt, request.answer, habit("answer_reserved"))
     room = sequences * float(untraced_value(context))
     largest = int(min(np.ceil(sequences * SHORTER / groups), MOST))
