@@ -92,9 +92,8 @@ class Pools(NamedTuple):
 
 
 def _pools_of(scenario_result: Result) -> Pools:
-    # nothing of an answer that has none
     serving = scenario_result.serving
-    if not isinstance(serving, ServingResult) or serving.meeting is None:
+    if not isinstance(serving, ServingResult) or serving.balance is None:
         return Pools()
     return Pools(float(serving.prefill_share), serving.standalone_engines)
 

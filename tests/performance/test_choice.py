@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tco.performance.serving import passes
-from tco.performance.serving.disaggregation import rate_of_split, whole_engines
+from tco.performance.serving.disaggregation import PoolBalance, rate_of_split, whole_engines
 from tco.performance.serving.plan_choice import PlanChoice, choose_best
 from tco.performance.serving.plans import PrefillPlan
 from tests.cli import document, tco
@@ -79,9 +79,8 @@ def test_whole_engines_on_one_domain_are_the_best_that_fit(chips):
         {2: 7000.0, 4: 7500.0, 96: 9000.0},
         (8192.0, 1024.0, 4.0),
     )
-    domain_engines = whole_engines(
-        choice(decode), choice(prefill), chips, prompt, answer, sharpness
-    )
+    balance = PoolBalance(prompt, answer, sharpness)
+    domain_engines = whole_engines(choice(decode), choice(prefill), chips, balance)
     rates = {
         (size, engines, part, readers): (
             (engines * size * decode_rate) ** -sharpness
@@ -107,17 +106,18 @@ def test_whole_engines_on_one_domain_are_the_best_that_fit(chips):
         max(decode.values()), max(prefill.values()), prompt, answer, sharpness
     )
     assert best < fleet * (1 + 1e-12)
-    assert whole_engines(choice(decode), choice(prefill), 100_000, prompt, answer, sharpness)[
-        -1
-    ] == pytest.approx(fleet, rel=1e-3)
+    assert whole_engines(choice(decode), choice(prefill), 100_000, balance)[-1] == pytest.approx(
+        fleet, rel=1e-3
+    )
 
 
 def test_engine_larger_than_a_domain_gives_no_whole_engines():
     pool_choice = PlanChoice(
         None, 0, 0, None, best=np.array([5.0]), axes=PrefillPlan(np.array([[8.0]]), 8.0)
     )
-    assert whole_engines(pool_choice, pool_choice, 15, 1.0, 1.0, 4.0) is None
-    assert whole_engines(pool_choice, pool_choice, 16, 1.0, 1.0, 4.0).decode_engines == 1
+    balance = PoolBalance(1.0, 1.0, 4.0)
+    assert whole_engines(pool_choice, pool_choice, 15, balance) is None
+    assert whole_engines(pool_choice, pool_choice, 16, balance).decode_engines == 1
 
 
 def test_perf_prints_the_rate_of_whole_engines_on_one_domain():

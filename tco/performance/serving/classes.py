@@ -9,7 +9,7 @@ speed that is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolS
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import prefill_pool, prefill_rate
 from tco.performance.serving.plan_choice import (
+    LoadedChoice,
     PlanChoice,
     choose_under_load,
     offered_axes,
@@ -41,14 +42,6 @@ COARSE = 8  # every so many of these are tried first
 TILE_STEP = 0.1  # share by which a plan may make more with fewer requests in flight
 REFINED = 24  # plans whose requests in flight are solved between two of these
 HALVINGS = 10
-
-
-class Searched(NamedTuple):
-    """Result of a search within a class: choice, plan and load."""
-
-    choice: Any
-    plan: ServingPlan | None
-    loaded: Any
 
 
 def _require_deployer(machine: Machine) -> Deployer:
@@ -179,7 +172,7 @@ def plans_of_class(
     return _concatenate_serving_plans(pool_plans) if pool_plans else None
 
 
-def chosen_in_class(workload: ServingWorkload) -> Searched:
+def chosen_in_class(workload: ServingWorkload) -> LoadedChoice:
     """Return the best plan of an operator's class.
 
     A benchmark takes the better of one server and of separate pools.
@@ -188,7 +181,7 @@ def chosen_in_class(workload: ServingWorkload) -> Searched:
     class_names = (SERVER, APART) if deployer_name == BENCHMARK else (deployer_name,)
     class_results = [_best_of_class(workload, class_name) for class_name in class_names]
 
-    def rate(class_result: Searched) -> float:
+    def rate(class_result: LoadedChoice) -> float:
         return (
             0.0
             if class_result.loaded is None
@@ -201,20 +194,18 @@ def chosen_in_class(workload: ServingWorkload) -> Searched:
 def _best_of_class(
     workload: ServingWorkload,
     class_name: str,
-) -> Searched:
+) -> LoadedChoice:
     """Return the best plan of a class, with requests in flight interpolated between the grid's."""
     plans = plans_of_class(workload, class_name)
     if plans is None:
-        return Searched(
-            PlanChoice(None, 0, 0, None, reason="no pools of a published size divide these chips"),
-            None,
-            None,
-        )
+        reason = "no pools of a published size divide these chips"
+        return LoadedChoice(PlanChoice(None, 0, 0, None, reason=reason), plan=None, loaded=None)
     likely_plans, feasible = _plans_near_best(workload, plans)
-    choice, plan, loaded = choose_under_load(workload, likely_plans)
-    choice = choice._replace(plans=len(plans.flight) // len(FLIGHTS), feasible=feasible)
-    class_result = Searched(choice, plan, loaded)
-    if plan is None:
+    class_result = choose_under_load(workload, likely_plans)
+    plan_count = len(plans.flight) // len(FLIGHTS)
+    choice = class_result.choice._replace(plans=plan_count, feasible=feasible)
+    class_result = class_result._replace(choice=choice)
+    if class_result.loaded is None:
         return class_result
     return _refine_loads(workload, likely_plans, class_result)
 
@@ -247,8 +238,8 @@ def _plans_near_best(
 def _refine_loads(
     workload: ServingWorkload,
     plans: ServingPlan,
-    class_result: Searched,
-) -> Searched:
+    class_result: LoadedChoice,
+) -> LoadedChoice:
     """Return the best plan with as many requests in flight as just keep the promises."""
     steps = len(FLIGHTS)
     best = np.ravel(class_result.choice.best).reshape(-1, steps)
@@ -258,16 +249,17 @@ def _refine_loads(
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
         tried = _rows_at(plans, likely_rows * steps, middle)
-        choice, _, _ = choose_under_load(workload, tried)
+        choice = choose_under_load(workload, tried).choice
         meets = (
             np.zeros(len(likely_rows), dtype=bool)
             if choice.best is None
             else np.ravel(choice.best) > 0
         )
         low, high = np.where(meets, middle, low), np.where(meets, high, middle)
-    final = Searched(*choose_under_load(workload, _rows_at(plans, likely_rows * steps, low)))
+    final = choose_under_load(workload, _rows_at(plans, likely_rows * steps, low))
     if (
         final.loaded is None
+        or class_result.loaded is None
         or final.loaded.rates["output_tokens_per_s_per_chip"]
         < class_result.loaded.rates["output_tokens_per_s_per_chip"]
     ):

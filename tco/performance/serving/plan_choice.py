@@ -292,10 +292,15 @@ def choose_prefill(
     return choice.with_pass(prefill_result)
 
 
-def choose_under_load(
-    workload: ServingWorkload,
-    plans: ServingPlan,
-) -> tuple[PlanChoice, ServingPlan | None, Loaded | None]:
+class LoadedChoice(NamedTuple):
+    """Best plan of a search among engines with requests in flight."""
+
+    choice: PlanChoice
+    plan: ServingPlan | None  # None where no plan meets its targets
+    loaded: Loaded | None  # rates of the plan
+
+
+def choose_under_load(workload: ServingWorkload, plans: ServingPlan) -> LoadedChoice:
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
     from tco.performance.serving.closed_loop import loaded_engine_rates, plan_under_load
 
@@ -304,10 +309,10 @@ def choose_under_load(
     choice = choose_best(rated.rate, rated.fits, rated.meets, axes)
     if choice.plan is None:
         reason = _why_none_under_load(workload.machine, rated, plans)
-        return choice._replace(reason=reason), None, None
+        return LoadedChoice(choice._replace(reason=reason), plan=None, loaded=None)
     plan = _plan_in_row(plans, choice.plan_index[0])
     loaded = loaded_engine_rates(workload, plan)
-    return choice, plan_under_load(plan, loaded), loaded
+    return LoadedChoice(choice, plan_under_load(plan, loaded), loaded)
 
 
 class RatedPlans(NamedTuple):

@@ -17,7 +17,7 @@ from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, de
 if TYPE_CHECKING:
     from tco.fabric.links import Links
     from tco.performance.serving.axes import PlanAxis
-    from tco.performance.serving.disaggregation import WholeEngines
+    from tco.performance.serving.disaggregation import PoolBalance, WholeEngines
     from tco.performance.serving.passes import PassResult
     from tco.performance.serving.plan_choice import PlanChoice
 
@@ -40,8 +40,7 @@ class ServingResult:
     # memory that engines need with one sequence a group, where requests in flight are given
     needed: Quantity | None = None
     notes: list[str] = field(default_factory=list)
-    # of pools in balance: prompt, answer and how sharply the pools meet
-    meeting: tuple[float, float, float] | None = None
+    balance: PoolBalance | None = None  # of a prefill and a decode pool in the best proportion
     # deployment efficiency of a plan that was chosen; none of a stated one
     deployed: Quantity | None = None
 
@@ -110,13 +109,11 @@ class ServingResult:
 
         It is None where nothing was searched or no two engines fit.
         """
-        from tco.performance.serving.disaggregation import (
-            whole_engines,
-        )  # asked for by reports only
+        from tco.performance.serving.disaggregation import whole_engines  # only reports need it
 
-        if self.meeting is None or not self.choices:
+        if self.balance is None or not self.choices:
             return None
-        pools = whole_engines(self.choices["decode"], self.choices["prefill"], chips, *self.meeting)
+        pools = whole_engines(self.choices["decode"], self.choices["prefill"], chips, self.balance)
         if pools is None or self.deployed is None:
             return pools
         reached = deployed_rate(
