@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from tco.catalog.halls import halls_of, in_hall
+from tco.catalog.halls import document_in_hall, halls_of
 from tco.catalog.rows import (
     COLUMNS,
     OPTIONAL,
@@ -536,7 +536,7 @@ class Catalogue:
                 CatalogueRow(cells, f"{document_path}:{attribute_name}", False)
             ]
             for document_path in sorted((self.folders[0] / folder_name).glob("*.toml"))
-            for attribute_name, cells in in_hall(self.toml(document_path), cooling).items()
+            for attribute_name, cells in document_in_hall(self.toml(document_path), cooling).items()
             if isinstance(cells, dict) and "value" in cells
         }
         return partial(self.own_row, shipped=shipped)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tco.catalog.catalogue import Catalogue, values_of
-from tco.catalog.halls import in_each_hall
+from tco.catalog.halls import site_sections
 from tco.catalog.rows import CatalogueRow, read_row
 from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
 from tco.catalog.system_tree import load_system, single_variants
@@ -74,11 +74,11 @@ def check_documents(catalogue: Catalogue, folder: str) -> list[str]:
         path, document = catalogue.document(folder, document_name, group)
         prefix = f"{group}.{document_name}" if group in ("rebates", "performance") else group
         try:
-            halls = list(in_each_hall(document, path))
+            sections = list(site_sections(document, path))
         except DataError as error:
             findings.append(str(error))
             continue
-        for hall, entries in halls:
+        for hall, entries in sections:
             table = f"halls.{hall}." if hall else ""
             try:
                 values_of(entries, prefix, path, False, table=table)

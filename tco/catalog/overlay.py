@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from tco.catalog.catalogue import TABLES, Catalogue, shipped
-from tco.catalog.halls import COOLINGS
+from tco.catalog.halls import COOLING_KINDS
 from tco.catalog.rows import CatalogueRow, attribute_of_path, read_row, split_path, to_input
 from tco.core.errors import DataError, nearest
 from tco.core.memory import once_per_owner
@@ -293,6 +293,6 @@ def _document_values(ours: Catalogue, group: str, path: str) -> list[Input]:
         inputs[path]
         for shelf, document_name in documents
         if (ours.folders[0] / shelf / f"{document_name}.toml").is_file()
-        for cooling in (None, *COOLINGS)
+        for cooling in (None, *COOLING_KINDS)
         if path in (inputs := ours.document_inputs(shelf, document_name, group, group, cooling))
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.halls import COOLING, in_each_hall
+from tco.catalog.halls import COOLING_KEY, site_sections
 from tco.catalog.rows import CatalogueRow, stated_quantity
 from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
@@ -168,8 +168,8 @@ def document_contents(catalogue: Catalogue, folder: str, document_name: str) -> 
     """
     contents = _read_contents(catalogue, folder, document_name)
     halls = list(dict.fromkeys(hall for _, hall in contents.values if hall))
-    if COOLING in contents.texts:
-        picked = ("", contents.texts[COOLING][0])
+    if COOLING_KEY in contents.texts:
+        picked = ("", contents.texts[COOLING_KEY][0])
         picked_values = {
             value_key: stated_value
             for value_key, stated_value in contents.values.items()
@@ -177,7 +177,7 @@ def document_contents(catalogue: Catalogue, folder: str, document_name: str) -> 
         }
         return contents._replace(values=picked_values)
     if halls:
-        contents.texts[COOLING] = ", ".join(halls), document_name
+        contents.texts[COOLING_KEY] = ", ".join(halls), document_name
     return contents
 
 
@@ -197,7 +197,7 @@ def _read_contents(catalogue: Catalogue, folder: str, document_name: str) -> Doc
             cells = written_cells(country_input)
             contents.state(StatedValue(**cells, path=input_path, origin=country))
     origin = document_name + is_own * " (own)"
-    for hall, entries in in_each_hall(document, path):
+    for hall, entries in site_sections(document, path):
         in_place = catalogue.in_place(folder, path, hall or None)
         for document_key, entry in entries.items():
             if isinstance(entry, dict) and "value" in entry:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.halls import COOLINGS
+from tco.catalog.halls import COOLING_KINDS
 from tco.core.errors import DataError, refuse_unknown
 from tco.core.files import read_csv
 from tco.core.inputs import Readable
@@ -61,7 +61,7 @@ TEXTS = {  # text inputs, and the key of the document that holds each
 CHOICES = {  # text inputs that take one of a list: what the input is called, and the list
     "workload.kind": ("kind of workload", WORKLOAD_KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
-    "site.cooling": ("cooling", COOLINGS),
+    "site.cooling": ("cooling", COOLING_KINDS),
     OPERATED_BY: ("operator", OPERATORS),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer
     "terms.commitment": ("commitment", tuple(COMMITMENTS)),

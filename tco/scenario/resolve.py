@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
-from tco.catalog.halls import COOLINGS, hall_cooling
+from tco.catalog.halls import COOLING_KINDS, hall_cooling
 from tco.catalog.system_tree import (
     DOMAIN,
     System,
@@ -352,7 +352,7 @@ def _site_hall_cooling(
         cooling_setting.text if cooling_setting else inputs.saved_texts.get("site.cooling"),
     )
     if cooling is not None:
-        refuse_unknown("cooling", [cooling], COOLINGS, "site.cooling")
+        refuse_unknown("cooling", [cooling], COOLING_KINDS, "site.cooling")
     return cooling
 
 

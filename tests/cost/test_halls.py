@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, compare, evaluate
-from tco.catalog.halls import hall_cooling, in_hall
+from tco.catalog.halls import document_in_hall, hall_cooling
 from tests.cli import document, tco
 
 AIR_RACK, LIQUID_RACK = "trn3-nl32x2", "gb200-nvl72"
@@ -137,5 +137,5 @@ def test_hall_follows_what_is_set_then_the_site_then_the_rack(documents, rack, s
 
 
 def test_document_in_a_hall_reads_the_values_of_that_hall():
-    assert in_hall(SITE, "air") == {"name": "x", "pue": 1.2}
-    assert in_hall(SITE, None) == {"name": "x"}
+    assert document_in_hall(SITE, "air") == {"name": "x", "pue": 1.2}
+    assert document_in_hall(SITE, None) == {"name": "x"}
