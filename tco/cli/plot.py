@@ -371,7 +371,7 @@ def bom(request: CommandRequest, output: Output, system: str, width: Width = WID
 def money(request: CommandRequest, output: Output, scenario: str, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
     from tco.comparison.cash_flow import money_of
-    from tco.report.figures.cost import money_figure
+    from tco.report.figures.money import money_figure
 
     catalogue, (scenario_result,) = request.evaluated([scenario])
     cash_flow = money_of(scenario_result, catalogue)

@@ -16,7 +16,7 @@ from tco.core.provenance import Input
 from tco.report.comparison import comparison_table
 from tco.report.cost import cost_table
 from tco.report.curve import cost_rows, cost_text, sureness_groups
-from tco.report.figures.cost import by_asset, cost_figure
+from tco.report.figures.cost import cost_by_asset, cost_figure
 from tco.report.figures.drawing import Drawing
 from tco.report.figures.errors import errors_figure, measurement_kind_label
 from tco.report.figures.frontier import COST, frontier_figure
@@ -196,7 +196,7 @@ def _cost_section(material: Material) -> Iterator[Section]:
     ]
     if not scenario_results:
         return
-    sums = [by_asset(scenario_result) for scenario_result in scenario_results]
+    sums = [cost_by_asset(scenario_result) for scenario_result in scenario_results]
     assets = dict.fromkeys(asset for asset_costs in sums for asset in asset_costs)
     asset_rows = [
         (

@@ -20,12 +20,13 @@ from tco.catalog.labels import short_name
 from tco.comparison.input_lines import lines_of
 from tco.comparison.maps import Map, MapAxis
 from tco.evaluation import evaluation
-from tco.report.figures.cost import cost_figure, money_figure
+from tco.report.figures.cost import cost_figure
 from tco.report.figures.errors import errors_figure
 from tco.report.figures.frontier import frontier_figure
 from tco.report.figures.hardware import bom_figure, fabric_figure
 from tco.report.figures.input_lines import lines_figure
 from tco.report.figures.maps import map_figure
+from tco.report.figures.money import money_figure
 from tco.report.figures.performance import operators_figure, roofline_figure
 from tco.report.figures.style import GRID, INK, LIGHT, MUTED
 from tco.report.figures.uncertainty import range_figure, tornado_figure
@@ -577,6 +578,13 @@ def test_the_errors_of_every_chip_are_drawn():
     assert len([mark for mark in tipped(svg_of("errors")) if mark.colour == LIGHT[1]]) == sum(
         bool(row["left_out"]) for row in rows
     )
+
+
+def test_money_without_payments_has_axes_and_no_line():
+    scenario_result, cash_flow = money()
+    svg = money_figure(scenario_result, cash_flow._replace(payments=[]), WIDE).svg()
+    assert "0 million USD paid in the end, less what comes in; in month 0 0." in svg
+    assert tipped(svg) == []
 
 
 def test_money_shows_every_year_and_the_sum_of_all_payments():
