@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tco.comparison.curve import draw_confidence, sample_side
+from tco.comparison.curve import draw_confidence
 from tco.comparison.records import Confidence, ConfidenceRequest
+from tco.comparison.sampled_side import sample_side
 from tco.core.files import data_directory, read_csv
 from tco.evaluation.cost_changes import CostChange
 from tco.evaluation.evaluation import figures_without_settings

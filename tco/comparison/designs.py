@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tco.comparison.curve import metric_percentiles
+from tco.comparison.curve_points import metric_percentiles
 from tco.comparison.frontier_records import BANDED, Band
 from tco.core.types import AnyArray
 from tco.evaluation.scenario_function import ScenarioFunction

@@ -7,7 +7,7 @@ performance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,14 +28,56 @@ if TYPE_CHECKING:
 CENTRE = 1  # index of an input's value among P5, value and P95
 
 
+class MetricAtMoves(NamedTuple):
+    """Metric of the base case, and with each input moved alone."""
+
+    base_case: float
+    input_ends: FloatArray  # at the low and the high of each input, shape (inputs, 2)
+
+
+class MetricWhereFixed(NamedTuple):
+    """Metric where some inputs are fixed, and all others are at their values or drawn."""
+
+    base_case: float
+    draws: FloatArray
+
+
 class SampledScenario(NamedTuple):
-    """Scenario in random draws, and at points where inputs move one at a time."""
+    """Scenario in random draws, at points where inputs move one at a time, and with some fixed."""
 
     draws: Draws
-    # all inputs at their values first, then each at its low and its high, all others at theirs
-    single_moves: Draws
-    # of each way to fix some inputs: all others at their values first, then the first draws
+    # Row 0 is the base case. Two rows for each input follow, at its low and at its high with all
+    # other inputs at their values. None where no input was moved alone.
+    single_moves: Draws | None = None
+    # for each way to fix some inputs: row 0 with all others at their values, then the first draws
     fixed: Sequence[Draws] = ()
+
+    def metric_at_moves(self, metric_of: Callable[[Draws], FloatArray]) -> MetricAtMoves:
+        """Return a metric of the base case, and with each input moved alone.
+
+        Args:
+            metric_of: Returns the metric of each row of draws.
+
+        Raises:
+            ValueError: No input was moved alone.
+
+        """
+        if self.single_moves is None:
+            raise ValueError("expected a scenario that was sampled with single moves")
+        row_values = metric_of(self.single_moves)
+        return MetricAtMoves(row_values[0], row_values[1:].reshape(-1, 2))
+
+    def metric_where_fixed(
+        self, metric_of: Callable[[Draws], FloatArray]
+    ) -> list[MetricWhereFixed]:
+        """Return a metric for each way to fix some inputs.
+
+        Args:
+            metric_of: Returns the metric of each row of draws.
+
+        """
+        metrics = [metric_of(fixed_draws) for fixed_draws in self.fixed]
+        return [MetricWhereFixed(row_values[0], row_values[1:]) for row_values in metrics]
 
 
 def sample_with_moves(
@@ -150,9 +192,10 @@ class ScenarioQuantity:
 
     def sampled(self, side: ScenarioFunction) -> SampledScenario:
         """Evaluate a side in all draws, and with every input moved alone, once."""
-        if id(side) not in self.samples:
-            self.samples[id(side)] = sample_with_moves(side, self.dice)
-        return self.samples[id(side)]
+        samples = self.samples.get(id(side))
+        if samples is None or samples.single_moves is None:
+            samples = self.samples[id(side)] = sample_with_moves(side, self.dice)
+        return samples
 
     def metric_at_speed(self, draws: Draws) -> FloatArray:
         """Return the metric of draws at the speed."""
@@ -177,11 +220,11 @@ class ScenarioQuantity:
         """
         metrics_by_path: dict[str, list[FloatArray]] = {path: [] for path in self.ranges}
         for side in self.sides:
-            values_moved = self.metric_at_speed(self.sampled(side).single_moves)
-            ends = dict(zip(side.ranges, values_moved[1:].reshape(-1, 2), strict=True))
+            base_case, input_ends = self.sampled(side).metric_at_moves(self.metric_at_speed)
+            ends_by_path = dict(zip(side.ranges, input_ends, strict=True))
             for path, side_values in metrics_by_path.items():
-                low, high = ends.get(path, values_moved[[0, 0]])
-                side_values.append(np.array([low, values_moved[0], high]))
+                low, high = ends_by_path.get(path, (base_case, base_case))
+                side_values.append(np.array([low, base_case, high]))
         return {
             path: self.metric_or_ratio(side_values) for path, side_values in metrics_by_path.items()
         }
@@ -195,9 +238,10 @@ class ScenarioQuantity:
         """
         side_metrics, count = [], len(next(iter(deviates.values())))
         for side in self.sides:
-            centre = self.sampled(side).single_moves
+            samples = self.sampled(side)
             if deviates.keys().isdisjoint(side.ranges):
-                side_metrics.append(np.full(count, self.metric_at_speed(centre)[0]))
+                base_case = samples.metric_at_moves(self.metric_at_speed).base_case
+                side_metrics.append(np.full(count, base_case))
                 continue
             # every input is given, those that stay too: what was found of all of them in the draws
             # holds here
@@ -211,7 +255,7 @@ class ScenarioQuantity:
                 for path, belief in side.ranges.items()
             }
             side_metrics.append(
-                self.metric_at_speed(side.draws(points, speeds=tuple(centre.by_speed)))
+                self.metric_at_speed(side.draws(points, speeds=tuple(samples.draws.by_speed)))
             )
         return self.metric_or_ratio(side_metrics)
 

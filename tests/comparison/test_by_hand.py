@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tco.comparison import curve, maps, ranking, service
+from tco.comparison import curve_points, maps, ranking, service
 from tco.comparison.base_case import BaseCase
 from tco.comparison.maps import Map, MapAxis
 from tco.comparison.operations import doublings, limited, operation_of, performance_bound_rows
@@ -166,24 +166,24 @@ def test_a_base_case_differs_from_the_median_by_its_medians_and_by_the_spread_of
 
 # ---------------------------------------------------------------- a point of a curve
 def test_a_point_is_better_in_the_draws_that_cost_less_and_says_where_both_miss(monkeypatch):
-    monkeypatch.setattr(curve, "_ratios_at_ends", lambda *_: None)
-    monkeypatch.setattr(curve, "_software_share", lambda *_: None)
+    monkeypatch.setattr(curve_points, "_ratios_at_software_ends", lambda *_: None)
+    monkeypatch.setattr(curve_points, "_software_share", lambda *_: None)
 
     def side_of(*costs):
         return SimpleNamespace(drawn_metric=lambda *_: np.array(costs))
 
     point, miss = AtSpeed("rack", 50.0, 1.0), math.nan
     base = side_of(2.0, 2.0, 2.0, miss, miss)
-    rated = curve._with_ratio(point, side_of(1.0, 4.0, miss, 4.0, miss), base, None)
+    rated = curve_points._with_ratio(point, side_of(1.0, 4.0, miss, 4.0, miss), base, None)
     assert rated.probability_better_than_baseline == pytest.approx(2 / 5)
     assert rated.ties == pytest.approx(1 / 5)
     assert rated.note is None
     missed = side_of(miss, miss)
-    unrated = curve._with_ratio(point, missed, missed, None)
+    unrated = curve_points._with_ratio(point, missed, missed, None)
     assert unrated.note == "neither it nor the baseline reaches this speed in any draw"
     assert unrated.ties == 1
     explained = point._replace(note="no plan fits")
-    assert curve._with_ratio(explained, missed, missed, None).note == "no plan fits"
+    assert curve_points._with_ratio(explained, missed, missed, None).note == "no plan fits"
 
 
 # ---------------------------------------------------------------- the order of all systems

@@ -11,9 +11,14 @@ from scipy.stats import rankdata
 from tco import DataError
 from tco.core.provenance import Input
 from tco.evaluation.scenario_function import Evaluation
-from tco.sampling import uncertainty
+from tco.sampling import scenario_quantity, uncertainty
 from tco.sampling.drivers import first_order, leading_drivers, narrowing, rank_share
-from tco.sampling.scenario_quantity import finite_or_none, ratios
+from tco.sampling.scenario_quantity import (
+    SampledScenario,
+    ScenarioQuantity,
+    finite_or_none,
+    ratios,
+)
 from tco.sampling.sensitivity import Sensitivity, Swing, _input_swing
 from tco.sampling.uncertainty import (
     MOST,
@@ -298,3 +303,30 @@ def test_a_block_throws_one_dice_for_a_scenario_and_its_baseline(monkeypatch, ba
     experiment = uncertainty.Experiment(sides["scenario"], sides.get(baseline), 7, 10)
     assert experiment.block(2) == compared
     assert dices == [(7, 8, 10)] * (2 if baseline == "b" else 1)
+
+
+# ---------------------------------------------------------------- samples of a scenario
+def test_single_moves_are_the_base_case_and_both_ends_of_each_input():
+    samples = SampledScenario(None, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    base_case, input_ends = samples.metric_at_moves(lambda row_values: row_values * 10)
+    assert base_case == 10
+    assert input_ends.tolist() == [[20, 30], [40, 50]]
+
+
+def test_draws_with_fixed_inputs_follow_their_base_case():
+    samples = SampledScenario(None, fixed=[np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])])
+    public, best = samples.metric_where_fixed(lambda row_values: row_values * 10)
+    assert (public.base_case, public.draws.tolist()) == (10, [20, 30])
+    assert (best.base_case, best.draws.tolist()) == (40, [50, 60])
+
+
+def test_a_scenario_sampled_without_single_moves_does_not_show_a_draw_as_its_base_case(monkeypatch):
+    drawn_alone = SampledScenario(np.array([7.0, 8.0]))
+    with pytest.raises(ValueError, match="sampled with single moves"):
+        drawn_alone.metric_at_moves(lambda row_values: row_values)
+    with_moves = SampledScenario(np.array([7.0, 8.0]), np.array([1.0, 2.0, 3.0]))
+    monkeypatch.setattr(scenario_quantity, "sample_with_moves", lambda *_: with_moves)
+    side = object()
+    quantity = ScenarioQuantity("capex_usd", side, None, None, {id(side): drawn_alone})
+    assert quantity.sampled(side) is with_moves
+    assert quantity.sampled(side) is with_moves
