@@ -21,7 +21,7 @@ from tco.comparison.filled_site import (
 )
 from tco.core.errors import DataError, UsageError
 from tco.core.provenance import MONTHS
-from tco.cost.price_dates import year_of
+from tco.cost.waiting import year_of
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.scenario.pricing import SITE_POWER

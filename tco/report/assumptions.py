@@ -11,7 +11,7 @@ from functools import partial
 from tco.core.mappings import lists_by_key
 from tco.core.provenance import Input
 from tco.core.types import JsonMapping, JsonObject
-from tco.cost.price_dates import Available
+from tco.cost.waiting import Available
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.serving.plans import DRAFTS, ServingPlan
 from tco.performance.software_maturity import (

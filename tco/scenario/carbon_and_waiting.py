@@ -13,7 +13,6 @@ from tco.core.trace import scope
 from tco.core.types import JsonObject, Quantity
 from tco.cost.cash_flows import LIVES, OPERATION
 from tco.cost.ledger import Cost
-from tco.cost.price_dates import waiting_cost
 from tco.cost.site import (
     carbon_of_chip,
     carbon_of_tokens,
@@ -22,6 +21,7 @@ from tco.cost.site import (
     grid_carbon,
     logic_area,
 )
+from tco.cost.waiting import waiting_cost
 from tco.scenario.metrics import METRICS, TOKENS
 from tco.scenario.resolved import ResolvedScenario
 

@@ -293,7 +293,7 @@ def _add_waiting_cost(inputs: ResolvedScenario, input_values: Values, cost: Cost
             "terms.waiting=no"
         )
     from tco.cost.ledger import with_waiting  # few ask for it
-    from tco.cost.price_dates import waiting_cost, waiting_inputs
+    from tco.cost.waiting import waiting_cost, waiting_inputs
 
     states = inputs.catalogue.has_part_value
     with scope("cost"):

@@ -23,7 +23,8 @@ from tco.core.types import JsonMapping, JsonObject
 from tco.cost.cash_flows import Flow
 from tco.cost.ledger import CIRCULAR
 from tco.cost.ownership import Rebate
-from tco.cost.price_dates import Ages, Available, available_of
+from tco.cost.price_dates import Ages
+from tco.cost.waiting import Available, available_of
 from tco.fabric.collective_costs import lanes_rate
 from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tco.catalog import Catalogue
 from tco.core.inputs import Values
 from tco.core.types import JsonMapping
-from tco.cost.price_dates import not_there
+from tco.cost.waiting import not_there
 from tco.scenario.chain import Chain
 from tco.scenario.metrics import METRICS, is_possible
 from tco.scenario.pricing import (

@@ -9,7 +9,8 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.cost import price_dates
-from tco.cost.price_dates import evidence_age_limit, is_old, limits, year_of
+from tco.cost.price_dates import evidence_age_limit, is_old, limits
+from tco.cost.waiting import year_of
 from tests.catalogue import input_attributes
 from tests.cli import document, tco
 from tests.scenario_helpers import period

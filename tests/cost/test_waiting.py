@@ -9,7 +9,7 @@ import pytest
 
 from tco import compare, evaluate
 from tco.core.provenance import Input
-from tco.cost.price_dates import available_of
+from tco.cost.waiting import available_of
 from tests.catalogue import load_system
 from tests.cli import document, tco
 from tests.scenario_helpers import DECEMBER
