@@ -23,6 +23,24 @@ from tco.core.units import (
     Year,
 )
 
+OPERATION = "terms.life"  # years in which a world is run, and recurring costs are paid
+# Lives of asset classes that do not last as long as the operation.
+LIVES = {
+    "network": "terms.life_network",
+    "building": "terms.life_building",
+}
+SOLD = ("servers", "storage")  # asset classes that are sold at the end of their life
+RESIDUAL = "terms.residual"  # share of the price left at the end of the life
+LOSS = "terms.value_loss"  # share of the value lost per year; where stated, it sets the residual
+RATE = "terms.rate"
+# Rates of asset classes that may have a separate cost of capital.
+RATES = {
+    "network": "terms.rate_network",
+    "building": "terms.rate_building",
+}
+# Months between payments, of recurring costs and of the repayment of a purchase with interest.
+MONTHLY = 1
+
 
 @formula("1/year", source="nrel-atb")
 def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantity:
@@ -31,8 +49,8 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantit
     It is 1/n at r = 0. `rate` is the interest of one period of a year.
     """
     periods = life / period
-    safe = elementwise_maximum(rate, 1e-300)  # at nought the limit 1/n
-    return -safe / expm1(-periods * log1p(safe)) / period
+    positive_rate = elementwise_maximum(rate, 1e-300)  # gives the limit 1/n at a rate of zero
+    return -positive_rate / expm1(-periods * log1p(positive_rate)) / period
 
 
 @formula("")
@@ -138,109 +156,99 @@ def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 
     return chips * hour * hours_per_year
 
 
-OPERATION = "terms.life"  # years in which a world is run, and recurring costs are paid
-# classes of assets with a life of their own
-LIVES = {
-    "network": "terms.life_network",
-    "building": "terms.life_building",
-}
-SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
-RESIDUAL = "terms.residual"  # share of the price left at the end of the life
-LOSS = "terms.value_loss"  # share of the value lost per year; where stated, it sets the residual
-RATE = "terms.rate"
-# classes that may be financed at a rate of their own
-RATES = {
-    "network": "terms.rate_network",
-    "building": "terms.rate_building",
-}
-MONTHLY = 1  # months between payments: of what recurs, and of what repays a purchase with interest
-
-
 class Flow(NamedTuple):
-    """A line of the cost, as the money it moves. What comes in is negative."""
+    """Line of the cost of one world, as payments. Income is negative."""
 
     path: str
     asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
-    amount: Quantity  # USD of one world: of a purchase, or of a year of what recurs
-    first_month: int  # of operation, which begins with month 1; what is bought is paid by month 0
-    life: Quantity  # years it serves, or recurs
-    recurrence: int  # months from one payment to the next; 0: once
-    residual: Quantity  # share of a purchase that comes back at the end of its life
-    kind: str  # how well its inputs are known: the worst kind among them
+    amount: Quantity  # USD of a purchase, or USD per year of a recurring cost
+    first_month: int  # month of the first payment; operation begins with month 1
+    life: Quantity  # years of service of a purchase, or years in which a cost recurs
+    recurrence: int  # months from one payment to the next; 0 for a purchase
+    residual: Quantity  # share of a purchase that is paid back at the end of its life
+    kind: str  # kind of the evidence: the weakest kind among the inputs
     sources: tuple[str, ...]
-    inputs: tuple[str, ...]  # paths of the inputs that price it
+    inputs: tuple[str, ...]  # paths of the inputs that set the amount
     overlay: bool = False  # whether an input is the user's own
-    usd_per_chip_hour: Any = None  # its part of the cost per chip-hour
+    usd_per_chip_hour: Any = None  # contribution to the cost per chip-hour
 
     @property
     def recurs(self) -> bool:
-        """Say whether it is a yearly cost, not a purchase."""
+        """Whether the line is a yearly cost and not a purchase."""
         return self.recurrence > 0
 
     @property
     def usd(self) -> Any:
-        """Capital of one world; None for a yearly cost."""
+        """Purchase price in USD; None for a yearly cost."""
         return None if self.recurs else self.amount
 
 
 class Payment(NamedTuple):
-    """Payment of one cost line in one month, USD.
-
-    Money that comes in is negative.
-    """
+    """Payment of one cost line in one month. Income is negative."""
 
     month: int
     usd: Quantity
-    line: str
+    line: str  # path of the cost line
+
+
+class MonthlyRate(NamedTuple):
+    """Interest of one month."""
+
+    interest: Quantity
+    month: Quantity  # length of a month, years
 
 
 class Terms:
     """Life, residual and yearly charge per dollar of each asset class.
 
     Classes of equal rate and life share a charge, which is computed once.
+
+    Args:
+        input_values: Inputs by path.
+        own_rates: Asset classes with a separate cost of capital.
+
     """
 
     def __init__(self, input_values: Values, own_rates: Container[str] = ()) -> None:
         self.values = input_values
-        self.own_rates = own_rates  # classes with a rate of their own
-        # monthly interest and length of a month in years, by path of the yearly rate
-        self.monthly_rates: dict[str, tuple[Any, Any]] = {}
-        # yearly charge per dollar without and with a residual, by paths of rate and life
+        self.own_rates = own_rates
+        self.monthly_rates: dict[str, MonthlyRate] = {}  # by path of the yearly rate
+        # Yearly charges per dollar without and with a residual, by paths of rate and life.
         self.recoveries: dict[tuple[str, str], Any] = {}
         self.residual_charges: dict[tuple[str, str], Any] = {}
 
     def life(self, asset: str) -> Any:
-        """Return the years that a class of assets serves.
-
-        Recurring costs last as long as the system is operated.
-        """
+        """Return the years of service of an asset class, or the years of operation without one."""
         return self.values[LIVES.get(asset, OPERATION)]
 
     def residual(self, asset: str) -> Quantity:
-        """Return the share of its price a class of assets is worth at the end of its life."""
+        """Return the value of an asset class at the end of its life, as a share of its price."""
         return self.values[RESIDUAL] if asset in SOLD else 0.0
 
     def paths(self, asset: str) -> tuple[str, str]:
-        """Return the input paths of a class of assets: its rate and its life."""
-        return RATES[asset] if asset in self.own_rates else RATE, LIVES.get(asset, OPERATION)
+        """Return the input paths of the rate and the life of an asset class."""
+        rate = RATES[asset] if asset in self.own_rates else RATE
+        return rate, LIVES.get(asset, OPERATION)
 
-    def monthly(self, rate: str) -> tuple[Quantity, Quantity]:
-        """Return the monthly interest of a yearly rate, and the length of a month in years."""
-        if rate not in self.monthly_rates:
-            with scope("recovery", *([] if rate == RATE else [_last_path_name(rate)])):
-                self.monthly_rates[rate] = (
-                    rate_of_period(self.values[rate], MONTHLY),
-                    period_in_years(MONTHLY),
+    def monthly(self, rate_path: str) -> MonthlyRate:
+        """Return the monthly interest of the yearly rate at a path."""
+        if rate_path not in self.monthly_rates:
+            with scope("recovery", *([] if rate_path == RATE else [_last_path_name(rate_path)])):
+                self.monthly_rates[rate_path] = MonthlyRate(
+                    interest=rate_of_period(self.values[rate_path], MONTHLY),
+                    month=period_in_years(MONTHLY),
                 )
-        return self.monthly_rates[rate]
+        return self.monthly_rates[rate_path]
 
     def recovery(self, asset: str) -> Any:
         """Return the yearly charge per dollar of price without a residual."""
-        rate, life = paths = self.paths(asset)
+        rate_path, life_path = paths = self.paths(asset)
         if paths not in self.recoveries:
-            interest, month = self.monthly(rate)
-            with scope("recovery", _last_path_name(life)):
-                self.recoveries[paths] = capital_recovery_factor(interest, self.values[life], month)
+            interest, month = self.monthly(rate_path)
+            with scope("recovery", _last_path_name(life_path)):
+                self.recoveries[paths] = capital_recovery_factor(
+                    interest, self.values[life_path], month
+                )
         return self.recoveries[paths]
 
     def charge(self, asset: str) -> Any:
@@ -249,11 +257,14 @@ class Terms:
 
     def residual_charge(self, asset: str) -> Any:
         """Return the yearly charge per dollar of price less the residual."""
-        rate, life = paths = self.paths(asset)
+        rate_path, life_path = paths = self.paths(asset)
         if paths not in self.residual_charges:
-            recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
-            with scope("charge", _last_path_name(life)):
-                share = recoverable_share(self.residual(asset), interest, self.values[life], month)
+            recovery = self.recovery(asset)
+            interest, month = self.monthly(rate_path)
+            with scope("charge", _last_path_name(life_path)):
+                share = recoverable_share(
+                    self.residual(asset), interest, self.values[life_path], month
+                )
                 self.residual_charges[paths] = capital_charge(recovery, share)
         return self.residual_charges[paths]
 
@@ -267,29 +278,40 @@ class Terms:
         inputs: tuple[str, ...],
         overlay: bool = False,
     ) -> Flow:
-        """Return the flow of something bought before operation begins."""
-        life, residual = self.life(asset), self.residual(asset)
-        return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
+        """Return the flow of a purchase before operation begins."""
+        return Flow(
+            path=path,
+            asset=asset,
+            amount=price,
+            first_month=0,
+            life=self.life(asset),
+            recurrence=0,
+            residual=self.residual(asset),
+            kind=kind,
+            sources=sources,
+            inputs=inputs,
+            overlay=overlay,
+        )
 
     def recurring(self, path: str, asset: str, yearly: Quantity, inputs: tuple[str, ...]) -> Flow:
         """Return the flow of a yearly cost, paid at the end of every month."""
         kind, sources, overlay = self.values.grounds(inputs)
         return Flow(
-            path,
-            asset,
-            yearly,
-            MONTHLY,
-            self.values[OPERATION],
-            MONTHLY,
-            0.0,
-            kind,
-            sources,
-            inputs,
-            overlay,
+            path=path,
+            asset=asset,
+            amount=yearly,
+            first_month=MONTHLY,
+            life=self.values[OPERATION],
+            recurrence=MONTHLY,
+            residual=0.0,
+            kind=kind,
+            sources=sources,
+            inputs=inputs,
+            overlay=overlay,
         )
 
 
-# the residual follows from the yearly loss of value and the life
+# Rule that derives the residual from the yearly loss of value and the life.
 FROM_THE_AGE = {RESIDUAL: following(residual_by_age, LOSS, OPERATION)}
 
 
@@ -314,15 +336,14 @@ def chip_hour(flow: Flow, terms: Terms, chips: float) -> Quantity:
 
 
 def payments(flow: Flow) -> list[Payment]:
-    """Return the monthly payments of a flow over its life, USD.
-
-    The number of months is a plain number. Amounts may be arrays.
+    """Return the payments of a flow over its life, USD.
 
     Args:
-        flow: Line of the cost; its amount is for a purchase or for a year.
+        flow: Line of the cost. Its amount may be an array; its life is a single number.
 
     Returns:
-        Payments of a recurring cost; of a purchase its price, and for `SOLD` assets the resale.
+        Payments of every month for a recurring cost. For a purchase its price, and the resale where
+        the asset class is sold at the end of its life.
 
     """
     months = round(12 * float(untraced_value(flow.life)))

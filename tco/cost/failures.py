@@ -19,6 +19,13 @@ from tco.core.trace import scope
 from tco.core.types import Quantity
 from tco.core.units import USD, Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
 
+RATE = "failure_rate"  # attribute of parts that fail often enough to count
+REPAIR_TIME = "failures.repair_time"  # usual time to repair
+REPAIR_SHARE = "repair_share"  # attribute of trays: repair time relative to the usual time
+USUAL_RATE = "failures.chip_rate"  # rate of chips whose own rate is not stated
+ENOUGH_SPARES = 8  # a holder with this many spare parts never runs out of them
+SPARE_SUFFIX = "_spare"  # suffix of the names of lanes beyond the needed number
+
 
 @formula("1/year")
 def failures_per_year(rate: PerYear, parts: Pure) -> Quantity:
@@ -127,21 +134,22 @@ def share_of_progress(up: Pure, kept_share: Pure) -> Quantity:
     return up * kept_share
 
 
-RATE = "failure_rate"  # attribute of parts that fail often enough to count
-REPAIR = "failures.repair_time"  # usual time to repair
-SHARE = "repair_share"  # attribute of trays whose repair takes another time than the usual
-USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
-NEVER = 8  # a holder with as many spare parts never runs out of them
-SPARE = "_spare"  # ends the name of lanes beyond those that are needed
-
-
 class Failing(NamedTuple):
     """A place of the tree whose parts fail."""
 
     leaf: Leaf
     path: str  # input path of the failure rate of one part
-    failures: Quantity  # of all its parts in one world, per year
-    share: str | None  # input path of the repair time over the usual one; None at the usual time
+    failures: Quantity  # failures per year of all parts at the place, in one world
+    # Input path of the repair time relative to the usual time; None for the usual time.
+    repair_share: str | None
+
+
+class ChipSwitches(NamedTuple):
+    """Scale-up switches that a chip joins."""
+
+    switches: int
+    spares: int  # switches that may fail while the needed lanes of the chip still find a port
+    groups: float  # groups of switches in a world; all chips of a group join the same switches
 
 
 def failing(
@@ -149,17 +157,17 @@ def failing(
 ) -> list[Failing]:
     """Return the places of the tree whose parts fail.
 
-    A chip always fails, at the usual rate where no rate of the chip is stated.
+    A chip without a stated rate fails at the usual rate. Other parts without a stated rate are
+    taken not to fail.
 
     Args:
         input_values: Inputs by path.
         system: System with its tree.
-        states: Says, by part and attribute, whether the attribute is stated.
+        states: Returns for a part and an attribute whether the attribute is stated.
 
     """
     failing_parts = []
     for leaf in system.leaves:
-        # other parts without a rate are taken not to fail
         if states(leaf.part, RATE):
             path = f"parts.{leaf.part}.{RATE}"
         elif leaf.part == system.chip:
@@ -168,29 +176,37 @@ def failing(
             continue
         tray = leaf.parent.rpartition("/")[2]
         with scope(leaf.path):
-            share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
-            failures = failures_per_year(input_values[path], leaf.quantity)
-            failing_parts.append(Failing(leaf, path, failures, share))
+            failing_parts.append(
+                Failing(
+                    leaf=leaf,
+                    path=path,
+                    failures=failures_per_year(input_values[path], leaf.quantity),
+                    repair_share=(
+                        f"parts.{tray}.{REPAIR_SHARE}" if states(tray, REPAIR_SHARE) else None
+                    ),
+                )
+            )
     return failing_parts
 
 
-def _repair_of(input_values: Values, failing_part: Failing) -> Quantity:
-    usual_time: Quantity = input_values[REPAIR]
-    if failing_part.share is None:
+def _repair_time(input_values: Values, failing_part: Failing) -> Quantity:
+    usual_time: Quantity = input_values[REPAIR_TIME]
+    if failing_part.repair_share is None:
         return usual_time
-    return time_to_repair(usual_time, input_values[failing_part.share])
+    return time_to_repair(usual_time, input_values[failing_part.repair_share])
 
 
-# ---------------------------------------------------------------- structure: what stops with what
 def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
     """Return the chips that stop with a failed part, and the number of its holders in a world.
-
-    The chips of the holder stop. A holder without chips stops an equal share of the world's. In a
-    torus a block stops, or the world where it has no blocks.
 
     Args:
         system: System with its tree.
         leaf: Place of the part in the tree.
+
+    Returns:
+        The chips of one holder, or an equal share of the world's chips for a holder without chips.
+        In a torus the chips of a block, or of the world where the torus has no blocks. Then the
+        number of holders.
 
     """
 
@@ -210,18 +226,15 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
     return system.once(("chips stopped", leaf.path), count)
 
 
-def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
-    """Return the switches that a chip joins, how many it can spare, and the groups of switches.
+def switches_of_a_chip(system: System, leaf: Leaf) -> ChipSwitches:
+    """Return the number of switches that a chip joins, its spare switches and the groups.
 
-    All chips of a group join the same switches. The spare switches of a chip are those that its
-    needed lanes do not fill. Spare lanes that end at no further switch spare none.
+    The needed lanes of a chip fill a number of switches; the other switches are spare. A chip has
+    no spare switches if its spare lanes end at the switches that the needed lanes fill.
 
     Args:
         system: System with its fabric.
         leaf: Place of the switches in the tree.
-
-    Returns:
-        Switches of a chip, spare switches of a chip, and groups in a world.
 
     """
     fabric = system.fabric
@@ -229,26 +242,26 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
     groups = float(fabric.get("planes", 1)) * (system.racks if is_in_each_rack else 1.0)
     switches = round(leaf.quantity / groups)
     lanes = fabric.get("lanes", {})
-    spare_names = [lane_name for lane_name in lanes if lane_name.endswith(SPARE)]
+    spare_names = [lane_name for lane_name in lanes if lane_name.endswith(SPARE_SUFFIX)]
     spare_lanes = sum(lanes[lane_name] for lane_name in spare_names)
-    needed_lanes = sum(lanes[lane_name.removesuffix(SPARE)] for lane_name in spare_names)
+    needed_lanes = sum(lanes[lane_name.removesuffix(SPARE_SUFFIX)] for lane_name in spare_names)
     if not spare_lanes:
-        return switches, 0, groups
+        return ChipSwitches(switches=switches, spares=0, groups=groups)
     lanes_per_port = fabric.get("port_lanes", (needed_lanes + spare_lanes) / switches)
     needed_switches = math.ceil(needed_lanes / lanes_per_port - 1e-9)
-    return switches, max(switches - needed_switches, 0), groups
+    spare_switches = max(switches - needed_switches, 0)
+    return ChipSwitches(switches=switches, spares=spare_switches, groups=groups)
 
 
-# ---------------------------------------------------------------- what is lost
 def excess_failure_chances(
     down: Quantity, parts: int, spared: int
 ) -> Iterator[tuple[int, Quantity]]:
-    """Yield each number of failed parts beyond the spares, and the chance of exactly that number.
+    """Yield each number of failed parts beyond the spares with the chance of that number.
 
     Args:
         down: Share of the time that a part waits for repair.
         parts: Parts of one holder.
-        spared: Parts of the holder that may be down before anything is lost.
+        spared: Parts of the holder that may be down without any loss.
 
     """
     for failed in range(spared + 1, parts + 1):
@@ -262,28 +275,28 @@ def _redundancy(system: System, failing_part: Failing) -> tuple[int, int]:
     """Return the parts of one holder, or the switches of one chip, and the spares among them."""
     leaf = failing_part.leaf
     if is_switch(system, failing_part):
-        switches, spare_switches, _ = switches_of_a_chip(system, leaf)
-        return switches, spare_switches
+        chip_switches = switches_of_a_chip(system, leaf)
+        return chip_switches.switches, chip_switches.spares
     _, holders = chips_stopped(system, leaf)
     return round(leaf.quantity / holders), round(system.spares.get(leaf.part, 0))
 
 
 def interrupting(input_values: Values, system: System, failing_part: Failing) -> Quantity:
-    """Return the failures per year of a world for which no spare part stands in."""
+    """Return the failures per year of a world that no spare part covers."""
     parts, spared = _redundancy(system, failing_part)
     if not spared:
         return failing_part.failures
-    # a further failure interrupts where all spares are down among the other parts
+    # A failure interrupts if all spares are down among the other parts of the holder.
     with scope(failing_part.leaf.path), scope("interrupting"):
-        down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
+        down = share_down(input_values[failing_part.path], _repair_time(input_values, failing_part))
         chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
         return interrupting_failures(failing_part.failures, total("all_spares_down", chances))
 
 
 def _hours_lost(input_values: Values, system: System, failing_part: Failing) -> Quantity:
-    """Return the chip-hours per working chip-hour that chips wait for the repair of a part."""
-    leaf, repair = failing_part.leaf, _repair_of(input_values, failing_part)
-    stopped, holders = chips_stopped(system, leaf)
+    """Return the chip-hours lost per working chip-hour while a part waits for repair."""
+    repair = _repair_time(input_values, failing_part)
+    stopped, holders = chips_stopped(system, failing_part.leaf)
     parts, spared = _redundancy(system, failing_part)
     if not spared:
         return stopped_share(failing_part.failures, stopped, system.chips, repair)
@@ -298,15 +311,16 @@ def bandwidth_lost(input_values: Values, system: System, failing_part: Failing) 
 
     Only switches beyond the spare ones count.
     """
-    parts, spared, _ = switches_of_a_chip(system, failing_part.leaf)
-    down = share_down(input_values[failing_part.path], _repair_of(input_values, failing_part))
-    if not spared:  # the mean share of bandwidth missing is the mean share of switches down
+    switches, spares, _ = switches_of_a_chip(system, failing_part.leaf)
+    down = share_down(input_values[failing_part.path], _repair_time(input_values, failing_part))
+    if not spares:  # the missing share of the bandwidth is the share of switches down
         return down
-    missing = []
-    for beyond, chance in excess_failure_chances(down, parts, spared):
-        with scope(f"short-{beyond}"):
-            missing.append(shortfall(chance, float(beyond), float(parts - spared)))
-    return total("missing", missing)
+    needed = float(switches - spares)
+    shortfalls = []
+    for excess, chance in excess_failure_chances(down, switches, spares):
+        with scope(f"short-{excess}"):
+            shortfalls.append(shortfall(chance, float(excess), needed))
+    return total("missing", shortfalls)
 
 
 def availability(
@@ -314,7 +328,7 @@ def availability(
 ) -> Quantity:
     """Return the share of the hours in which chips are up.
 
-    Repairs, swaps that drain a scale-up domain, reloads and planned stops take the rest.
+    Chips are down during repairs, swaps that drain a scale-up domain, reloads and planned stops.
 
     Args:
         input_values: Inputs by path.
@@ -325,7 +339,7 @@ def availability(
     """
     lost = []  # chip-hours per working chip-hour
     for failing_part in failing_parts:
-        if system.spares.get(failing_part.leaf.part, 0) >= NEVER:
+        if system.spares.get(failing_part.leaf.part, 0) >= ENOUGH_SPARES:
             continue
         with scope(failing_part.leaf.path):
             if not is_switch(system, failing_part):
@@ -337,8 +351,7 @@ def availability(
                 lost.append(
                     stopped_share(failing_part.failures, system.chips, system.chips, swap_time)
                 )
-    # a training job starts again from a checkpoint, which costs more than loading weights
-    if not trains:
+    if not trains:  # restarts of a training job are counted with its checkpoints
         restarts = interruptions(input_values, system, failing_parts)
         lost.append(time_lost(restarts, input_values["failures.restart_time"]))
     return share_of_progress(
@@ -353,11 +366,11 @@ def interruptions(input_values: Values, system: System, failing_parts: list[Fail
         [
             interrupting(input_values, system, failing_part)
             for failing_part in failing_parts
-            if system.spares.get(failing_part.leaf.part, 0) < NEVER
+            if system.spares.get(failing_part.leaf.part, 0) < ENOUGH_SPARES
         ],
     )
 
 
 def is_switch(system: System, failing_part: Failing) -> bool:
-    """Say whether a part is a scale-up switch, whose failure takes bandwidth and stops no chip."""
+    """Return whether a part is a scale-up switch, whose failure costs bandwidth and no chip."""
     return failing_part.leaf.part == system.fabric.get("switch")

@@ -7,7 +7,7 @@ starts again from its checkpoints.
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,19 +112,29 @@ def progress(up: Pure, kept_share: Pure, straggling: Pure) -> Quantity:
 
 
 AVAILABILITY = "terms.availability"
-TIERS = (  # of checkpoints: how long one stops the job, and how long it takes to run again from one
-    ("local", "failures.local_stall", "failures.local_restart"),
-    ("remote", "failures.checkpoint_stall", "failures.restart_time"),
+
+
+class CheckpointTier(NamedTuple):
+    """Tier of checkpoints, with the paths of its times."""
+
+    name: str
+    stall: str  # time that a checkpoint stops the job
+    restart: str  # time until the job runs again from a checkpoint
+
+
+TIERS = (
+    CheckpointTier("local", "failures.local_stall", "failures.local_restart"),
+    CheckpointTier("remote", "failures.checkpoint_stall", "failures.restart_time"),
 )
 
 
 def goodput(
     input_values: Values, system: System, failing_parts: list[Failing], trains: bool, stated: bool
 ) -> Any:
-    """Return the share of the paid hours that makes progress.
+    """Return the share of the paid hours in which chips make progress.
 
     The cost of an hour is divided by this share. The availability follows from the failures unless
-    the availability is `stated`. A training job also loses time by starting again.
+    the availability is `stated`. A training job also loses time at each restart.
 
     Args:
         input_values: Inputs by path.
@@ -134,48 +144,52 @@ def goodput(
         stated: Whether a contract or the user states the availability.
 
     """
-    up = (
-        input_values[AVAILABILITY]
-        if stated
-        else input_values.derived(
+    if stated:
+        up = input_values[AVAILABILITY]
+    else:
+        up = input_values.derived(
             AVAILABILITY, "", lambda: availability(input_values, system, failing_parts, trains)
         )
-    )
     if trains:
-        return job(input_values, system, failing_parts, up)
-    lost = (
-        []
-        if stated
-        else [
-            bandwidth_lost(input_values, system, failing_part)
-            for failing_part in failing_parts
-            if is_switch(system, failing_part)
-        ]
-    )
-    return share_of_progress(up, rest_of(total("bandwidth", lost))) if lost else up
+        return _training_goodput(input_values, system, failing_parts, up)
+    if stated:
+        return up
+    lost_bandwidth = [
+        bandwidth_lost(input_values, system, failing_part)
+        for failing_part in failing_parts
+        if is_switch(system, failing_part)
+    ]
+    if not lost_bandwidth:
+        return up
+    return share_of_progress(up, rest_of(total("bandwidth", lost_bandwidth)))
 
 
-# ---------------------------------------------------------------- a job that trains
-def job(input_values: Values, system: System, failing_parts: list[Failing], up: Any) -> Any:
+def _training_goodput(
+    input_values: Values, system: System, failing_parts: list[Failing], up: Any
+) -> Any:
     """Return the share of the hours in which a training job of the whole cluster makes progress.
 
-    After a failure its other replicas go on where it is elastic, after a pause; else all of it
-    starts again, from the nearest copy that is left. Worlds that wait for repair are left out of
-    it. It pauses while links flap, and throws away what followed an error that nobody saw. Each of
-    these is a renewal of its own, and what they leave is multiplied: within 0.006 of a simulation
-    of events up to 65,536 chips, and within 0.06 at a million, where they meet often. What a
-    replica that starts again misses beside the others is left out.
+    After a failure the other replicas of an elastic job continue after a pause. Otherwise the job
+    restarts from the nearest checkpoint that is left. Worlds that wait for repair do not take part.
+    The job pauses while links flap, and discards the work after an error that is detected late.
+
+    Each kind of event is a separate renewal process, and the shares of time that they leave are
+    multiplied. The result is within 0.006 of a simulation of events up to 65,536 chips, and within
+    0.06 at a million chips, where events often coincide. The progress that a restarting replica
+    misses relative to the others is ignored.
     """
-    chips, cluster = system.chips, input_values["cluster.chips"]
+    chips = system.chips
+    cluster = input_values["cluster.chips"]
     failures = _interruptions_of_job(input_values, system, failing_parts)
     progress_shares = []
-    for (tier_name, stall, restart), between in zip(
-        TIERS, _between_restarts(input_values, system, failures), strict=True
+    for tier, between in zip(
+        TIERS, _times_between_restarts(input_values, system, failures), strict=True
     ):
-        with scope(tier_name):
-            interval = checkpoint_interval(input_values[stall], between)
+        with scope(tier.name):
+            stall = input_values[tier.stall]
+            interval = checkpoint_interval(stall, between)
             progress_shares.append(
-                checkpoint_efficiency(interval, input_values[stall], input_values[restart], between)
+                checkpoint_efficiency(interval, stall, input_values[tier.restart], between)
             )
     with scope("elastic"):
         survived = events_of_cluster(
@@ -196,9 +210,13 @@ def job(input_values: Values, system: System, failing_parts: list[Failing], up: 
         )
     with scope("silent"):
         errors = events_of_cluster(input_values["failures.silent_rate"], chips, chips, cluster)
-        missed = interrupting_failures(errors, rest_of(input_values["failures.silent_detected"]))
-        # an error throws away what follows it for some time
-        progress_shares.append(share_up(time_lost(missed, input_values["failures.silent_time"])))
+        undetected = interrupting_failures(
+            errors, rest_of(input_values["failures.silent_detected"])
+        )
+        # The work of a fixed time after an undetected error is discarded.
+        progress_shares.append(
+            share_up(time_lost(undetected, input_values["failures.silent_time"]))
+        )
     return progress(
         up, reduce(share_of_progress, progress_shares), input_values["failures.straggling"]
     )
@@ -207,10 +225,7 @@ def job(input_values: Values, system: System, failing_parts: list[Failing], up: 
 def _interruptions_of_job(
     input_values: Values, system: System, failing_parts: list[Failing]
 ) -> Quantity:
-    """Return the yearly interruptions of a job, per world.
-
-    They come from failed parts and from causes outside the parts.
-    """
+    """Return the yearly interruptions of a job per world, from failed parts and other causes."""
     return total(
         "failures",
         [
@@ -220,14 +235,14 @@ def _interruptions_of_job(
     )
 
 
-def _between_restarts(
+def _times_between_restarts(
     input_values: Values, system: System, failures: Quantity
 ) -> tuple[Quantity, Quantity]:
-    """Return the mean times between restarts of a job, from a near copy and from storage."""
-    failure_interval = time_between_failures(failures, system.chips, input_values["cluster.chips"])
-    between = between_such(failure_interval, rest_of(input_values["failures.elastic_share"]))
-    local = input_values["failures.local_share"]
-    return between_such(between, local), between_such(between, rest_of(local))
+    """Return the mean times between restarts of a job from the tiers of checkpoints, s."""
+    between_failures = time_between_failures(failures, system.chips, input_values["cluster.chips"])
+    between = between_such(between_failures, rest_of(input_values["failures.elastic_share"]))
+    local_share = input_values["failures.local_share"]
+    return between_such(between, local_share), between_such(between, rest_of(local_share))
 
 
 def long_checkpoints(
@@ -244,19 +259,16 @@ def long_checkpoints(
 
     """
     notes = []
-    for (_, path, _), between in zip(
-        TIERS,
-        _between_restarts(
-            input_values, system, _interruptions_of_job(input_values, system, failing_parts)
-        ),
-        strict=True,
+    failures = _interruptions_of_job(input_values, system, failing_parts)
+    for tier, between in zip(
+        TIERS, _times_between_restarts(input_values, system, failures), strict=True
     ):
-        stall = untraced_value(input_values[path])
+        stall = untraced_value(input_values[tier.stall])
         work = untraced_value(checkpoint_interval(stall, between))
         if somewhere(stall > work):
             notes.append(
-                f"{path} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of work "
-                "that are best between two checkpoints"
+                f"{tier.stall} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of "
+                "work that are best between two checkpoints"
             )
     return notes
 

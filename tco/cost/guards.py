@@ -1,8 +1,8 @@
-"""Which prices of a bill no published figure of somebody else checks.
+"""Prices of a bill that no independent published figure checks.
 
-`data/guards.csv` says of each price in force at the headline's date how many published figures
-fail where it alone costs half as much again, or a third less; `python -m tco.evidence.guarding`
-writes it.
+`data/guards.csv` has a row for each price in force at the date of the headline comparison. The row
+counts the published figures that fail if this price alone is 50 % higher or a third lower. `python
+-m tco.evidence.guarding` writes the file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tco.core.provenance import Input
 
 GUARDS = "guards.csv"
 COLUMNS = ("path", "as_of", "dearer", "cheaper", "figures")
-LEAST_SHARE = 0.03  # of a bill from which a part is named
-NAMED_PARTS = 6  # parts that a note names, those of the largest sums
+LEAST_NAMED_SHARE = 0.03  # smallest share of a bill at which a note names a part
+NAMED_PARTS = 6  # parts that a note names, those with the largest sums
 
 
 class PartPrice(NamedTuple):
@@ -39,23 +39,24 @@ def _failing_figures() -> dict[tuple[str, str], int]:
 
 
 def _is_unguarded(part_price: PartPrice) -> bool:
-    """Say whether a part rests on prices in force that nothing checks."""
-    counts = [
+    """Return whether no published figure checks any shipped price of a part."""
+    failing_counts = [
         _failing_figures().get((price_input.path, price_input.as_of))
         for price_input in part_price.prices
         if not price_input.overlay
     ]
-    return bool(counts) and all(count == 0 for count in counts)
+    return bool(failing_counts) and all(count == 0 for count in failing_counts)
 
 
 def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
     """Return a note on the parts of a bill that no published figure checks.
 
     Args:
-        part_prices: Lines of a bill; those of one part are added up.
+        part_prices: Lines of a bill; lines of the same part are added up.
 
     Returns:
-        One note, or none where each part above `LEAST_SHARE` of the bill is checked.
+        A list of one note. The list is empty if a figure checks each part above
+        `LEAST_NAMED_SHARE` of the bill.
 
     """
     sums: dict[str, float] = {}
@@ -67,7 +68,7 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
         if _is_unguarded(part_price):
             unchecked.add(part_price.part)
     parts = sorted(
-        (part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd),
+        (part for part in unchecked if sums[part] > LEAST_NAMED_SHARE * bill_usd),
         key=lambda part: (-sums[part], part),
     )
     if not parts:

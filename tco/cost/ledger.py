@@ -15,7 +15,7 @@ from tco.core.types import Quantity
 from tco.core.units import USD, Chip, Pure, USDPerChip, USDPerChipHour, Watt
 from tco.cost.cash_flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
 from tco.cost.failures import Failing, yearly_repairs
-from tco.cost.ownership import Holding, Rebate, design_share
+from tco.cost.ownership import Holding, Rebate, StorageTiers, design_share
 from tco.cost.site import (
     air_building_rate,
     average_draw,
@@ -84,64 +84,90 @@ def price_of_chips(per_chip: USDPerChip, chips: Chip) -> Quantity:
     return per_chip * chips
 
 
-WAITING = "waiting"  # the line of what waiting for a system costs, and its class
-REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
-FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
-FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
-# classes whose price is that of the hardware; the others rest on terms
-HARDWARE = (
-    "servers",
-    "network",
-    "storage",
-    "rent",
-)
-KIND_BY_LINE = frozenset((*HARDWARE, "rebate"))  # classes whose lines say on what they rest
+WAITING = "waiting"  # path and asset class of the line for waiting for a system
+REPAIRS = "terms.repairs"  # share of the failed parts that the owner buys again
+FLASH_PRICE = "parts.flash-storage.price_per_byte"
+FLASH_CAPACITY = "cluster.flash_capacity"
+OBJECT_RENT = "parts.object-storage.rent_per_byte"
+OBJECT_CAPACITY = "cluster.object_capacity"
+HARDWARE = ("servers", "network", "storage", "rent")  # asset classes priced by their hardware
+# Asset classes whose kind of evidence is that of their price. For the others it also depends on
+# the rate and the life of the class.
+KIND_OF_PRICE = frozenset((*HARDWARE, "rebate"))
+# Input with the premium or discount of a hall against the market's average, and the formula of
+# the hall's construction cost, by the cooling of the hall.
+HALL_RATES = {
+    "air": ("site.air_discount", air_building_rate),
+    "liquid": ("site.liquid_premium", liquid_building_rate),
+}
+# Descriptions of the statistics of a chip's rent, in descending order of closeness to paid prices.
+RENTS = {
+    "rent_one_year": "contracts of one year",
+    "rent": "contracts of three years",
+    "rent_reserved": "list prices, reserved",
+    "rent_list": "list price of a block of days",
+    "rent_on_demand": "list prices, on demand",
+    "rent_spot": "list prices, spot",
+    "rent_bound": "upper bound",
+}
+COMMITTED = "committed"
+# Statistics of rent by the commitment of a renter. The first one that is known of a chip applies.
+COMMITMENTS = {
+    COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
+    "one-year": ("rent_one_year",),
+    "three-years": ("rent",),
+    "reserved": ("rent_reserved",),
+    "on-demand": ("rent_on_demand",),
+    "spot": ("rent_spot",),
+    "list": ("rent_list",),
+    "bound": ("rent_bound",),
+}
+# Source of a rent that follows from the program's own cost, so that no comparison may use it.
+CIRCULAR = "tco-circular"
 
 
 class Cost(NamedTuple):
-    """All lines and the sums the metrics are made of."""
+    """Cost lines of a world and the sums that metrics need."""
 
     lines: list[Flow]
-    capex: Quantity
-    capex_per_chip: Quantity
-    network_per_chip: Quantity
-    rebate_per_chip: Quantity
-    it_power: Quantity
-    it_power_per_chip: Quantity
-    energy: Quantity  # per chip-hour
-    per_chip_hour: Quantity
-    gross_per_chip_hour: Quantity
-    goodput: Quantity  # share of the hours that failures leave
+    capex: Quantity  # USD
+    capex_per_chip: Quantity  # USD
+    network_per_chip: Quantity  # USD
+    rebate_per_chip: Quantity  # USD
+    it_power: Quantity  # W
+    it_power_per_chip: Quantity  # W
+    energy: Quantity  # USD per chip-hour
+    per_chip_hour: Quantity  # USD per installed chip-hour, net of rebates
+    gross_per_chip_hour: Quantity  # USD per installed chip-hour before rebates
+    goodput: Quantity  # share of the hours in which chips make progress
     utilisation: Quantity
-    draw: Quantity  # on average, over the provisioned power
-    waiting_per_chip: Any = None  # USD, where waiting is one of the lines
+    draw: Quantity  # average draw over the provisioned power
+    waiting_per_chip: Any = None  # USD, set where waiting is one of the lines
 
     def used(self, per_chip_hour: Quantity) -> Quantity:
         """Return the cost per used chip-hour of a cost per calendar chip-hour.
 
-        In arrays it is nan where nothing makes progress.
+        Elements of an array are nan where the goodput is zero.
         """
-        goodput = (
-            np.where(self.goodput > 0, self.goodput, np.nan)
-            if isinstance(self.goodput, np.ndarray)
-            else self.goodput
-        )
+        goodput = self.goodput
+        if isinstance(goodput, np.ndarray):
+            goodput = np.where(goodput > 0, goodput, np.nan)
         return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 
 
 class StandingCost(NamedTuple):
     """Cost of a world without its energy: purchases, site, staff, upkeep and rebates."""
 
-    lines: list[Flow]  # in front of the line of energy
-    later_lines: list[Flow]  # behind it
+    lines: list[Flow]  # lines before the line of energy
+    later_lines: list[Flow]  # lines after the line of energy
     rebate_lines: list[Flow]
-    capex: Quantity
-    capex_per_chip: Quantity
-    network_per_chip: Quantity
-    rebate_per_chip: Quantity
-    it_power: Quantity
-    it_power_per_chip: Quantity
-    draw: Quantity  # on average, over the provisioned power
+    capex: Quantity  # USD
+    capex_per_chip: Quantity  # USD
+    network_per_chip: Quantity  # USD
+    rebate_per_chip: Quantity  # USD
+    it_power: Quantity  # W
+    it_power_per_chip: Quantity  # W
+    draw: Quantity  # average draw over the provisioned power
 
 
 class Ledger:
@@ -163,44 +189,50 @@ class Ledger:
         inputs: tuple[str, ...],
         overlay: bool = False,
     ) -> None:
-        """Add a purchase, recovered over the life of its class of asset.
-
-        Purchases other than hardware depend on rate and life too.
-        """
-        # computed outside the scope of the line: lines of a class share the charge
+        """Add a purchase, recovered over the life of its asset class."""
+        # Lines of a class share the charge, so it is computed outside the scope of the first line.
         self.terms.charge(asset)
-        if asset not in KIND_BY_LINE:
-            kind = worst(
-                [kind, *(self.values.input(path).kind for path in self.terms.paths(asset))]
-            )
+        if asset not in KIND_OF_PRICE:
+            paths = self.terms.paths(asset)
+            kind = worst([kind, *(self.values.input(term_path).kind for term_path in paths)])
         with scope(path):
             self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
 
     def priced(
         self, path: str, asset: str, price: Quantity, *inputs: str, kinds: Iterable[str] = ()
     ) -> None:
-        """Add a purchase whose price depends on some inputs, and on other values of some kinds."""
+        """Add a purchase whose price depends on `inputs`, and on values of other `kinds`."""
         kind, sources, overlay = self.values.grounds(inputs)
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
     def yearly(
         self, path: str, asset: str, bill: Callable[..., Quantity], base: Quantity, *inputs: str
     ) -> Quantity:
-        """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
+        """Add a yearly line and return its cost per chip-hour, USD.
+
+        Args:
+            path: Path of the line.
+            asset: Asset class of the line.
+            bill: Formula of the yearly cost, from the base and the values of the inputs.
+            base: Base of the yearly cost, such as a power or a price.
+            *inputs: Paths of the inputs.
+
+        """
         with scope(path):
             cost = bill(base, *(self.values[input_path] for input_path in inputs))
             return self.add(self.terms.recurring(path, asset, cost, inputs))
 
     def add(self, flow: Flow) -> Quantity:
-        """Add a flow and return what it costs a chip-hour."""
+        """Add a flow and return its cost per chip-hour, USD."""
         hourly = chip_hour(flow, self.terms, self.chips)
-        self.lines.append(Flow(*flow[:-1], hourly))
+        self.lines.append(flow._replace(usd_per_chip_hour=hourly))
         return hourly
 
     def take_lines(self) -> list[Flow]:
-        """Return the lines added since the last call, which the ledger then no longer has."""
-        taken_lines, self.lines = self.lines, []
-        return taken_lines
+        """Remove and return all lines of the ledger."""
+        lines = self.lines
+        self.lines = []
+        return lines
 
 
 def cost_of_world(
@@ -212,7 +244,7 @@ def cost_of_world(
         input_values: Values of the inputs.
         standing: Cost of the world without energy.
         chips: Chips of the world.
-        goodput: Share of the hours that failures leave.
+        goodput: Share of the hours in which chips make progress.
 
     Returns:
         Lines in USD, with sums in USD per chip and USD per chip-hour, and power in W.
@@ -226,19 +258,19 @@ def cost_of_world(
         lines += standing.rebate_lines
         calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in lines])
         return Cost(
-            lines,
-            standing.capex,
-            standing.capex_per_chip,
-            standing.network_per_chip,
-            standing.rebate_per_chip,
-            standing.it_power,
-            standing.it_power_per_chip,
-            energy,
-            calendar,
-            gross,
-            goodput,
-            input_values["terms.utilisation"],
-            standing.draw,
+            lines=lines,
+            capex=standing.capex,
+            capex_per_chip=standing.capex_per_chip,
+            network_per_chip=standing.network_per_chip,
+            rebate_per_chip=standing.rebate_per_chip,
+            it_power=standing.it_power,
+            it_power_per_chip=standing.it_power_per_chip,
+            energy=energy,
+            per_chip_hour=calendar,
+            gross_per_chip_hour=gross,
+            goodput=goodput,
+            utilisation=input_values["terms.utilisation"],
+            draw=standing.draw,
         )
 
 
@@ -253,7 +285,7 @@ def standing_cost(
     holding: Holding,
     broken: Sequence[Failing],
 ) -> StandingCost:
-    """Return the cost of a world of `chips` without the energy that it draws.
+    """Return the cost of a world of `chips` without its energy.
 
     Args:
         input_values: Values of the inputs.
@@ -264,7 +296,7 @@ def standing_cost(
         tenure: 'own' or 'colocation'.
         sidecar: Part that cools liquid-cooled racks where the site cannot; None without.
         holding: Further facts about owner, racks and site that select cost lines.
-        broken: Places of the tree whose parts fail and are bought anew by the owner.
+        broken: Places of the tree whose parts fail and are bought again by the owner.
 
     """
     with scope("cost"):
@@ -284,16 +316,16 @@ def standing_cost(
         later_lines = ledger.take_lines()
         rebate_sum = _add_rebates(ledger, rebates)
         return StandingCost(
-            lines,
-            later_lines,
-            ledger.lines,
-            capex,
-            _per_chip(price_per_chip, "capex", capex, chips),
-            _per_chip(price_per_chip, "network", all_network, chips),
-            _per_chip(price_per_chip, "rebates", rebate_sum, chips),
-            it_power,
-            _per_chip(power_per_chip, "it_power", it_power, chips),
-            draw,
+            lines=lines,
+            later_lines=later_lines,
+            rebate_lines=ledger.lines,
+            capex=capex,
+            capex_per_chip=_per_chip(price_per_chip, "capex", capex, chips),
+            network_per_chip=_per_chip(price_per_chip, "network", all_network, chips),
+            rebate_per_chip=_per_chip(price_per_chip, "rebates", rebate_sum, chips),
+            it_power=it_power,
+            it_power_per_chip=_per_chip(power_per_chip, "it_power", it_power, chips),
+            draw=draw,
         )
 
 
@@ -366,15 +398,15 @@ def with_waiting(
     inputs: Sequence[str],
     own_rates: Container[str],
 ) -> Cost:
-    """Return a cost with a line for waiting until the system is there.
+    """Return a cost with a line for waiting until the system is available.
 
     Args:
         input_values: Values of the inputs.
-        cost: The cost without it.
-        per_chip: What waiting costs, USD per chip.
+        cost: Cost without waiting.
+        per_chip: Cost of waiting, USD per chip.
         chips: Chips of the world.
-        inputs: Paths of the inputs that `per_chip` rests on.
-        own_rates: Classes of assets with a rate of their own.
+        inputs: Paths of the inputs that set `per_chip`.
+        own_rates: Asset classes with a separate cost of capital.
 
     """
     with scope("cost", WAITING):
@@ -394,12 +426,12 @@ def _average_power_share(
 ) -> Quantity:
     """Return the racks' average draw as a share of their provisioned power.
 
-    Chips that wait for work draw less. Most of the rest draws as much as ever.
+    Chips that wait for work draw less. Most other parts draw the same power all the time.
     """
     with scope("site", "draw"):
-        chips = [line.power for line in bill.lines if line.part == chip]
+        chip_powers = [line.power for line in bill.lines if line.part == chip]
         idle = idle_draw(
-            total("chip_power", chips) if chips else 0.0,
+            total("chip_power", chip_powers) if chip_powers else 0.0,
             it_power,
             input_values["site.idle_chips"],
             input_values["site.idle_rest"],
@@ -412,28 +444,27 @@ def _average_power_share(
         )
 
 
-def _add_storage(ledger: Ledger, bill: Bill, share: Quantity, tiers: tuple[bool, bool]) -> Quantity:
-    """Add storage by share of the servers or by stated tiers, and return its purchase price.
+def _add_storage(ledger: Ledger, bill: Bill, share: Quantity, tiers: StorageTiers) -> Quantity:
+    """Add the stated tiers of storage, or a share of the servers, and return the purchase price.
 
     Flash is bought, and object storage is rented.
     """
-    flash, objects = tiers
-    if not flash and not objects:
+    if not tiers.flash and not tiers.objects:
         kinds = [line.kind for line in bill.lines if line.extended is not None]
         storage = share_of_price(bill.price, ledger.values["cluster.storage_share"])
         ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
         return storage
     bought: Quantity = 0.0
-    if flash:
+    if tiers.flash:
         with scope("storage", "flash"):
             bought = stored_price(
-                joint_capacity(share, ledger.values[FLASH_CAPACITY]), ledger.values[FLASH]
+                joint_capacity(share, ledger.values[FLASH_CAPACITY]), ledger.values[FLASH_PRICE]
             )
-        ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
-    if objects:
+        ledger.priced("storage/flash", "storage", bought, FLASH_PRICE, FLASH_CAPACITY)
+    if tiers.objects:
         with scope("storage", "objects"):
             object_capacity = joint_capacity(share, ledger.values[OBJECT_CAPACITY])
-        ledger.yearly("storage/objects", "upkeep", yearly_stored, object_capacity, OBJECTS)
+        ledger.yearly("storage/objects", "upkeep", yearly_stored, object_capacity, OBJECT_RENT)
     return bought
 
 
@@ -443,7 +474,7 @@ def _add_servers(ledger: Ledger, bill: Bill, network: frozenset[str]) -> list[Qu
     A stated price of the whole system is one line.
     """
     if bill.lines and ledger.values.has("system.price"):
-        # the bill says of which unit it is, which no attribute does
+        # The unit of this price comes from the bill, since no attribute states it.
         price = ledger.values.derived("system.price", "USD", lambda: bill.price)
         ledger.priced("servers/system", "servers", price, "system.price")
         return []
@@ -484,15 +515,16 @@ def _add_surcharges(
 
 
 def add_repairs(ledger: Ledger, bill: Bill, broken: Sequence[Failing]) -> None:
-    """Add the yearly cost of replacement parts: the owner pays for a share of the failures.
+    """Add the yearly cost of replacement parts for the share of failures that the owner pays.
 
-    A reset or the vendor covers the rest. A part counts with what it contains, and for its share of
-    what it is sold in.
+    Resets and the vendor cover the other failures. The price of a part includes its contents. A
+    part that is sold within an assembly has an equal share of the assembly's price.
     """
     if not broken:
         return
     priced_lines = [line for line in bill.lines if line.extended is not None]
-    repair_costs, paths = [], [REPAIRS]
+    repair_costs = []
+    paths = [REPAIRS]
     for failing_part in broken:
         leaf_path = failing_part.leaf.path
         part_lines = [
@@ -522,17 +554,8 @@ def _per_chip(
         return share(total_amount, chips)
 
 
-# cooling of a hall -> the input by which its price departs from the market's average, and how
-HALL_RATES = {
-    "air": ("site.air_discount", air_building_rate),
-    "liquid": ("site.liquid_premium", liquid_building_rate),
-}
-
-
 def hall_rate(input_values: Values, cooling: str, market_rate: Any) -> Any:
-    """Return the construction cost of a hall, in USD per watt.
-
-    The watts are of IT power.
+    """Return the construction cost of a hall, USD per watt of IT power.
 
     Args:
         input_values: Values of the inputs.
@@ -551,42 +574,62 @@ def _add_site(
     holding: Holding,
     sidecar: str | None,
 ) -> None:
-    """Add building or rent, staff and demand charge of an IT power."""
-    crowded = f"parts.{sidecar}.hall_share"
+    """Add the building and its staff, or the rent, and the demand charge."""
     if tenure == "own":
-        paths, rate = ["site.usd_per_mw"], ledger.values["site.usd_per_mw"]
-        if holding.hall is not None:
-            paths.append(HALL_RATES[holding.hall][0])
-            rate = hall_rate(ledger.values, holding.hall, rate)
-        if holding.backup_in_racks:
-            paths.append("site.backup_usd_per_mw")
-            rate = rate_without_backup(rate, ledger.values[paths[-1]])
-        if sidecar is not None:
-            paths.append(crowded)
-            rate = crowded_rate(rate, ledger.values[crowded])
-        building = building_price(it_power, rate)
-        ledger.priced("site/building", "building", building, *paths)
-        ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
-        ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
+        _add_building(ledger, it_power, holding, sidecar)
     else:
-        paths = ["site.colo_usd_per_kw_month"]
-        with scope("site/colocation"):
-            let = (
-                it_power
-                if holding.quoted_peak is None
-                else rented_power(it_power, ledger.values["site.pue_peak"], holding.quoted_peak)
-            )
-            rent = ledger.values[paths[0]]
-            if sidecar is not None:
-                paths.append(crowded)
-                rent = crowded_rent(rent, ledger.values[crowded])
-        ledger.yearly(
-            "site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths
-        )
+        _add_colocation(ledger, it_power, holding, sidecar)
     if holding.demand_charge:
         ledger.yearly(
             "site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge"
         )
+
+
+def _add_building(
+    ledger: Ledger,
+    it_power: Quantity,
+    holding: Holding,
+    sidecar: str | None,
+) -> None:
+    paths = ["site.usd_per_mw"]
+    rate = ledger.values["site.usd_per_mw"]
+    if holding.hall is not None:
+        paths.append(HALL_RATES[holding.hall][0])
+        rate = hall_rate(ledger.values, holding.hall, rate)
+    if holding.backup_in_racks:
+        paths.append("site.backup_usd_per_mw")
+        rate = rate_without_backup(rate, ledger.values["site.backup_usd_per_mw"])
+    if sidecar is not None:
+        paths.append(f"parts.{sidecar}.hall_share")
+        rate = crowded_rate(rate, ledger.values[f"parts.{sidecar}.hall_share"])
+    building = building_price(it_power, rate)
+    ledger.priced("site/building", "building", building, *paths)
+    ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
+    ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
+
+
+def _add_colocation(
+    ledger: Ledger,
+    it_power: Quantity,
+    holding: Holding,
+    sidecar: str | None,
+) -> None:
+    paths = ["site.colo_usd_per_kw_month"]
+    with scope("site/colocation"):
+        power = it_power
+        if holding.quoted_peak is not None:
+            power = rented_power(it_power, ledger.values["site.pue_peak"], holding.quoted_peak)
+        rent = ledger.values["site.colo_usd_per_kw_month"]
+        if sidecar is not None:
+            paths.append(f"parts.{sidecar}.hall_share")
+            rent = crowded_rent(rent, ledger.values[f"parts.{sidecar}.hall_share"])
+    ledger.yearly(
+        "site/colocation",
+        "building",
+        lambda rented, *_: yearly_rent(rented, rent),
+        power,
+        *paths,
+    )
 
 
 def _add_energy(ledger: Ledger, standing: StandingCost) -> Quantity:
@@ -603,10 +646,9 @@ def _add_energy(ledger: Ledger, standing: StandingCost) -> Quantity:
 
 
 def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
-    """Return cost shares that are sourced, estimated and assumed.
+    """Return the shares of the cost that are sourced, estimated and assumed.
 
-    Rebates are in neither table. A line that rests on an estimate and an assumption counts as the
-    worse.
+    Rebates do not count. A line with inputs of several kinds counts as the weakest kind.
 
     Args:
         lines: Cost lines of a scenario.
@@ -635,7 +677,7 @@ def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict
         inputs: Inputs of the lines by path.
 
     Returns:
-        Shares from 0 to 1 by directness; empty where the hardware has no price.
+        Shares from 0 to 1 by directness; empty where the hardware costs nothing.
 
     """
     sums = dict.fromkeys(DIRECTNESS, 0.0)
@@ -673,30 +715,6 @@ def _shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:
     return _shares_of_total(sums)
 
 
-RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price that is paid first
-    "rent_one_year": "contracts of one year",
-    "rent": "contracts of three years",
-    "rent_reserved": "list prices, reserved",
-    "rent_list": "list price of a block of days",
-    "rent_on_demand": "list prices, on demand",
-    "rent_spot": "list prices, spot",
-    "rent_bound": "upper bound",
-}
-COMMITTED = "committed"
-COMMITMENTS = {  # of a renter, and what his rent may be called: the first that is known of his chip
-    COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
-    "one-year": ("rent_one_year",),
-    "three-years": ("rent",),
-    "reserved": ("rent_reserved",),
-    "on-demand": ("rent_on_demand",),
-    "spot": ("rent_spot",),
-    "list": ("rent_list",),
-    "bound": ("rent_bound",),
-}
-# source of a rent that follows from this program's own cost: nothing is to be held against it
-CIRCULAR = "tco-circular"
-
-
 def cost_of_rent(
     input_values: Values,
     bill: Bill,
@@ -708,7 +726,7 @@ def cost_of_rent(
 ) -> Cost:
     """Return the cost of a rented world at a chip's rent.
 
-    Racks and network draw their power all the same, and the rent pays for the power.
+    The result states the power of racks and network, which the rent pays for.
 
     Args:
         input_values: Values of the inputs.
@@ -716,7 +734,7 @@ def cost_of_rent(
         network: Scale-out network of the cluster; the world bears its share of the power.
         rent: Path of the rent per chip-hour.
         chips: Chips of the world.
-        goodput: Share of the hours that failures leave.
+        goodput: Share of the hours in which chips make progress.
         chip: Part that computes.
 
     Returns:
@@ -733,17 +751,17 @@ def cost_of_rent(
         power = _per_chip(power_per_chip, "it_power", it_power, chips)
         draw = _average_power_share(input_values, bill, chip, it_power)
         return Cost(
-            ledger.lines,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            it_power,
-            power,
-            0.0,
-            hour,
-            hour,
-            goodput,
-            input_values["terms.utilisation"],
-            draw,
+            lines=ledger.lines,
+            capex=0.0,
+            capex_per_chip=0.0,
+            network_per_chip=0.0,
+            rebate_per_chip=0.0,
+            it_power=it_power,
+            it_power_per_chip=power,
+            energy=0.0,
+            per_chip_hour=hour,
+            gross_per_chip_hour=hour,
+            goodput=goodput,
+            utilisation=input_values["terms.utilisation"],
+            draw=draw,
         )

@@ -1,4 +1,4 @@
-"""Perspectives and rebates: the owner of a system, its costs, and its suppliers' agreements."""
+"""Perspectives and rebates: who owns a system, at which price, and what its suppliers give back."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from tco.core.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChi
 from tco.system.bill import BillLine, share_of_price
 
 FOLDER = "perspectives"
-# what is paid for a system
-BUILT_UP, SELLING_PRICE, RENT = BASES = (
-    "built-up",
-    "selling-price",
-    "rent",
-)
-WORDS = {
+# Bases of cost: what an owner or a renter pays for a system.
+BUILT_UP = "built-up"
+SELLING_PRICE = "selling-price"
+RENT = "rent"
+BASES = (BUILT_UP, SELLING_PRICE, RENT)
+BASIS_DESCRIPTIONS = {  # completes a sentence that begins with the name of the system
     BUILT_UP: "is built by {builder} for its own use",
     SELLING_PRICE: "is sold at its vendor's price",
 }
@@ -37,13 +36,13 @@ class Perspective(NamedTuple):
 
     id: str
     name: str
-    owner: str  # who buys what is for sale; empty: nobody in particular
-    pays: tuple[str, ...]
+    owner: str  # buyer of systems that are for sale; empty for no particular buyer
+    pays: tuple[str, ...]  # bases of cost
     note: str
 
     @property
     def rents(self) -> bool:
-        """Say whether hours are paid for, and nothing is owned."""
+        """Return whether the perspective rents chips and owns none."""
         return self.pays == (RENT,)
 
 
@@ -67,11 +66,11 @@ def load_perspective(catalogue: Catalogue, perspective_id: str) -> Perspective:
     period(str(document["as_of"]), f"{path}: as_of")
     refuse_unknown("basis of cost", map(str, document["pays"]), BASES, f"{path}: pays")
     return Perspective(
-        perspective_id,
-        str(document["name"]),
-        str(document["owner"]),
-        tuple(document["pays"]),
-        str(document.get("note", "")),
+        id=perspective_id,
+        name=str(document["name"]),
+        owner=str(document["owner"]),
+        pays=tuple(document["pays"]),
+        note=str(document.get("note", "")),
     )
 
 
@@ -86,7 +85,9 @@ def owner_of(perspective: Perspective, system: System) -> str:
         system: The system, with a builder or without.
 
     """
-    return perspective.owner if perspective.rents else system.builder or perspective.owner
+    if perspective.rents:
+        return perspective.owner
+    return system.builder or perspective.owner
 
 
 def refuse_misfit(
@@ -110,21 +111,25 @@ def refuse_misfit(
     if perspective.rents or system.bare:
         return
     if system.owner_pays not in perspective.pays:
-        fit = [
+        fitting_ids = [
             perspective_id
             for perspective_id in catalogue.ids(FOLDER)
             if {system.owner_pays, RENT} & set(load_perspective(catalogue, perspective_id).pays)
         ]
-        how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
+        description = _basis_description(system, system.owner_pays)
         raise UnavailableError(
-            f"{system.id} {how}, so terms.perspective={perspective.id} has no price for it; "
-            f"perspectives that have one: {', '.join(fit)}"
+            f"{system.id} {description}, so terms.perspective={perspective.id} has no price for "
+            f"it; perspectives that have one: {', '.join(fitting_ids)}"
         )
     if system.builder and owner != system.builder:
         raise UnavailableError(
-            f"terms.owner={owner}: {system.id} {WORDS[BUILT_UP].format(builder=system.builder)}; "
+            f"terms.owner={owner}: {system.id} {_basis_description(system, BUILT_UP)}; "
             "others rent it (terms.perspective=renter)"
         )
+
+
+def _basis_description(system: System, basis: str) -> str:
+    return BASIS_DESCRIPTIONS[basis].format(builder=system.builder or "its owner")
 
 
 @formula("USD")
@@ -138,26 +143,31 @@ def design_share(
     return chips * (design_cost + software_cost) / design_volume
 
 
+class StorageTiers(NamedTuple):
+    """Tiers of storage that the cluster states."""
+
+    flash: bool = False
+    objects: bool = False
+
+
 class Holding(NamedTuple):
     """Facts about owner, racks and site that select cost lines."""
 
-    # the chip whose design the owner pays for; None where the price of the chip includes it
+    # Chip whose design the owner pays for; None where the price of the chip includes the design.
     design: str | None = None
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
-    # cooling of the hall, where the site states how its price departs from the market's average
+    # Cooling of the hall; None where the site states no premium or discount for the cooling.
     hall: str | None = None
-    # batteries stand in the racks, and the site states what its building saves
-    backup_in_racks: bool = False
-    # the site's utility charges for its highest draw apart from its energy
-    demand_charge: bool = False
-    quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
-    # whether the cluster states flash storage, and object storage
-    tiers: tuple[bool, bool] = (False, False)
-    own_rates: frozenset[str] = frozenset()  # classes of assets with a cost of capital of their own
-    chip: str = ""  # the part whose power falls while it waits for work
+    backup_in_racks: bool = False  # batteries in the racks replace those of the building
+    demand_charge: bool = False  # the utility charges for the highest draw of the site
+    quoted_peak: float | None = None  # peak PUE of the hall whose rent the site states
+    tiers: StorageTiers = StorageTiers()
+    own_rates: frozenset[str] = frozenset()  # asset classes with a separate cost of capital
+    chip: str = ""  # part whose power falls while it waits for work
 
 
-AGREEMENT_TERMS = {  # inputs that each kind of agreement reads
+# Inputs that each kind of agreement reads. Kinds of warrants have their strike second.
+AGREEMENT_TERMS = {
     "share-of-spend": ("share_of_spend",),
     "warrant-share": ("share_of_spend", "strike", "reference_price"),
     "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
@@ -171,8 +181,8 @@ AGREEMENT_TERMS = {  # inputs that each kind of agreement reads
     ),
     "equity": ("invested",),
 }
-# kinds of agreement that give nothing back: the supplier buys shares of its customer
-NO_DISCOUNT = ("equity",)
+# Kinds of agreement without a rebate: the supplier buys shares of its customer.
+KINDS_WITHOUT_REBATE = ("equity",)
 
 
 @formula("USD", source="formulas-warrants")
@@ -288,25 +298,27 @@ class Agreement(NamedTuple):
 
     id: str
     supplier: str
-    holder: str
-    kind: str
-    parts: tuple[str, ...]
-    company: str
-    begins: str
-    ends: str
+    holder: str  # buyer
+    kind: str  # key of `AGREEMENT_TERMS`
+    parts: tuple[str, ...]  # covered parts
+    company: str  # company whose shares the agreement pays in
+    begins: str  # date
+    ends: str  # date
     note: str
 
     def in_force(self, date: str) -> bool:
-        """Say whether the agreement covers purchases on the last day of a date.
+        """Return whether the agreement covers purchases on the last day of a date.
 
-        A date is a year, quarter, month or day.
+        Args:
+            date: Year, quarter, month or day.
+
         """
         return period(self.begins).first <= period(date).last <= period(self.ends).last
 
     @property
     def gives_back(self) -> bool:
-        """Whether purchases earn something under the agreement."""
-        return self.kind not in NO_DISCOUNT
+        """Whether purchases earn a rebate under the agreement."""
+        return self.kind not in KINDS_WITHOUT_REBATE
 
 
 @once_per_owner
@@ -337,15 +349,15 @@ def load_agreement(catalogue: Catalogue, agreement_id: str) -> Agreement:
     for document_key in ("from", "until"):
         period(str(document[document_key]), f"{path}: {document_key}")
     return Agreement(
-        agreement_id,
-        document["supplier"],
-        document["holder"],
-        document["kind"],
-        tuple(document["parts"]),
-        document["company"],
-        str(document["from"]),
-        str(document["until"]),
-        document.get("note", ""),
+        id=agreement_id,
+        supplier=document["supplier"],
+        holder=document["holder"],
+        kind=document["kind"],
+        parts=tuple(document["parts"]),
+        company=document["company"],
+        begins=str(document["from"]),
+        ends=str(document["until"]),
+        note=document.get("note", ""),
     )
 
 
@@ -354,12 +366,12 @@ class Rebate(NamedTuple):
 
     path: str
     supplier: str
-    value: Any
-    kind: str
+    value: Any  # USD
+    kind: str  # kind of the evidence
     sources: tuple[str, ...]
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # paths of the inputs that set the value
     note: str
-    spend: Any = None  # on the covered parts
+    spend: Any = None  # USD spent on the covered parts
 
 
 def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agreement]:
@@ -395,7 +407,7 @@ def rebate_of(
 ) -> Rebate:
     """Return the rebate of an agreement on a scale-up domain, USD.
 
-    The rebate rests on the covered parts of the bill, or on the power that the chips count for.
+    It is a share of the spend on covered parts, or follows from the power of the chips.
 
     Args:
         agreement: An agreement that gives a rebate.
@@ -432,36 +444,37 @@ def rebate_of(
             rebate_value = _warrant_rebate(agreement.kind, spend, chips, price, terms)
         kind, sources, _ = input_values.grounds(paths)
         return Rebate(
-            path,
-            agreement.supplier,
-            rebate_value,
-            kind,
-            sources,
-            tuple(paths),
-            agreement.note,
-            spend,
+            path=path,
+            supplier=agreement.supplier,
+            value=rebate_value,
+            kind=kind,
+            sources=sources,
+            inputs=tuple(paths),
+            note=agreement.note,
+            spend=spend,
         )
 
 
 def _warrant_rebate(
     kind: str, spend: Quantity, chips: float, price: Quantity, terms: list[Quantity]
 ) -> Quantity:
-    """Return the rebate of a warrant at a share price, USD; `terms` are those of its kind."""
-    first, strike, *rest = terms
+    """Return the rebate of a warrant at a share price, USD.
+
+    The terms are those of `AGREEMENT_TERMS`, in the same order.
+    """
     if kind == "warrant-share":
-        return warrant_rebate_by_share(spend, first, price, strike, *rest)
+        share_of_spend, strike, reference_price = terms
+        return warrant_rebate_by_share(spend, share_of_spend, price, strike, reference_price)
     if kind == "warrant-spend":
-        return warrant_rebate_on_spend(spend, first, price, strike, *rest)
-    threshold, vested, power_per_chip, reachable = rest
+        shares, strike, spend_threshold, vested = terms
+        return warrant_rebate_on_spend(spend, shares, price, strike, spend_threshold, vested)
+    shares, strike, power_threshold, vested, power_per_chip, reachable = terms
     power = deployment_power(chips, power_per_chip)
-    return warrant_rebate_on_power(power, first, price, strike, threshold, vested, reachable)
+    return warrant_rebate_on_power(power, shares, price, strike, power_threshold, vested, reachable)
 
 
 def _refuse_low_reference(path: str, input_values: Values) -> None:
-    """Refuse a share of spend stated at a share price at which the right is worth nothing.
-
-    The rebate would be negative or infinite.
-    """
+    """Refuse a reference price at or below the strike: the rebate would be negative or infinite."""
     strike, reference = (
         input_values.number(f"{path}.{term_name}") for term_name in ("strike", "reference_price")
     )
@@ -473,36 +486,35 @@ def _refuse_low_reference(path: str, input_values: Values) -> None:
 
 
 class Worth(NamedTuple):
-    """Value of a warrant at a date, and the discounts on spend that it amounts to."""
+    """Value of a warrant at a date, and the equivalent discounts on spend."""
 
-    share_price: Any
-    vested: Any
-    intrinsic: Any  # of the right to one share, exercised now
-    option: Any  # of the same right by Black and Scholes, with its life at the grant
-    intrinsic_discount: Any  # share of the spend that vests the whole warrant
-    option_discount: Any
+    share_price: Any  # USD per share
+    vested: Any  # share from 0 to 1
+    intrinsic: Any  # USD per share, value of the right to buy a share if exercised now
+    option: Any  # USD per share, value of the same right by Black and Scholes from its grant
+    intrinsic_discount: Any  # intrinsic value as a share of the spend that vests the warrant
+    option_discount: Any  # option value as a share of the spend that vests the warrant
 
 
 def worth_of(agreement: Agreement, input_values: Values) -> Worth | None:
-    """Return the value of a warrant's right, or None without a warrant.
-
-    The result is also None for a warrant of which only a share of spend is known.
+    """Return the value of a warrant and its discounts.
 
     Args:
         agreement: The agreement between supplier and buyer.
         input_values: Inputs by path, with the terms of the agreement and the share price.
 
     Returns:
-        Values in USD per share, the vested share, and discounts as shares of spend; a discount is
-        None unless the agreement vests by spend.
+        Values in USD per share, the vested share, and discounts as shares of spend. A discount is
+        None unless the agreement vests by spend. The result is None for an agreement without a
+        warrant, and for a warrant of which only a share of spend is known.
 
     """
-    if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
+    if agreement.kind in ("share-of-spend", "warrant-share", *KINDS_WITHOUT_REBATE):
         return None
     path = f"rebates.{agreement.id}"
     price = input_values[f"shares.{agreement.company}.price"]
     strike = input_values[f"{path}.strike"]
-    now = intrinsic_value(price, strike)
+    intrinsic = intrinsic_value(price, strike)
     option = black_scholes_call(
         price,
         strike,
@@ -511,11 +523,21 @@ def worth_of(agreement: Agreement, input_values: Values) -> Worth | None:
             for term_name in ("riskless_rate", "volatility", "life")
         ),
     )
-    discounts: list[Quantity | None] = [None, None]
+    intrinsic_discount: Quantity | None = None
+    option_discount: Quantity | None = None
     if agreement.kind == "warrant-spend":
-        terms = input_values[f"{path}.shares"], input_values[f"{path}.spend_threshold"]
-        discounts = [warrant_discount(right_value, *terms) for right_value in (now, option)]
-    return Worth(price, input_values[f"{path}.vested"], now, option, *discounts)
+        shares = input_values[f"{path}.shares"]
+        spend_threshold = input_values[f"{path}.spend_threshold"]
+        intrinsic_discount = warrant_discount(intrinsic, shares, spend_threshold)
+        option_discount = warrant_discount(option, shares, spend_threshold)
+    return Worth(
+        share_price=price,
+        vested=input_values[f"{path}.vested"],
+        intrinsic=intrinsic,
+        option=option,
+        intrinsic_discount=intrinsic_discount,
+        option_discount=option_discount,
+    )
 
 
 def agreement_inputs(agreement: Agreement, input_values: Values) -> list[Input]:
@@ -529,12 +551,9 @@ def agreement_inputs(agreement: Agreement, input_values: Values) -> list[Input]:
 
     """
     paths = [f"rebates.{agreement.id}.{term_name}" for term_name in AGREEMENT_TERMS[agreement.kind]]
-    shares = (
-        []
-        if agreement.kind in ("share-of-spend", *NO_DISCOUNT)
-        else [f"shares.{agreement.company}.price"]
-    )
-    return [input_values.input(path) for path in (*paths, *shares)]
+    if agreement.kind not in ("share-of-spend", *KINDS_WITHOUT_REBATE):
+        paths.append(f"shares.{agreement.company}.price")
+    return [input_values.input(path) for path in paths]
 
 
 def given_back(agreement: Agreement, input_values: Values) -> Any:

@@ -23,6 +23,7 @@ from tco.cost.ownership import (
     BUILT_UP,
     Holding,
     Rebate,
+    StorageTiers,
 )
 from tco.system.bill import Bill
 from tco.system.scale_out_network import Network, network_parts
@@ -64,7 +65,7 @@ def holding_of(inputs: ResolvedScenario, input_values: Values) -> Holding:
         backup,
         demand,
         quoted,
-        (flash, objects),
+        StorageTiers(flash=flash, objects=objects),
         rates,
         system.chip,
     )
