@@ -591,6 +591,7 @@ def _add_building(
     holding: Holding,
     sidecar: str | None,
 ) -> None:
+    """Add the building with its upkeep and staff."""
     paths = ["site.usd_per_mw"]
     rate = ledger.values["site.usd_per_mw"]
     if holding.hall is not None:
@@ -614,6 +615,7 @@ def _add_colocation(
     holding: Holding,
     sidecar: str | None,
 ) -> None:
+    """Add the rent of a hall for the power of the racks."""
     paths = ["site.colo_usd_per_kw_month"]
     with scope("site/colocation"):
         power = it_power

@@ -38,7 +38,7 @@ def choose_parts(inputs: ResolvedScenario) -> None:
                     f"{slot}: {offer.part} has {np.size(offer.price)} prices and the cheapest "
                     "stands there: give the structure"
                 )
-            inputs.compared += offer.rests_on
+            inputs.compared += offer.inputs
         if len(candidates) == 1:
             continue
         chosen = int(cheapest_offers(inputs, slot, candidates))

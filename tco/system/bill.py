@@ -34,7 +34,9 @@ from tco.core.units import (
     Watt,
 )
 
-INPUTS = (
+ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
+LABOUR_RATE = "labour_rate"  # attribute of the part that prices the hours of assembly
+SILICON_ATTRIBUTES = (  # of a chip whose price is built up from its wafer
     "die_area",
     "dies",
     "wafer_price",
@@ -132,48 +134,62 @@ def chip_cost(
     )
 
 
-YIELDS: dict[
-    str, tuple[Callable[..., Quantity], tuple[str, ...]]
-] = {  # how defects lie on a wafer: the formula, and what it takes beside the area
-    "negative-binomial": (negative_binomial_yield, ("defect_density", "defect_clustering")),
-    "murphy": (murphy_yield, ("defect_density",)),
-    "poisson": (poisson_yield, ("defect_density",)),
+class YieldModel(NamedTuple):
+    """Model of the yield of dies."""
+
+    formula: Callable[..., Quantity]  # of the critical area and the attributes
+    attributes: tuple[str, ...]  # attributes of the chip that the formula reads
+
+
+YIELDS = {
+    "negative-binomial": YieldModel(
+        negative_binomial_yield, ("defect_density", "defect_clustering")
+    ),
+    "murphy": YieldModel(murphy_yield, ("defect_density",)),
+    "poisson": YieldModel(poisson_yield, ("defect_density",)),
 }
 USUAL_YIELD = "negative-binomial"
 
 
 def _built_up_price(input_values: Values, part: str, model: str) -> Quantity:
-    """Return the built-up price of a chip without its HBM, USD.
+    """Return the price of a chip without its HBM, built up from its wafer, USD.
 
-    The price adds the costs of chip `part` from its wafer up. `model` names the yield model.
+    Args:
+        input_values: Inputs by path.
+        part: Part id of the chip.
+        model: Yield model, a key of `YIELDS`.
+
     """
     area = input_values[f"parts.{part}.die_area"]
-    gross = gross_dies_per_wafer(area, input_values[f"parts.{part}.wafer_diameter"])
-    yield_of, rests_on = YIELDS[model]
-    critical = critical_area(area, input_values[f"parts.{part}.repairable_area_share"])
-    usable = yield_of(
-        critical, *(input_values[f"parts.{part}.{attribute_name}"] for attribute_name in rests_on)
+    gross_dies = gross_dies_per_wafer(area, input_values[f"parts.{part}.wafer_diameter"])
+    yield_model = YIELDS[model]
+    defect_area = critical_area(area, input_values[f"parts.{part}.repairable_area_share"])
+    usable_share = yield_model.formula(
+        defect_area,
+        *(input_values[f"parts.{part}.{attribute}"] for attribute in yield_model.attributes),
     )
     die = input_values.derived(
         f"parts.{part}.die_cost",
         "USD",
-        lambda: die_cost(input_values[f"parts.{part}.wafer_price"], gross, usable),
+        lambda: die_cost(input_values[f"parts.{part}.wafer_price"], gross_dies, usable_share),
     )
-    rest = (
-        input_values[f"parts.{part}.{attribute_name}"]
-        for attribute_name in INPUTS[INPUTS.index("packaging_cost") :]
+    package_attributes = SILICON_ATTRIBUTES[SILICON_ATTRIBUTES.index("packaging_cost") :]
+    return chip_cost(
+        die,
+        input_values[f"parts.{part}.dies"],
+        *(input_values[f"parts.{part}.{attribute}"] for attribute in package_attributes),
     )
-    return chip_cost(die, input_values[f"parts.{part}.dies"], *rest)
 
 
-def _inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
-    idle = {
-        attribute_name
-        for _, attribute_names in YIELDS.values()
-        for attribute_name in attribute_names
-    } - set(YIELDS[model][1])
+def _silicon_inputs(part: str, model: str) -> tuple[str, ...]:
+    yield_attributes = {
+        attribute for yield_model in YIELDS.values() for attribute in yield_model.attributes
+    }
+    unused_attributes = yield_attributes.difference(YIELDS[model].attributes)
     return tuple(
-        f"parts.{part}.{attribute_name}" for attribute_name in INPUTS if attribute_name not in idle
+        f"parts.{part}.{attribute}"
+        for attribute in SILICON_ATTRIBUTES
+        if attribute not in unused_attributes
     )
 
 
@@ -241,66 +257,78 @@ def conversion_loss(load: Watt, efficiency: Pure) -> Quantity:
 
 @dataclass(slots=True)
 class BillLine:
-    """A leaf of the bill; `unit_price` is None where the line `included_in` holds the price."""
+    """Line of the bill: all of a part at one place of the tree."""
 
-    path: str
-    part: str
+    path: str  # place in the tree
+    part: str  # part id
     quantity: float
-    unit_price: Quantity
-    extended: Any
-    power: Any
-    kind: str
+    unit_price: Quantity  # USD; None where the line `included_in` contains the price
+    extended: Any  # unit price times quantity, USD
+    power: Any  # W
+    kind: str  # weakest kind of evidence among the inputs of the unit price
     sources: tuple[str, ...]
-    included_in: str | None = None
-    overlay: bool = False
-    inputs: tuple[str, ...] = ()  # paths its unit price rests on
-    directness: str = ""  # the least direct of them
+    included_in: str | None = None  # path of the line whose price contains this part
+    overlay: bool = False  # whether an input is the user's own
+    inputs: tuple[str, ...] = ()  # paths of the inputs of the unit price
+    directness: str = ""  # directness of the least direct input
 
 
 class Bill(NamedTuple):
     """All lines of one scale-up domain, with their sums."""
 
     lines: list[BillLine]
-    price: Any
-    power: Any
+    price: Any  # USD
+    power: Any  # W
+
+
+class UnitPrice(NamedTuple):
+    """Price of one part."""
+
+    usd: Any
+    includes_contents: bool  # whether the price covers the parts inside
+    inputs: tuple[str, ...]  # paths of the inputs that set the price
 
 
 class Pricing:
-    """Prices parts once each, remembering kind and sources of what the price rests on."""
+    """Unit prices of parts, each computed once.
+
+    Args:
+        input_values: Inputs by path.
+        catalogue: Holds the parts.
+        dies: Model of the yield of dies, a key of `YIELDS`.
+
+    """
 
     def __init__(self, input_values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> None:
         self.values = input_values
         self.catalogue = catalogue
-        self.dies = dies  # the model of their yield
-        self.found: dict[str, tuple[Any, bool, tuple[str, ...]]] = {}
+        self.dies = dies
+        self.unit_prices: dict[str, UnitPrice] = {}
 
-    def of(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
-        """Return (unit price, whether it includes the contents, the input paths it rests on)."""
-        if part not in self.found:
-            self.found[part] = self._price(part)
-        return self.found[part]
+    def of(self, part: str) -> UnitPrice:
+        """Return the unit price of a part."""
+        if part not in self.unit_prices:
+            self.unit_prices[part] = self._unit_price(part)
+        return self.unit_prices[part]
 
-    def _price(self, part: str) -> tuple[Quantity, bool, tuple[str, ...]]:
+    def _unit_price(self, part: str) -> UnitPrice:
         input_values = self.values
         whole_price = f"parts.{part}.price"
         own_price = f"parts.{part}.own_price"
         if input_values.has(whole_price) or self.catalogue.has_part_value(part, "price"):
-            return input_values[whole_price], True, (whole_price,)
+            return UnitPrice(input_values[whole_price], True, (whole_price,))
         if self.catalogue.has_part_value(part, "own_price"):
-            return input_values[own_price], False, (own_price,)
+            return UnitPrice(input_values[own_price], False, (own_price,))
         if self.catalogue.has_part_value(part, "die_area"):
             with scope("parts", part):
                 price = input_values.derived(
                     own_price, "USD", lambda: _built_up_price(input_values, part, self.dies)
                 )
-            return (
-                price,
-                False,
-                (own_price,)
-                if input_values.has(own_price)
-                else _inputs_of_silicon(part, self.dies),
-            )
-        return input_values[whole_price], True, (whole_price,)  # raises: the price is missing
+            is_set = input_values.has(own_price)
+            inputs = (own_price,) if is_set else _silicon_inputs(part, self.dies)
+            return UnitPrice(price, False, inputs)
+        # No price is stated: reading it raises the error that says so.
+        return UnitPrice(input_values[whole_price], True, (whole_price,))
 
 
 class Offer(NamedTuple):
@@ -308,8 +336,8 @@ class Offer(NamedTuple):
 
     part: str
     quantity: float
-    price: Any  # of all of them
-    rests_on: tuple[str, ...]  # paths of inputs
+    price: Any  # of the whole quantity, USD
+    inputs: tuple[str, ...]  # paths of the inputs that set the price
 
 
 def offers(system: System, input_values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
@@ -321,67 +349,61 @@ def offers(system: System, input_values: Values, catalogue: Catalogue) -> dict[s
         catalogue: Holds the parts.
 
     Returns:
-        Offers by place, for the places that have alternatives; an offer has the price of all its
-        parts, USD.
+        Offers by place, for the places that have alternatives.
 
     Raises:
         DataError: The price of a part is missing.
 
     """
     pricing = Pricing(input_values, catalogue)
-    slot_offers = {}
-    for slot_place, candidates in system.alternatives.items():
-        slot_offers[slot_place] = [
-            Offer(
-                part, quantity, extended_price(pricing.of(part)[0], quantity), pricing.of(part)[2]
-            )
-            for part, quantity in candidates.items()
-        ]
-    return slot_offers
-
-
-ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
-LABOUR_RATE = "labour_rate"  # attribute of the part that prices their hours
+    offers_by_place: dict[str, list[Offer]] = {}
+    for tree_place, candidates in system.alternatives.items():
+        offers_by_place[tree_place] = []
+        for part, quantity in candidates.items():
+            unit_price = pricing.of(part)
+            price = extended_price(unit_price.usd, quantity)
+            offers_by_place[tree_place].append(Offer(part, quantity, price, unit_price.inputs))
+    return offers_by_place
 
 
 class Labour(NamedTuple):
     """A place of the tree that takes labour to assemble and test."""
 
     leaf: Leaf
-    path: str  # of its hours
+    path: str  # input path of the hours
 
 
 class Place(NamedTuple):
-    """A place of the tree, and how its line is made."""
+    """A place of the tree, with the attributes that decide how its line is computed."""
 
     leaf: Leaf
-    assembles: bool  # priced by the hours that the tree takes to assemble and test
-    converts: bool  # draws what it loses of the power of the others
+    assembles: bool  # its price is the labour of assembly and test of the whole tree
+    converts: bool  # its power is the conversion loss of the power of all other places
     power: str  # path of the power provisioned for one part: `power`, or the `tdp` of a chip
-    labour: str | None  # path of the hours that assemble and test one part, its contents apart
-    contains: bool  # holds other places of the tree
+    labour: str | None  # path of the hours that assemble and test one part without its contents
+    contains: bool  # contains other places of the tree
 
 
-def _tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
-    """Return the places of a tree, parents first.
-
-    An assembly with an `own_price` takes labour: where its hours are missing, the bill says so.
-    """
+def _places(system: System, catalogue: Catalogue) -> list[Place]:
+    """Return the places of a tree, parents first."""
 
     def list_places() -> list[Place]:
         holders = {leaf.parent for leaf in system.leaves}
-        return [_tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
+        return [_place_of(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
 
     return system.once("places", list_places)
 
 
-def _tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
-    """Return the bill's place for a leaf, from its part's attributes."""
+def _place_of(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
+    """Return the place of a leaf, from the attributes of its part.
+
+    An assembly with an `own_price` takes labour, so the bill raises an error if it states no hours.
+    """
     has = partial(catalogue.has_part_value, leaf.part)
     power = "power" if has("power") or not has("tdp") else "tdp"
     takes_labour = has(ASSEMBLY_TIME) or (contains and has("own_price"))
     return Place(
-        leaf,
+        leaf=leaf,
         assembles=has(LABOUR_RATE),
         converts=has("efficiency"),
         power=f"parts.{leaf.part}.{power}",
@@ -407,34 +429,35 @@ def bill_of_materials(
     """
     pricing = Pricing(input_values, catalogue, dies)
     lines: list[BillLine] = []
-    included: dict[str, str] = {}  # path -> the path whose price holds it
+    including_paths: dict[str, str] = {}  # by path, the path whose price includes the place
     labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for tree_place in _tree_slots(system, catalogue):
+    for tree_place in _places(system, catalogue):
         leaf = tree_place.leaf
         if tree_place.assembles:
             assembly = leaf
             continue
-        holder = included.get(leaf.parent)
-        price, is_whole_price, paths = (
-            (None, False, ()) if holder is not None else pricing.of(leaf.part)
-        )
-        if holder is not None or is_whole_price:
-            included[leaf.path] = holder or leaf.path
-        if (
-            tree_place.labour is not None
-            and holder is None
-            and not (is_whole_price and tree_place.contains)
-        ):
+        included_in = including_paths.get(leaf.parent)
+        if included_in is None:
+            unit_price = pricing.of(leaf.part)
+        else:
+            unit_price = UnitPrice(usd=None, includes_contents=True, inputs=())
+        if unit_price.includes_contents:
+            including_paths[leaf.path] = included_in or leaf.path
+        is_assembled = not (unit_price.includes_contents and tree_place.contains)
+        if tree_place.labour is not None and included_in is None and is_assembled:
             labour.append(Labour(leaf, tree_place.labour))
         with scope("bill", leaf.path):
-            extended = None if price is None else extended_price(price, leaf.quantity)
+            extended = None
+            if unit_price.usd is not None:
+                extended = extended_price(unit_price.usd, leaf.quantity)
+            power = None  # of a converter, until the power of all other places is known
             if tree_place.converts:
-                converter, power = leaf, None
+                converter = leaf
             else:
                 power = extended_power(input_values[tree_place.power], leaf.quantity)
-        lines.append(_bill_line(input_values, leaf, price, extended, power, paths, holder))
+        lines.append(_bill_line(input_values, leaf, unit_price, extended, power, included_in))
     if assembly is not None:
         lines.append(_assembly_line(input_values, assembly, labour, system))
     _add_conversion_loss(input_values, converter, lines, system)
@@ -442,10 +465,12 @@ def bill_of_materials(
         price_sum = input_values.derived(
             "system.price",
             "USD",
-            lambda: total("system_price", [x.extended for x in lines if x.extended is not None]),
+            lambda: total(
+                "system_price", [line.extended for line in lines if line.extended is not None]
+            ),
         )
         power_sum = input_values.derived(
-            "system.power", "W", lambda: total("system_power", [x.power for x in lines])
+            "system.power", "W", lambda: total("system_power", [line.power for line in lines])
         )
     return Bill(lines, price_sum, power_sum)
 
@@ -453,35 +478,37 @@ def bill_of_materials(
 def _bill_line(
     input_values: Values,
     leaf: Leaf,
-    price: Any,
+    unit_price: UnitPrice,
     extended: Any,
     power: Any,
-    paths: tuple[str, ...],
-    holder: str | None,
+    included_in: str | None,
 ) -> BillLine:
-    """Return a leaf's line, with the worst kind and all sources of its price's inputs."""
+    """Return the line of a leaf, with the evidence for its unit price."""
+    paths = unit_price.inputs
     kind, sources, overlay = input_values.grounds(paths)
-    near = least_direct(input_values.input(path).directness for path in paths) if paths else ""
+    directness = ""
+    if paths:
+        directness = least_direct(input_values.input(path).directness for path in paths)
     return BillLine(
-        leaf.path,
-        leaf.part,
-        leaf.quantity,
-        price,
-        extended,
-        power,
-        kind,
-        sources or ("included",),
-        holder,
-        overlay,
-        paths,
-        near,
+        path=leaf.path,
+        part=leaf.part,
+        quantity=leaf.quantity,
+        unit_price=unit_price.usd,
+        extended=extended,
+        power=power,
+        kind=kind,
+        sources=sources or ("included",),
+        included_in=included_in,
+        overlay=overlay,
+        inputs=paths,
+        directness=directness,
     )
 
 
 def _assembly_line(
     input_values: Values, leaf: Leaf, labour: list[Labour], system: System
 ) -> BillLine:
-    """Return the line of assembly and test: the hours of every tray and rack at one rate."""
+    """Return the line of assembly and test, with the hours of every tray and rack at one rate."""
     if not labour:
         raise DataError(
             f"{system.where}: {leaf.part} prices hours of assembly, but nothing in the tree takes "
@@ -502,18 +529,17 @@ def _assembly_line(
         return _bill_line(
             input_values,
             leaf,
-            price,
-            extended_price(price, 1.0),
-            extended_power(0.0, 1.0),
-            paths,
-            None,
+            UnitPrice(usd=price, includes_contents=False, inputs=paths),
+            extended=extended_price(price, 1.0),
+            power=extended_power(0.0, 1.0),
+            included_in=None,
         )
 
 
 def _add_conversion_loss(
     input_values: Values, converter: Leaf | None, lines: list[BillLine], system: System
 ) -> None:
-    """Set the power of the power shelves to their conversion loss behind all other parts."""
+    """Set the power of the power shelves to their conversion loss for all other parts."""
     if converter is None:
         raise DataError(
             f"{system.where}: the tree holds no power shelf (a part with an efficiency)"

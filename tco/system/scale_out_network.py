@@ -19,7 +19,20 @@ from tco.core.types import Quantity
 from tco.core.units import BytePerSecond, Metre, Pure
 from tco.system.bill import extended_power, extended_price
 
-MOST_TIERS = 4
+MOST_TIERS = 4  # of a Clos
+FRONTEND = "frontend"
+# Attribute of a chip with its bandwidth into a network, by network.
+NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
+TABLE_KEYS = ("nic", "below", "hosts", "converged")  # of the table of a network in a system file
+IN_RACKS = "in_racks"  # key of the switches and cables of the network that the tree contains
+# Designs: `tor` has copper to switches in the rack, `leaf` has optics from the NIC on.
+DESIGNS = ("tor", "leaf")
+# Part ids.
+FIBRE = "fibre-link"
+STRAND = "fibre-strand"
+SHUFFLE = "shuffle-panel"
+COPPER = "y-aec-400g"
+CABLE_LENGTH = "cluster.cable_length"
 
 
 @formula("", source="clos-fat-tree")
@@ -90,7 +103,7 @@ def clos_endpoints_by_radices(radices: Sequence[float], oversubscription: float)
 
     """
     reach: Quantity = radices[-1]
-    for radix in reversed(radices[:-1]):  # from the tier below the top down
+    for radix in reversed(radices[:-1]):  # from the second highest tier to the lowest
         reach = grown_reach(reach, radix, oversubscription)
     return float(untraced_value(reach))
 
@@ -114,18 +127,11 @@ def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> i
     for tiers in range(1, MOST_TIERS + 1):
         if chips <= clos_endpoints_by_radices([radix] * tiers, oversubscription) * (1 + 1e-9):
             return tiers
-    most = math.floor(clos_endpoints_by_radices([radix] * MOST_TIERS, oversubscription))
+    largest_reach = math.floor(clos_endpoints_by_radices([radix] * MOST_TIERS, oversubscription))
     raise ReachError(
         f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port "
-        f"switches: it reaches {most:,}; take slower ports or larger switches"
+        f"switches: it reaches {largest_reach:,}; take slower ports or larger switches"
     )
-
-
-FRONTEND = "frontend"
-# attribute of a chip that states its bandwidth, by network
-NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
-KEYS = ("nic", "below", "hosts", "converged")  # of the table of a network in a system file
-IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
 
 
 @formula("byte/s")
@@ -135,18 +141,18 @@ def nic_bandwidth(nics: Pure, ports: Pure, port: BytePerSecond, chips: Pure) -> 
 
 
 class Cards(NamedTuple):
-    """The NICs of one network: which part, and how many in one world."""
+    """NICs of one network in one world."""
 
-    part: str
+    part: str  # part id
     quantity: float
 
 
 def cards_of(system: System, network: str) -> Cards | None:
     """Return the NICs that join a system's chips to a network.
 
-    The table of the network names the part, `nic`, and optionally the assembly that has the cards,
-    `below`. With `hosts` each such assembly uses as many of its cards for the hosts: those are the
-    cards of the front end, and any other network has the rest.
+    The table of the network names the part as `nic`, and optionally the assembly of the cards as
+    `below`. `hosts` states how many cards of each such assembly serve the hosts. The front end has
+    the cards of the hosts, and another network has the other cards.
 
     Args:
         system: The system, with its tree of parts.
@@ -159,13 +165,16 @@ def cards_of(system: System, network: str) -> Cards | None:
         DataError: The table of the network in the system file is malformed.
 
     """
-    stated, where = system.network.get(network), f"{system.where}: network.{network}"
-    if stated is None:
+    table = system.network.get(network)
+    where = f"{system.where}: network.{network}"
+    if table is None:
         return None
-    if not isinstance(stated, dict) or "nic" not in stated:
-        raise DataError(f'{where} is {stated!r}, expected a table such as {{ nic = "connectx-7" }}')
-    refuse_unknown("key", stated, KEYS, where)
-    nic, below, hosts = stated["nic"], stated.get("below"), stated.get("hosts", 0)
+    if not isinstance(table, dict) or "nic" not in table:
+        raise DataError(f'{where} is {table!r}, expected a table such as {{ nic = "connectx-7" }}')
+    refuse_unknown("key", table, TABLE_KEYS, where)
+    nic = table["nic"]
+    below = table.get("below")
+    hosts = table.get("hosts", 0)
     if below is not None and below not in system.quantity:
         raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
     if not is_part_count(hosts) or (hosts and below is None):
@@ -203,7 +212,7 @@ def network_parts(system: System) -> frozenset[str]:
 
 
 def converged(system: System) -> bool:
-    """Say whether the front end shares the scale-out switches in the racks.
+    """Return whether the front end shares the scale-out switches in the racks.
 
     Args:
         system: The system, with its tree of parts.
@@ -243,7 +252,7 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
 
     Args:
         system: The system, with its tree of parts.
-        catalogue: Says whether a card has a port count.
+        catalogue: States whether a card has a port count.
 
     Returns:
         Rules for the bandwidth per chip in byte/s, by input path; empty without NICs.
@@ -262,11 +271,6 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
             )
             rules[f"parts.{system.chip}.{attribute}"] = rule
     return rules
-
-
-DESIGNS = ("tor", "leaf")  # copper to switches in the rack; optics from the NIC on
-FIBRE, STRAND, SHUFFLE, COPPER = "fibre-link", "fibre-strand", "shuffle-panel", "y-aec-400g"
-CABLE_LENGTH = "cluster.cable_length"
 
 
 @formula("byte/s")
@@ -289,16 +293,16 @@ class NetworkLine(NamedTuple):
     quantity: Quantity
     price: Any  # USD of all of them
     power: Any  # W of all of them
-    kind: str  # of the evidence for the unit price
-    sources: tuple[str, ...]  # of the unit price
-    inputs: tuple[str, ...]  # paths its unit price rests on
+    kind: str  # kind of evidence for the unit price
+    sources: tuple[str, ...]  # sources of the unit price
+    inputs: tuple[str, ...]  # paths of the inputs that set the unit price
 
 
 class LongLinks(NamedTuple):
     """Links of the top tiers that run between sites."""
 
     optic: str  # part id of the module
-    share: float  # of the bandwidth between the top two tiers
+    share: float  # share of the bandwidth between the top two tiers
     length: float  # metres
 
 
@@ -310,20 +314,20 @@ class NetworkDesign(NamedTuple):
     switch: str  # part id
     optic: str  # part id of the module at both ends of a link
     tiers: int
-    port: float  # byte/s of a logical port: links of faster modules pass a shuffle
-    design: str = "tor"  # of `DESIGNS`
-    in_rack: bool = False  # the first tier and its copper belong to the racks' bills
+    port: float  # byte/s of a logical port; links of faster modules pass a shuffle
+    design: str = "tor"  # member of `DESIGNS`
+    in_rack: bool = False  # whether the bills of the racks contain the first tier and its copper
     long_links: LongLinks | None = None
-    prefix: str = ""  # of the names of lines
+    prefix: str = ""  # prefix of the names of lines
 
 
 class ClosSize(NamedTuple):
     """Size of a Clos."""
 
-    chips: int  # that it joins
+    chips: int  # chips that the Clos joins
     radix: float  # ports of a switch
     tiers: int
-    reach: int  # endpoints of its tiers
+    reach: int  # largest number of endpoints
 
 
 def clos_size(
@@ -334,31 +338,32 @@ def clos_size(
     Args:
         input_values: Inputs by path.
         switch: Part id of the switch.
-        chips: Chips to join; None for as many as the tiers reach.
+        chips: Chips to join; None for the largest number that the tiers reach.
         port: Rate of a logical port in byte/s.
-        tiers: Tiers of switches; None for as many as the chips need.
+        tiers: Tiers of switches; None for the fewest that the chips need, or 2 without chips.
 
     Raises:
         DataError: The switch has fewer than two ports, or the tiers reach too few chips.
 
     """
-    tapering = float(input_values["cluster.oversubscription"])
+    oversubscription = float(input_values["cluster.oversubscription"])
     radix = float(switch_radix(input_values[f"parts.{switch}.switch_capacity"], port))
     if radix < 2:
         raise DataError(f"{switch} has no two ports of {port * 8 / 1e9:g}G: {radix:.0f} ports")
-    levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
-    reach = int(clos_endpoints_by_radices([radix] * levels, tapering) + 1e-9)
-    joined = chips or reach
-    if joined > reach:
+    if not tiers:
+        tiers = tiers_needed(chips, radix, oversubscription) if chips else 2
+    reach = int(clos_endpoints_by_radices([radix] * tiers, oversubscription) + 1e-9)
+    joined_chips = chips or reach
+    if joined_chips > reach:
         raise DataError(
-            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach "
-            f"{reach:,}; `--tiers {levels + 1}` or slower ports"
+            f"{joined_chips:,} chips do not fit {tiers} tiers of {radix:.0f}-port switches, which "
+            f"reach {reach:,}; `--tiers {tiers + 1}` or slower ports"
         )
-    return ClosSize(joined, radix, levels, reach)
+    return ClosSize(chips=joined_chips, radix=radix, tiers=tiers, reach=reach)
 
 
 class Network(NamedTuple):
-    """A network and its sums."""
+    """Bill of a network."""
 
     tiers: int
     lines: list[NetworkLine]
@@ -369,10 +374,9 @@ class Network(NamedTuple):
 def switch_part(switch_name: str, known_parts: Collection[str]) -> str:
     """Return the part id of a switch named by capacity or id.
 
-    The capacity '12.8T' names `tor-12t8`.
-
     Args:
-        switch_name: Capacity or part id, in upper or lower case.
+        switch_name: Capacity or part id, in upper or lower case. 12.8T is `tor-12t8`, and 51T is
+            `tor-51t`.
         known_parts: Part ids to choose among.
 
     Raises:
@@ -380,7 +384,6 @@ def switch_part(switch_name: str, known_parts: Collection[str]) -> str:
 
     """
     lower_name = switch_name.lower()
-    # 12.8T is tor-12t8, and 51T is tor-51t
     terabits, _, decimals = lower_name.removesuffix("t").partition(".")
     for candidate in (lower_name, f"tor-{terabits}t{decimals}"):
         if candidate in known_parts:
@@ -418,7 +421,7 @@ def optic_part(optic_name: str, known_parts: Collection[str]) -> str:
 
 
 def optics_covering(input_values: Values, optics: Sequence[str], length: float) -> list[str]:
-    """Return the modules that cover a length: of each rate the one with the shortest reach.
+    """Return for each rate the module with the shortest reach that covers a length.
 
     Args:
         input_values: Inputs by path.
@@ -426,22 +429,22 @@ def optics_covering(input_values: Values, optics: Sequence[str], length: float) 
         length: Metres of the links.
 
     Raises:
-        DataError: No module reaches as far.
+        DataError: No module covers the length.
 
     """
     reaches = {optic: input_values.structure(f"parts.{optic}.reach") for optic in optics}
-    shortest: dict[float, str] = {}
+    optics_by_rate: dict[float, str] = {}
     for optic in sorted(optics, key=lambda part: reaches[part]):
         if length <= reaches[optic]:
-            shortest.setdefault(input_values.structure(f"parts.{optic}.port_bandwidth"), optic)
-    if not shortest:
+            rate = input_values.structure(f"parts.{optic}.port_bandwidth")
+            optics_by_rate.setdefault(rate, optic)
+    if not optics_by_rate:
         longest = max(optics, key=lambda part: reaches[part])
-        farthest = f"{longest} covers {reaches[longest] / 1000:g} km"
         raise DataError(
             f"a link of {length / 1000:g} km is beyond the reach of every optical module of "
-            f"cluster.optic; {farthest}"
+            f"cluster.optic; {longest} covers {reaches[longest] / 1000:g} km"
         )
-    return list(shortest.values())
+    return list(optics_by_rate.values())
 
 
 def scale_out_network(input_values: Values, plan: NetworkDesign) -> Network:
@@ -460,21 +463,18 @@ def scale_out_network(input_values: Values, plan: NetworkDesign) -> Network:
     """
     refuse_unknown("network design", [plan.design], DESIGNS)
     with scope(f"{plan.prefix}network"):
-        return _tier_by_tier(input_values, plan)
+        return _network_by_tiers(input_values, plan)
 
 
-def _tier_by_tier(input_values: Values, plan: NetworkDesign) -> Network:
-    """Return the network of a known design, from the chips up.
-
-    `down` and `up` are the bandwidths in byte/s between a tier and what is below and above it.
-    """
+def _network_by_tiers(input_values: Values, plan: NetworkDesign) -> Network:
+    """Return the network, computed from the lowest tier to the highest."""
     oversubscription = input_values["cluster.oversubscription"]
     capacity = input_values[f"parts.{plan.switch}.switch_capacity"]
-    down = edge_bandwidth(plan.chips, plan.nic)
+    downlink = edge_bandwidth(plan.chips, plan.nic)  # bandwidth below a tier, byte/s
     lines: list[NetworkLine] = []
     optical = OpticalLinks(input_values, plan)
     if plan.design == "leaf":
-        optical.add(plan.optic, down)
+        optical.add(plan.optic, downlink)
     elif not plan.in_rack:
         lines.append(
             _network_line(
@@ -482,12 +482,14 @@ def _tier_by_tier(input_values: Values, plan: NetworkDesign) -> Network:
                 plan,
                 "copper-cables",
                 COPPER,
-                tier_links(down, input_values[f"parts.{COPPER}.port_bandwidth"]),
+                tier_links(downlink, input_values[f"parts.{COPPER}.port_bandwidth"]),
             )
         )
     for tier in range(1, plan.tiers + 1):
         with scope(f"tier-{tier}"):
-            up: Quantity = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
+            uplink: Quantity = 0.0  # bandwidth above the tier, byte/s
+            if tier < plan.tiers:
+                uplink = uplink_bandwidth(downlink, oversubscription)
             if tier > 1 or not plan.in_rack:
                 lines.append(
                     _network_line(
@@ -495,17 +497,17 @@ def _tier_by_tier(input_values: Values, plan: NetworkDesign) -> Network:
                         plan,
                         f"switches-tier-{tier}",
                         plan.switch,
-                        tier_switches(down, up, capacity),
+                        tier_switches(downlink, uplink, capacity),
                     )
                 )
             if tier < plan.tiers:
-                optical.add_tier(up, between_sites=tier == plan.tiers - 1)
-        down = up
+                optical.add_tier(uplink, between_sites=tier == plan.tiers - 1)
+        downlink = uplink
     return network_totals(plan.tiers, [*lines, *optical.lines()])
 
 
 class OpticalLinks:
-    """The optical links of a network, by their modules and lengths.
+    """Optical links of a network, by their modules.
 
     Args:
         input_values: Inputs by path, with price, power, rate and strands of modules.
@@ -516,23 +518,23 @@ class OpticalLinks:
     def __init__(self, input_values: Values, plan: NetworkDesign) -> None:
         self.values = input_values
         self.plan = plan
-        self.links: dict[str, list[Any]] = {}  # numbers of links, by part id of the module
-        self.metres: list[Quantity] = []  # of strand, for each number of links
+        self.link_counts: dict[str, list[Any]] = {}  # by part id of the module
+        self.strand_metres: list[Quantity] = []  # one entry for each number of links
 
     def add(self, optic: str, bandwidth: Quantity, length: float | None = None) -> None:
         """Add the links of one module that carry a bandwidth.
 
         Args:
             optic: Part id of the module.
-            bandwidth: In byte/s.
-            length: Metres of a link; None for those inside a hall.
+            bandwidth: Bandwidth of all these links, byte/s.
+            length: Metres of a link; None for links inside a hall.
 
         """
         part = f"parts.{optic}"
         links = tier_links(bandwidth, self.values[f"{part}.port_bandwidth"])
-        self.links.setdefault(optic, []).append(links)
+        self.link_counts.setdefault(optic, []).append(links)
         metres = self.values[CABLE_LENGTH] if length is None else length
-        self.metres.append(fibre_metres(links, self.values[f"{part}.strands"], metres))
+        self.strand_metres.append(fibre_metres(links, self.values[f"{part}.strands"], metres))
 
     def add_tier(self, bandwidth: Quantity, between_sites: bool) -> None:
         """Add the links between two tiers, a share of them between sites."""
@@ -546,11 +548,12 @@ class OpticalLinks:
 
     def lines(self) -> list[NetworkLine]:
         """Return modules, fibres and shuffles as lines of the bill."""
-        input_values, plan = self.values, self.plan
+        input_values = self.values
+        plan = self.plan
         lines = []
-        shuffled = []
-        for optic, links in self.links.items():
-            ends = module_ends(total("optical_links", links), 2)
+        shuffled = []  # numbers of links that pass a shuffle
+        for optic, counts in self.link_counts.items():
+            ends = module_ends(total("optical_links", counts), 2)
             lines.append(
                 _network_line(
                     input_values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends
@@ -559,15 +562,19 @@ class OpticalLinks:
             if input_values.decided(
                 operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)
             ):
-                shuffled += links
-        if self.links:
-            link_counts = [count for counts in self.links.values() for count in counts]
+                shuffled += counts
+        if self.link_counts:
+            all_counts = [count for counts in self.link_counts.values() for count in counts]
             lines.append(
-                _network_line(input_values, plan, "fibres", FIBRE, total("fibres", link_counts))
+                _network_line(input_values, plan, "fibres", FIBRE, total("fibres", all_counts))
             )
             lines.append(
                 _network_line(
-                    input_values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)
+                    input_values,
+                    plan,
+                    "fibre-length",
+                    STRAND,
+                    total("fibre_length", self.strand_metres),
                 )
             )
         if shuffled:
@@ -598,12 +605,18 @@ def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
 def _network_line(
     input_values: Values, plan: NetworkDesign, line_name: str, part: str, quantity: Quantity
 ) -> NetworkLine:
-    """Return one line of the network's bill."""
-    price_path, power_path = f"parts.{part}.price", f"parts.{part}.power"
+    price_path = f"parts.{part}.price"
     kind, sources, _ = input_values.grounds((price_path,))
     with scope(line_name):
         price = extended_price(input_values[price_path], quantity)
-        power = extended_power(input_values[power_path], quantity)
+        power = extended_power(input_values[f"parts.{part}.power"], quantity)
     return NetworkLine(
-        plan.prefix + line_name, part, quantity, price, power, kind, sources, (price_path,)
+        name=plan.prefix + line_name,
+        part=part,
+        quantity=quantity,
+        price=price,
+        power=power,
+        kind=kind,
+        sources=sources,
+        inputs=(price_path,),
     )

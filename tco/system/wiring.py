@@ -1,8 +1,8 @@
 """Wiring checks of a system: chip lanes, switch ports and cable reach.
 
-The fabric of a system's file states the lanes per chip, their switch and their cables. The tree of
-the same file states the number of these parts. Where the two cannot both be true, the system is
-refused with the arithmetic.
+The file of a system states the lanes per chip, their switch and their cables in its fabric section.
+The tree of the same file states the number of these parts. An error shows the arithmetic where the
+two contradict each other.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tco.core.types import JsonObject, is_finite_number
 from tco.fabric.topology import AXES, count, fabric_number, lanes, torus_dimensions, whole_racks
 from tco.system.scale_out_network import nic_faults
 
-SWITCHLESS = ("torus", "mesh")  # fabrics whose chips are wired to each other
-NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
+SWITCHLESS = ("torus", "mesh")  # kinds of fabric with direct links between chips
+NOT_SCALE_UP = ("host", "nic")  # purposes of lanes outside the scale-up fabric
 
 
 def _wire_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
     """Yield the faults in a system's wiring, as messages.
 
-    A fault is more lanes than the chip has, more ports than its switches have, or a link beyond its
-    reach.
+    A fault is more lanes than the chip has, more ports than its switches have, or a link longer
+    than the reach of its cable.
     """
     for faults in (
         _chip_faults(system, catalogue, input_values),
@@ -49,7 +49,7 @@ def refuse_bad_wires(system: System, catalogue: Catalogue, input_values: Values)
 
     Raises:
         DataError: There are more lanes than the chip has, more ports than the switches have, a link
-            beyond its reach, or a fault of the cards.
+            longer than the reach of its cable, or a fault of the cards.
 
     """
     faults = list(_wire_faults(system, catalogue, input_values))
@@ -70,8 +70,10 @@ def refuse_unjoined(system: System, catalogue: Catalogue, input_values: Values) 
 
     """
     rate = f"parts.{system.chip}.scale_up_bandwidth"
-    stated = input_values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
-    if system.chips > 1 and stated and somewhere(input_values[rate] <= 0):
+    is_stated = input_values.has(rate) or catalogue.has_part_value(
+        system.chip, "scale_up_bandwidth"
+    )
+    if system.chips > 1 and is_stated and somewhere(input_values[rate] <= 0):
         raise DataError(
             f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a "
             "scale-up domain"
@@ -79,9 +81,9 @@ def refuse_unjoined(system: System, catalogue: Catalogue, input_values: Values) 
 
 
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
-    """Yield messages on missing wiring data: the switch and the chip's lanes.
+    """Yield a message for each missing datum that the checks of the wiring need.
 
-    A complete system states this data so that its wires can be judged.
+    The data are the switch, the lanes of the fabric and the lanes of the chip.
 
     Args:
         system: System with its fabric.
@@ -107,31 +109,29 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
 
 @once_per_owner
 def used_lanes(system: System) -> dict[str, float]:
-    """Return the lanes of a chip by purpose, with spares.
+    """Return the lanes of a chip by purpose, including spare lanes.
 
-    A torus has two links in most dimensions, a mesh one to every chip.
+    In a torus the file states the lanes of one link, and a chip has one or two links in a
+    dimension. In a mesh the file states the lanes to one other chip.
     """
-    stated = {
+    stated_lanes = {
         lane_purpose: lanes(system, lane_purpose)
         for lane_purpose in _fabric_section_table(system, "lanes")
     }
     kind = system.fabric.get("kind")
+    links: dict[str, int] = {}  # by purpose
     if kind == "torus":
         links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
-    else:
-        links = (
-            dict.fromkeys(stated.keys() - set(NOT_SCALE_UP), int(system.chips) - 1)
-            if kind == "mesh"
-            else {}
-        )
+    elif kind == "mesh":
+        links = dict.fromkeys(scale_up(stated_lanes), int(system.chips) - 1)
     return {
         lane_purpose: lane_count * links.get(lane_purpose, 1)
-        for lane_purpose, lane_count in stated.items()
+        for lane_purpose, lane_count in stated_lanes.items()
     }
 
 
 def scale_up(used: dict[str, float]) -> dict[str, float]:
-    """Return the purposes that are part of the scale-up fabric."""
+    """Return the lanes of the scale-up fabric, by purpose."""
     return {
         lane_purpose: lane_count
         for lane_purpose, lane_count in used.items()
@@ -143,63 +143,77 @@ def _chip_faults(system: System, catalogue: Catalogue, input_values: Values) -> 
     """Yield the lanes that a chip lacks for its scale-up links and for its host and NICs."""
     used = used_lanes(system)
     inside = scale_up(used)
-    for attribute, expected_lanes, what in (
+    for attribute, needed_lanes, description in (
         ("lanes", inside, "scale-up lanes"),
         ("serdes_lanes", used, "lanes in all"),
     ):
         path = f"parts.{system.chip}.{attribute}"
         if not (input_values.has(path) or catalogue.has_part_value(system.chip, attribute)):
             continue
-        have, need = input_values.structure(path), sum(expected_lanes.values())
-        if need > have:
+        available = input_values.structure(path)
+        needed = sum(needed_lanes.values())
+        if needed > available:
             terms = " + ".join(
                 f"{lane_purpose} {lane_count:g}"
-                for lane_purpose, lane_count in expected_lanes.items()
+                for lane_purpose, lane_count in needed_lanes.items()
             )
-            yield f"fabric.lanes: {terms} = {need:g} {what}, a {system.chip} has {have:g}"
+            yield (
+                f"fabric.lanes: {terms} = {needed:g} {description}, a {system.chip} has "
+                f"{available:g}"
+            )
 
 
 def _switch_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
-    """Yield the ports its switches lack."""
-    switch, kind = system.fabric.get("switch"), system.fabric.get("kind")
+    """Yield the ports that the switches lack for the lanes of the chips."""
+    switch = system.fabric.get("switch")
     if switch is None:
         return
     yield from _absent(system, catalogue, switch, "fabric.switch")
-    have = input_values.structure(f"parts.{switch}.lanes")
-    standing = system.quantity.get(switch, 0.0)
+    switch_lanes = input_values.structure(f"parts.{switch}.lanes")
+    kind = system.fabric.get("kind")
     if kind == "two-level":
-        racks = whole_racks(system)
-        port = count(system, "port_lanes")
-        planes = count(system, "planes")
-        on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
-        if on_plane * port > have:
-            yield (
-                f"{on_plane:g} chips a plane by x{port} are {on_plane * port:g} lanes, a "
-                f"{switch} has {have:g}"
-            )
-        if of_plane * port < lanes(system, "plane"):
-            yield (
-                f"{of_plane:g} {switch} a plane by x{port} give a chip {of_plane * port:g} "
-                f"lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
-            )
+        yield from _plane_faults(system, switch, switch_lanes)
     elif kind in ("star", "two-star"):
-        switch_lanes = sum(scale_up(used_lanes(system)).values())
-        across = (
-            fabric_number(system, "cross_share")
-            if kind == "two-star" and whole_racks(system) > 1
-            else 0.0
+        yield from _star_faults(system, switch, switch_lanes)
+
+
+def _plane_faults(system: System, switch: str, switch_lanes: float) -> Iterator[str]:
+    """Yield the ports that the switches of a plane lack, and the lanes that reach no switch."""
+    racks = whole_racks(system)
+    port = count(system, "port_lanes")
+    planes = count(system, "planes")
+    plane_chips = system.chips / racks / planes
+    plane_switches = system.quantity.get(switch, 0.0) / racks / planes
+    if plane_chips * port > switch_lanes:
+        yield (
+            f"{plane_chips:g} chips a plane by x{port} are {plane_chips * port:g} lanes, a "
+            f"{switch} has {switch_lanes:g}"
         )
-        need = system.chips * switch_lanes * (1 + across)
-        if need > standing * have * (1 + 1e-9):
-            crossing = f", {across:g} of them once more to the other rack," if across else ""
-            yield (
-                f"{system.chips:g} chips by {switch_lanes:g} lanes{crossing} are {need:g}, "
-                f"{standing:g} {switch} have {standing * have:g}"
-            )
+    if plane_switches * port < lanes(system, "plane"):
+        yield (
+            f"{plane_switches:g} {switch} a plane by x{port} give a chip {plane_switches * port:g} "
+            f"lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
+        )
+
+
+def _star_faults(system: System, switch: str, switch_lanes: float) -> Iterator[str]:
+    """Yield the ports that one layer of switches lacks for all chips."""
+    switches = system.quantity.get(switch, 0.0)
+    chip_lanes = sum(scale_up(used_lanes(system)).values())
+    cross_share = 0.0
+    if system.fabric.get("kind") == "two-star" and whole_racks(system) > 1:
+        cross_share = fabric_number(system, "cross_share")
+    needed = system.chips * chip_lanes * (1 + cross_share)
+    if needed > switches * switch_lanes * (1 + 1e-9):
+        crossing = f", {cross_share:g} of them once more to the other rack," if cross_share else ""
+        yield (
+            f"{system.chips:g} chips by {chip_lanes:g} lanes{crossing} are {needed:g}, "
+            f"{switches:g} {switch} have {switches * switch_lanes:g}"
+        )
 
 
 def _cable_faults(system: System, catalogue: Catalogue, input_values: Values) -> Iterator[str]:
-    """Yield the links that are longer than their cable reaches."""
+    """Yield the links that are longer than the reach of their cable."""
     cables = _fabric_section_table(system, "cable")
     for link_name, cable in cables.items():
         yield from _absent(system, catalogue, cable, f"fabric.cable.{link_name}")
@@ -236,6 +250,11 @@ def _fabric_section_table(system: System, section_name: str) -> JsonObject:
 
 
 def sizes(system: System) -> list[int]:
-    """Return the size of every dimension of a torus, those of one place too."""
-    torus_dimensions(system)  # refuses what is no list of sizes, or does not hold the chips
+    """Return the size of every dimension of a torus, including dimensions of size 1.
+
+    Raises:
+        DataError: The sizes are missing or do not multiply to the chips.
+
+    """
+    torus_dimensions(system)  # checks the sizes
     return list(system.fabric["dims"])
