@@ -25,7 +25,7 @@ from tco.sampling.scenario_quantity import (
 from tco.sampling.uncertainty import COST
 from tco.scenario.beliefs import Dice
 from tco.scenario.evaluate_samples import Draws
-from tco.scenario.metrics import TOKENS
+from tco.scenario.metrics import OUTPUT_RATE
 from tco.scenario.result import Result
 
 SOFTWARE_ENDS = {"public": 0.0, "best": 1.0}  # ends of the reach of an owner's software, by name
@@ -174,7 +174,7 @@ def _rack_factors(
         metrics, serving = scenario_result.metrics, scenario_result.serving
         chips = int(racks * float(metrics["chips"]) / float(metrics["racks"]))
         on_racks = serving.on(chips) if isinstance(serving, ServingResult) else None
-        fleet_rate = metrics[TOKENS]
+        fleet_rate = metrics[OUTPUT_RATE]
         if on_racks is None or not fleet_rate:
             factors_or_inf[speed] = np.inf
         else:

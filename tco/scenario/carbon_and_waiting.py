@@ -22,7 +22,7 @@ from tco.cost.site import (
     logic_area,
 )
 from tco.cost.waiting import waiting_cost
-from tco.scenario.metrics import METRICS, TOKENS
+from tco.scenario.metrics import METRICS, OUTPUT_RATE
 from tco.scenario.resolved import ResolvedScenario
 
 GRID_INTENSITY = "site.grid_carbon"
@@ -51,11 +51,11 @@ def add_carbon(
         if area is not None:
             metrics[EMBODIED] = _embodied_carbon_of_chip_hour(inputs, input_values, cost, area)
             chip_hour_carbon.append(metrics[EMBODIED])
-    if len(chip_hour_carbon) == 2 and TOKENS in metrics:
+    if len(chip_hour_carbon) == 2 and OUTPUT_RATE in metrics:
         with scope("metrics", TOKEN_CARBON):
             utilisation = input_values["terms.utilisation"]
             metrics[TOKEN_CARBON] = carbon_of_tokens(
-                total("carbon", chip_hour_carbon), cost.goodput, utilisation, metrics[TOKENS]
+                total("carbon", chip_hour_carbon), cost.goodput, utilisation, metrics[OUTPUT_RATE]
             )
 
 

@@ -32,31 +32,33 @@ from tco.performance.serving.plans import ServingPlan
 from tco.scenario import metrics as joined
 from tco.scenario.beliefs import has_range
 from tco.scenario.compiled import (
-    ALL,
-    RATE,
+    CompiledStructures,
     DrawGroup,
     DrawResults,
-    Lot,
-    ScenarioPrograms,
     metrics_of_partitions,
     scatter_into,
-    structure_in,
-    structure_key,
 )
 from tco.scenario.document import Scenario, load_scenario
-from tco.scenario.metrics import METRICS
+from tco.scenario.metric_arithmetic import (
+    MetricArithmetic,
+    Trace,
+    TracedGroup,
+    cached_arithmetics,
+    metric_arithmetics,
+    stated_arithmetic,
+)
+from tco.scenario.metrics import METRICS, OUTPUT_RATE
 from tco.scenario.network_choice import SWITCH, cheapest_clos_parts_by_draw
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
-from tco.scenario.served_draws import (
-    MetricArithmetic,
-    ServingQuestion,
-    Trace,
-    cached_arithmetics,
-    metric_arithmetics,
-    serve_draws,
+from tco.scenario.scenario_programs import (
+    ALL_PLANS,
+    ScenarioPrograms,
+    TracedStructure,
+    structure_in,
+    structure_key,
 )
-from tco.scenario.stated_draws import stated_arithmetic
+from tco.scenario.served_draws import ServingQuestion, serve_draws
 from tco.scenario.structure import Structure, variants_under
 from tco.scenario.workload import job_on, workload_kind
 from tco.system.bill import offers
@@ -106,7 +108,7 @@ class StructureGroup(NamedTuple):
 
     draws: AnyArray  # their places
     structure: Structure
-    # to choose among: of training a list, of serving ALL; none: that of the structure
+    # to choose among: of training a list, of serving ALL_PLANS; none: that of the structure
     plans: Any = None
 
 
@@ -341,7 +343,7 @@ def _grouping(
     sizes = decided.keys() & base.readings.keys()
     # a draw whose size follows from several inputs is resized by all of them
     is_drawn = sizes <= case.drawn.keys()
-    described = _group_key(StructureGroup(np.arange(0), base, ALL))
+    described = _group_key(StructureGroup(np.arange(0), base, ALL_PLANS))
     parts = [repr((case.settings_key(centre), described, choices)).encode()]
     for decision_name, column in sorted(decided.items()):
         parts += [decision_name.encode(), column[first_draws].tobytes()]
@@ -437,7 +439,7 @@ def _resolve_draw_structure(
     )
     if any(base_structure.texts.get(path) != part for path, part in texts.items()):
         settings = _resized(case, base_structure, size, draw) | texts
-    plans: list[Any] | str | None = ALL if kind == "serving" else None
+    plans: list[Any] | str | None = ALL_PLANS if kind == "serving" else None
     if kind == "training":
         plans = _plans_trained(case, settings, jobs)
     plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
@@ -604,7 +606,10 @@ def _evaluate_groups(
 
 
 def _cost_at(base_draws: Draws, draws_at_speed: Draws) -> AnyArray | None:
-    hour, rate = base_draws.metrics["tco_usd_per_used_chip_hour"], draws_at_speed.metrics[RATE]
+    hour, rate = (
+        base_draws.metrics["tco_usd_per_used_chip_hour"],
+        draws_at_speed.metrics[OUTPUT_RATE],
+    )
     if hour is None or rate is None:
         return None
     return as_array(joined.usd_per_million(hour, rate, 1.0))
@@ -620,8 +625,8 @@ def _as_good_as_quicker(draws_by_speed: dict[float, Draws]) -> dict[float, Draws
         slower = draws_by_speed[speed]
         if (
             quicker is not None
-            and (rate := slower.metrics[RATE]) is not None
-            and (quicker_rate := quicker.metrics[RATE]) is not None
+            and (rate := slower.metrics[OUTPUT_RATE]) is not None
+            and (quicker_rate := quicker.metrics[OUTPUT_RATE]) is not None
         ):
             better = quicker.meets & ~(slower.meets & (rate >= quicker_rate))
             for metric, quicker_values in quicker.metrics.items():
@@ -669,29 +674,33 @@ def _looked_at(
     """
     draw_results = DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
     structures = [group.structure for group in groups]
-    _run_lots(case, groups, draw_results)
+    _run_programs(case, groups, draw_results)
     for group in groups:
         missed = group.draws[~draw_results.meets[group.draws]]
         if len(missed) and (plans := _plans_of_missed(case, group, missed)):
             structure_of[missed] = len(structures)
             structures.append(group.structure)
-            _run_lots(case, [StructureGroup(missed, group.structure, plans)], draw_results)
+            _run_programs(case, [StructureGroup(missed, group.structure, plans)], draw_results)
     return [draw_results], structures
 
 
-def _run_lots(case: Case, groups: list[StructureGroup], draw_results: DrawResults) -> None:
-    lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
-    for group, (lot, step_names) in zip(groups, _traced(case, groups), strict=True):
-        lots.setdefault(id(lot), (lot, []))[1].append(
-            DrawGroup(group.draws, step_names, group.structure.plan)
-        )
-    for lot, parts in lots.values():
-        which = np.sort(np.concatenate([part.draws for part in parts]))
-        drawn = {path: array[which] for path, (array, _) in case.drawn.items()}
-        groups_of_lot = [part._replace(draws=np.searchsorted(which, part.draws)) for part in parts]
-        (lot_results,) = lot.run(drawn, groups_of_lot, len(which))
-        draw_results.meets[which], draw_results.batch[which] = lot_results.meets, lot_results.batch
-        scatter_into(draw_results.metrics, _known_metrics(lot_results), which, case.count)
+def _run_programs(case: Case, groups: list[StructureGroup], draw_results: DrawResults) -> None:
+    """Write the results of groups into those of all draws, a program at a time."""
+    groups_by_program: dict[int, tuple[CompiledStructures, list[DrawGroup]]] = {}
+    for group, traced in zip(groups, _traced_structures(case, groups), strict=True):
+        compiled = traced.compiled
+        _, draw_groups = groups_by_program.setdefault(id(compiled), (compiled, []))
+        draw_groups.append(DrawGroup(group.draws, traced.step_indices))
+    for compiled, draw_groups in groups_by_program.values():
+        draws = np.sort(np.concatenate([group.draws for group in draw_groups]))
+        drawn = {path: array[draws] for path, (array, _) in case.drawn.items()}
+        groups_among_draws = [
+            group._replace(draws=np.searchsorted(draws, group.draws)) for group in draw_groups
+        ]
+        results = compiled.run_without_serving(drawn, groups_among_draws, len(draws))
+        draw_results.meets[draws] = results.meets
+        draw_results.batch[draws] = results.batch
+        scatter_into(draw_results.metrics, _known_metrics(results), draws, case.count)
 
 
 def _known_metrics(draw_results: DrawResults) -> dict[str, AnyArray]:
@@ -702,10 +711,10 @@ def _known_metrics(draw_results: DrawResults) -> dict[str, AnyArray]:
     }
 
 
-def _traced(case: Case, groups: Sequence[StructureGroup]) -> list[tuple[Lot, list[dict[str, int]]]]:
-    """Return the program of each group of draws, and the places of its results there."""
+def _traced_structures(case: Case, groups: Sequence[StructureGroup]) -> list[TracedStructure]:
+    """Return the program of each group of draws."""
     return [
-        case.programs.names(
+        case.programs.traced_structure(
             case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None
         )
         for group in groups
@@ -723,7 +732,7 @@ def _served(
     keep_memory()
     settings = case.numbers_set
     inputs = case.input_arrays()
-    traced = _single_traces(case, grouping)
+    traced = _traced_groups(case, grouping)
     drawn = sorted(inputs)
     arithmetics = _arithmetics_of(
         case, grouping, centre, drawn, lambda: metric_arithmetics(traced, drawn)
@@ -733,7 +742,7 @@ def _served(
         plan = grouping.find()[0].structure.plan
     else:
         leaves = [leaf for part in arithmetics for leaf in part.leaves]
-        pilots = _pilots_of(case, centre, {path for path, _, _ in leaves})
+        pilots = _pilots_of(case, centre, {leaf.path for leaf in leaves})
         length = len(next(iter(pilots.values())))
         pilots |= {path: np.full(length, number) for path, number in settings.items()}
     question = ServingQuestion(inputs, case.count, pilots, solve, speeds)
@@ -747,7 +756,7 @@ def _served(
 def _rated_as_stated(case: Case, grouping: Grouping, centre: Result | None) -> DrawResults:
     """Return the results of draws that choose no plan, with settings as inputs of one value."""
     inputs = case.input_arrays()
-    drawn, traced = sorted(inputs), _single_traces(case, grouping)
+    drawn, traced = sorted(inputs), _traced_groups(case, grouping)
     (arithmetic,) = _arithmetics_of(
         case, grouping, centre, drawn, lambda: [stated_arithmetic(traced, drawn)]
     )
@@ -759,10 +768,13 @@ def _rated_as_stated(case: Case, grouping: Grouping, centre: Result | None) -> D
     return DrawResults(metrics, every_draw, np.full(case.count, np.nan))
 
 
-def _single_traces(case: Case, grouping: Grouping) -> Trace:
+def _traced_groups(case: Case, grouping: Grouping) -> Trace:
     """Return a function that gives the program of each group, traced once it is called."""
     return cache(
-        lambda: [(lot, step_names[0]) for lot, step_names in _traced(case, grouping.find())]
+        lambda: [
+            TracedGroup(traced.compiled, traced.step_indices[0])
+            for traced in _traced_structures(case, grouping.find())
+        ]
     )
 
 

@@ -1,10 +1,15 @@
-"""Stages of the chain: what one came to stands for as long as all that it read is what it was.
+"""Memoised stages of an evaluation, computed again only where something that they read changed.
 
-Studies ask for a scenario many times and change little in between: a price leaves what the chips do
-as it was, a plan leaves what they cost. A stage reads quantities through `values` alone, so that
-those it read are known. Which of them a scenario or a user gives may change from one answer to the
-next; all others follow from the catalogue, the system, the documents and the texts. A trace, and
-many values asked together, are always walked.
+Studies evaluate a scenario many times and change little in between: a price changes no plan, and a
+plan changes no price. A stage reads numbers through `values` alone, so what it read is known. Its
+result stays valid under three conditions:
+
+- The documents, the texts, the readings and the explicit dependencies are equal.
+- Every setting that it read is unchanged.
+- No new setting replaces an input that it read.
+
+All other inputs follow from these and the catalogue. A trace is never memoised, nor is an
+evaluation of arrays.
 """
 
 from __future__ import annotations
@@ -19,120 +24,155 @@ from tco.core.inputs import Readings, Reads
 from tco.core.provenance import Given, making
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from tco.core.inputs import Values
     from tco.scenario.resolved import ResolvedScenario
 
-T = TypeVar("T")
-LAST = 8  # answers of a stage that are kept of one system
+StageValue = TypeVar("StageValue")
+RESULTS_PER_STAGE = 8  # results kept of each stage of one system; the least recently used go first
 
 
-class Walked(NamedTuple):
-    """Cached result of a stage, with its inputs and side effects."""
+class StageResult(NamedTuple):
+    """Result of a stage, with all that it read."""
 
-    rests: tuple[Any, ...]
-    settings: dict[str, Given]  # settings among what it read
-    stage_result: Any
+    dependencies: tuple[Any, ...]  # all that is compared whole, such as documents and texts
+    settings: dict[str, Given]  # settings among the inputs that the stage read
+    stage_value: Any
     reads: Reads
-    texts: dict[str, str]
-    readings: Readings
+    texts: dict[str, str]  # inputs without a number that the stage read
+    readings: Readings  # inputs that decided structure in the stage
 
-    def holds(self, rests: tuple[Any, ...], settings: Mapping[str, Given]) -> bool:
-        """Say whether the stage would give the same result under these settings.
+    def is_valid(self, dependencies: tuple[Any, ...], settings: Mapping[str, Given]) -> bool:
+        """Return whether the stage would compute the same again.
 
-        The settings that it read are unchanged, and no other is one that it would read.
+        Args:
+            dependencies: Current dependencies, as `_collect_dependencies` gives them.
+            settings: Current settings by input path.
+
         """
-        inputs, derived, looked = self.reads
-        used_settings, met = self.settings, 0
+        unchanged_count = 0
         for path, setting in settings.items():
-            if path in inputs or path in looked or path in derived:
-                if used_settings.get(path) != setting:
+            if _is_read(self.reads, path):
+                if self.settings.get(path) != setting:
                     return False
-                met += 1
-        return met == len(used_settings) and rests == self.rests  # which takes longer
-
-
-def exactly(hashed_value: Any) -> Any:
-    """Return a hashable key that distinguishes equal values of different types.
-
-    The printed output of such values differs, for example 8 and 8.0 in a plan.
-    """
-    if isinstance(hashed_value, tuple):
-        return type(hashed_value), *map(exactly, hashed_value)
-    return (
-        (hashed_value.shape, hashed_value.dtype, hashed_value.tobytes())
-        if isinstance(hashed_value, np.ndarray)
-        else (type(hashed_value), hashed_value)
-    )
+                unchanged_count += 1
+        # The dependencies take longer to compare, so they come last.
+        return unchanged_count == len(self.settings) and dependencies == self.dependencies
 
 
 def stage(
     stage_name: str,
     inputs: ResolvedScenario,
     input_values: Values,
-    walk: Callable[[], T],
-    *rests: Any,
-) -> T:
-    """Return `walk()`, or its cached result if all inputs are unchanged.
+    compute: Callable[[], StageValue],
+    *extra_dependencies: Any,
+) -> StageValue:
+    """Return `compute()`, or its earlier result if all that it read is unchanged.
 
-    `rests` holds the further values on which the result depends.
+    Args:
+        stage_name: Name of the stage; results are kept by system and name.
+        inputs: Inputs of the scenario. A reused result records its reads in them again.
+        input_values: The only way by which `compute` reads numbers.
+        compute: The stage.
+        extra_dependencies: Other values that `compute` depends on, such as the plan.
+
     """
     if in_use() is not None or inputs.shape:
-        return walk()
-    before = inputs.readings
-    decided = tuple(before.items()), tuple(map(type, before.values()))
-    rested = (
-        inputs.scenario.documents,
-        inputs.scenario.rebates,
-        dict(inputs.texts),
-        decided,
-        making.get(),
-        inputs.taken,
-        exactly(rests),
-    )
-    walks_by_stage: dict[str, tuple[Walked, ...]] = inputs.system.cached_results.setdefault(
-        "stages", {}
-    )
-    last = walks_by_stage.get(stage_name, ())
-    current_walk = next(
-        (cached for cached in last if cached.holds(rested, input_values.given)), None
-    )
-    if current_walk is None:
-        current_walk = run_stage(inputs, input_values, walk, rested)
+        return compute()
+    dependencies = _collect_dependencies(inputs, extra_dependencies)
+    results_by_stage: dict[str, tuple[StageResult, ...]]
+    results_by_stage = inputs.system.cached_results.setdefault("stages", {})
+    results = results_by_stage.get(stage_name, ())
+    for result in results:
+        if result.is_valid(dependencies, input_values.given):
+            _record_reads(result, inputs, input_values)
+            break
     else:
-        input_values.take(current_walk.reads)
-        before.take(current_walk.readings)
-        inputs.texts_used |= current_walk.texts
-    if not last or current_walk is not last[0]:
-        walks_by_stage[stage_name] = (
-            current_walk,
-            *[cached for cached in last if cached is not current_walk][: LAST - 1],
-        )
-    stage_result: T = current_walk.stage_result
-    return stage_result
+        result = run_stage(inputs, input_values, compute, dependencies)
+    if not results or result is not results[0]:
+        older_results = [candidate for candidate in results if candidate is not result]
+        results_by_stage[stage_name] = (result, *older_results[: RESULTS_PER_STAGE - 1])
+    stage_value: StageValue = result.stage_value
+    return stage_value
 
 
 def run_stage(
-    inputs: ResolvedScenario, input_values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
-) -> Walked:
-    """Walk a stage, and note what it read."""
-    live_readings = inputs.readings
-    before = dict(inputs.readings)
-    decisions = inputs.readings.decisions
-    texts = inputs.texts_used
-    live_readings.decisions, inputs.texts_used = {}, {}
+    inputs: ResolvedScenario,
+    input_values: Values,
+    compute: Callable[[], Any],
+    dependencies: tuple[Any, ...],
+) -> StageResult:
+    """Return the result of `compute()`, with a log of what it read.
+
+    Args:
+        inputs: Inputs of the scenario.
+        input_values: The only way by which `compute` reads numbers.
+        compute: The stage.
+        dependencies: Values that the result is kept under.
+
+    """
+    readings = inputs.readings
+    earlier_readings = dict(readings)
+    earlier_decisions, earlier_texts = readings.decisions, inputs.texts_used
+    readings.decisions, inputs.texts_used = {}, {}
     try:
-        stage_result, reads = input_values.reads_of(walk)
+        stage_value, reads = input_values.reads_of(compute)
     finally:
-        decided, used = live_readings.decisions, inputs.texts_used
-        live_readings.decisions, inputs.texts_used = decisions | decided, texts | used
-    used_settings = {
-        path: setting
-        for path, setting in input_values.given.items()
-        if path in reads.inputs or path in reads.looked or path in reads.derived
-    }
-    readings = {
+        stage_decisions, stage_texts = readings.decisions, inputs.texts_used
+        readings.decisions = earlier_decisions | stage_decisions
+        inputs.texts_used = earlier_texts | stage_texts
+    stage_readings = {
         path: reading
-        for path, reading in live_readings.items()
-        if path not in before or reading is not before[path]
+        for path, reading in readings.items()
+        if path not in earlier_readings or reading is not earlier_readings[path]
     }
-    return Walked(rests, used_settings, stage_result, reads, used, Readings(readings, decided))
+    return StageResult(
+        dependencies=dependencies,
+        settings={
+            path: setting for path, setting in input_values.given.items() if _is_read(reads, path)
+        },
+        stage_value=stage_value,
+        reads=reads,
+        texts=stage_texts,
+        readings=Readings(stage_readings, stage_decisions),
+    )
+
+
+def typed_key(key_value: Any) -> Hashable:
+    """Return a hashable key of a value and its types.
+
+    Equal values of different types, such as 8 and 8.0 in a plan, have different keys, as they
+    print differently.
+    """
+    if isinstance(key_value, tuple):
+        return (type(key_value), *map(typed_key, key_value))
+    if isinstance(key_value, np.ndarray):
+        return key_value.shape, key_value.dtype, key_value.tobytes()
+    return type(key_value), key_value
+
+
+def _record_reads(result: StageResult, inputs: ResolvedScenario, input_values: Values) -> None:
+    input_values.take(result.reads)
+    inputs.readings.take(result.readings)
+    inputs.texts_used |= result.texts
+
+
+def _collect_dependencies(
+    inputs: ResolvedScenario, extra_dependencies: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    readings = inputs.readings
+    return (
+        inputs.scenario.documents,
+        inputs.scenario.rebates,
+        dict(inputs.texts),
+        tuple(readings.items()),
+        tuple(map(type, readings.values())),
+        making.get(),
+        inputs.taken,
+        typed_key(extra_dependencies),
+    )
+
+
+def _is_read(reads: Reads, path: str) -> bool:
+    return path in reads.inputs or path in reads.looked or path in reads.derived

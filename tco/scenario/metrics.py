@@ -238,7 +238,7 @@ SERVED = (
     - TRAINING
 )
 PERFORMANCE = SERVED | TRAINING | RATIOS  # rest on the workload
-TOKENS = "output_tokens_per_s_per_chip"
+OUTPUT_RATE = "output_tokens_per_s_per_chip"
 CHIP_HOUR = "tco_usd_per_chip_hour"
 # what the work of a scenario costs: the one it has
 PRICED = (
@@ -577,8 +577,8 @@ def joined_metrics(
                 ),
             )
             name_metric("train_usd", lambda: training_job_cost(cost, tokens))
-    elif isinstance(workload, ServingResult) and TOKENS in metrics:
-        out, into = metrics[TOKENS], metrics.get("input_tokens_per_s_per_chip")
+    elif isinstance(workload, ServingResult) and OUTPUT_RATE in metrics:
+        out, into = metrics[OUTPUT_RATE], metrics.get("input_tokens_per_s_per_chip")
         name_metric("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
         if into is not None:  # a rate that is stated is one of output tokens
             name_metric(

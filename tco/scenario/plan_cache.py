@@ -1,8 +1,8 @@
 """On-disk cache of the plans that a search of a serving workload chose.
 
-A search that reads none of a user's settings, such as prices, is the search without settings, and
-is remembered as that one. Whatever the search read or decided is read and decided again where its
-plans are remembered, so that notes and reports say the same.
+A search that reads none of the user's settings gives the plans of the search without settings, so
+it is cached as that one. Prices are such settings. A cached search repeats its reads and decisions,
+so that notes and reports are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tco.performance.layer.operators import Operator
 from tco.performance.serving.passes import PassResult
 from tco.performance.serving.plan_choice import PlanChoice
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
-from tco.scenario.memo import Walked, run_stage
+from tco.scenario.memo import StageResult, run_stage
 
 if TYPE_CHECKING:
     from tco.core.inputs import Values
@@ -32,39 +32,50 @@ if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 PLANS = {"decode": DecodePlan, "prefill": PrefillPlan}
-NUMBERS = "plans", "feasible", "margin", "reason"  # of a choice
-NUMPY = "float64"
+CHOICE_FIELDS = ("plans", "feasible", "margin", "reason")  # fields of a choice that JSON has
+NUMPY_MARK = "float64"  # key that marks a number of numpy in JSON
 
 
 class SearchReads(NamedTuple):
-    """Reads and decisions of a search."""
+    """Reads and decisions of a search, in a form that JSON has."""
 
-    inputs: list[str]  # paths, in the order of reading
-    derived: dict[str, str]  # units by path
-    asked_paths: list[str]  # of which only was asked whether they are set
-    texts: dict[str, str]
-    readings: dict[str, float]
-    # module and name of a function, its paths and the representation of its further arguments
+    inputs: list[str]  # paths of inputs, in the order of reading
+    derived: dict[str, str]  # units of derived inputs, by path
+    asked_paths: list[str]  # inputs of which the search only asked whether they are set
+    texts: dict[str, str]  # inputs without a number
+    readings: dict[str, float]  # inputs that decided structure
+    # for each decision: module and name of its function, input paths, and further arguments as text
     decisions: list[tuple[str, str, list[str], str]]
 
     @classmethod
-    def of_walk(cls, walk: Walked) -> SearchReads:
-        """Return the reads of a walk in a form that JSON has."""
+    def of_search(cls, search_result: StageResult) -> SearchReads:
+        """Return the reads of a search that has run as a stage."""
         decisions = [
-            (decide.__module__, decide.__qualname__, [*paths], repr(rest))
-            for decide, paths, rest in walk.readings.decisions
+            (decide.__module__, decide.__qualname__, [*paths], repr(arguments))
+            for decide, paths, arguments in search_result.readings.decisions
         ]
-        inputs, derived, asked_paths = walk.reads
+        inputs, derived, asked_paths = search_result.reads
         return cls(
-            [*inputs], derived, sorted(asked_paths), walk.texts, dict(walk.readings), decisions
+            inputs=[*inputs],
+            derived=derived,
+            asked_paths=sorted(asked_paths),
+            texts=search_result.texts,
+            readings=dict(search_result.readings),
+            decisions=decisions,
         )
 
-    def rests_on(self, path: str) -> bool:
-        """Say whether a setting of a path may change the search."""
+    def is_affected_by(self, path: str) -> bool:
+        """Return whether a setting of a path may change the search."""
         return path in self.inputs or path in self.asked_paths or path in self.derived
 
     def repeat(self, inputs: ResolvedScenario, input_values: Values) -> None:
-        """Read and decide the same again."""
+        """Repeat the reads and decisions of the search.
+
+        Args:
+            inputs: Scenario that records the texts.
+            input_values: Inputs that record the reads and decisions.
+
+        """
         for path in self.inputs:
             input_values.input(path)
         input_values.derived_units |= self.derived
@@ -77,11 +88,11 @@ class SearchReads(NamedTuple):
                 input_values.plain(path)
         for module_name, function_name, paths, arguments in self.decisions:
             decide = getattr(import_module(module_name), function_name)
-            further = literal_eval(arguments)
-            if decide is operator.gt and further == (0,):
+            further_arguments = literal_eval(arguments)
+            if decide is operator.gt and further_arguments == (0,):
                 input_values.exists(paths[0])
             else:
-                input_values.decided(decide, *paths, rest=further)
+                input_values.decided(decide, *paths, rest=further_arguments)
 
 
 def recalled_choices(
@@ -91,25 +102,28 @@ def recalled_choices(
 
     Args:
         inputs: Resolved scenario of the search.
-        input_values: Its inputs, as the search reads them.
+        input_values: Inputs that the search reads.
         search: Chooses a plan for each phase among all plans.
 
     Returns:
-        Choices by phase; those of the cache are without the matrix products of their passes.
+        Choices by phase. The passes of cached choices lack their matrix products.
 
     """
     if making.get() is not None or in_use() is not None or inputs.shape or inputs.saved_texts:
         return search()
     if inputs.structure is not None or not inputs.is_shipped:
         return search()
-    read_before = {*input_values.inputs, *input_values.looked, *input_values.derived_units}
+    earlier_reads = {*input_values.inputs, *input_values.looked, *input_values.derived_units}
 
-    def rests_on_settings(reads: SearchReads) -> bool:
-        return any(path in read_before or reads.rests_on(path) for path in inputs.setting_values)
+    def depends_on_settings(reads: SearchReads) -> bool:
+        return any(
+            path in earlier_reads or reads.is_affected_by(path) for path in inputs.setting_values
+        )
 
-    # before the search, which adds to the readings
-    keys = _key_of(inputs, is_set=False), _key_of(inputs, is_set=True)
-    for is_set, cache_key in enumerate(keys):
+    # The search adds to the readings, so the keys are made before it.
+    key_without_settings = _search_key(inputs, with_settings=False)
+    key_with_settings = _search_key(inputs, with_settings=True)
+    for cache_key in (key_without_settings, key_with_settings):
         arrays = read_arrays([cache_key])
         if arrays is None:
             continue
@@ -117,26 +131,26 @@ def recalled_choices(
         if header["reads"] is None:
             return search()
         reads = SearchReads(**header["reads"])
-        if is_set or not rests_on_settings(reads):
+        if cache_key == key_with_settings or not depends_on_settings(reads):
             reads.repeat(inputs, input_values)
             remaining = iter(arrays[1:])
             return {
                 phase: _unpacked_choice(phase, fields, remaining)
                 for phase, fields in header["choices"].items()
             }
-    walk = run_stage(inputs, input_values, search, ())
-    searched_reads = SearchReads.of_walk(walk)
-    is_repeatable = all(map(_is_repeatable, walk.readings.decisions))
+    search_result = run_stage(inputs, input_values, search, ())
+    reads = SearchReads.of_search(search_result)
+    is_repeatable = all(map(_is_repeatable, search_result.readings.decisions))
     write_arrays(
-        [keys[rests_on_settings(searched_reads)]],
-        _packed(walk.stage_result, searched_reads if is_repeatable else None),
+        [key_with_settings if depends_on_settings(reads) else key_without_settings],
+        _packed_choices(search_result.stage_value, reads if is_repeatable else None),
     )
-    choices: Choices = walk.stage_result
+    choices: Choices = search_result.stage_value
     return choices
 
 
-def _key_of(inputs: ResolvedScenario, *, is_set: bool) -> bytes:
-    """Return the key of a search with or without the settings, beside the code and the data."""
+def _search_key(inputs: ResolvedScenario, *, with_settings: bool) -> bytes:
+    """Return the cache key of a search; the cache adds code and data to every key."""
     readings = [(path, reading, type(reading)) for path, reading in inputs.readings.items()]
     fields = (
         inputs.scenario,
@@ -146,30 +160,30 @@ def _key_of(inputs: ResolvedScenario, *, is_set: bool) -> bytes:
         sorted(inputs.texts.items()),
         inputs.taken,
         sorted(readings, key=repr),
-        sorted(inputs.setting_values.items()) if is_set else [],
+        sorted(inputs.setting_values.items()) if with_settings else [],
     )
     return repr(fields).encode()
 
 
 def _is_repeatable(decision: tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]]) -> bool:
-    """Say whether a decision has a function with a name, and arguments of plain numbers."""
+    """Return whether JSON can name the function of a decision and hold its arguments."""
     decide, _, arguments = decision
     try:
         named_function = getattr(import_module(decide.__module__), decide.__qualname__)
-        further = literal_eval(repr(arguments))
+        parsed_arguments = literal_eval(repr(arguments))
     except (AttributeError, SyntaxError, ValueError):
         return False
-    return named_function is decide and further == arguments
+    return named_function is decide and parsed_arguments == arguments
 
 
-def _packed(choices: Choices, reads: SearchReads | None) -> list[AnyArray]:
-    """Return choices as arrays, after a header of their numbers and texts."""
+def _packed_choices(choices: Choices, reads: SearchReads | None) -> list[AnyArray]:
+    """Return a header with the numbers and texts of choices, followed by their arrays."""
     header: JsonObject = {"reads": reads and reads._asdict(), "choices": {}}
     arrays: list[AnyArray] = []
     for phase, choice in choices.items():
         axes = () if choice.axes is None else choice.axes
         header["choices"][phase] = {
-            **{field: _marked(getattr(choice, field)) for field in NUMBERS},
+            **{field: _marked(getattr(choice, field)) for field in CHOICE_FIELDS},
             "plan": choice.plan,
             "place": choice.plan_index,
             "axes": len(axes),
@@ -181,9 +195,9 @@ def _packed(choices: Choices, reads: SearchReads | None) -> list[AnyArray]:
 
 
 def _unpacked_choice(phase: str, fields: JsonObject, arrays: Iterator[AnyArray]) -> PlanChoice:
-    """Return the choice of a phase, whose arrays come next."""
+    """Return the choice of a phase; its arrays are the next ones."""
     plan_type = PLANS[phase]
-    numbers = {field: fields[field] for field in NUMBERS}
+    numbers = {field: fields[field] for field in CHOICE_FIELDS}
     plan = None if fields["plan"] is None else plan_type(*fields["plan"])
     phase_pass = _pass_of_fields(fields["pass"])
     choice = PlanChoice(plan, **numbers, plan_pass=phase_pass, plan_index=tuple(fields["place"]))
@@ -196,7 +210,7 @@ def _unpacked_choice(phase: str, fields: JsonObject, arrays: Iterator[AnyArray])
 
 
 def _pass_fields(pass_result: PassResult | None) -> list[Any] | None:
-    """Return the fields of a pass, those of its operators without their products."""
+    """Return the fields of a pass, with operators that lack their matrix products."""
     if pass_result is None:
         return None
     operators = [
@@ -219,11 +233,14 @@ def _operator_of_fields(fields: list[Any]) -> Operator:
 
 
 def _marked(field: Any) -> Any:
-    """Return a field with numbers of numpy marked, which divide by zero without an error."""
+    """Return a field in which numbers of numpy are marked.
+
+    They divide by zero without an error, so they must come back as numbers of numpy.
+    """
     if isinstance(field, np.float64):
-        return {NUMPY: float(field)}
+        return {NUMPY_MARK: float(field)}
     return [*map(_marked, field)] if isinstance(field, list | tuple) else field
 
 
 def _unmarked_number(fields: JsonObject) -> Any:
-    return np.float64(fields[NUMPY]) if fields.keys() == {NUMPY} else fields
+    return np.float64(fields[NUMPY_MARK]) if fields.keys() == {NUMPY_MARK} else fields

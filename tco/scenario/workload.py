@@ -47,7 +47,7 @@ from tco.performance.unexplained_time import (
     unexplained_share,
     unexplained_time_paths,
 )
-from tco.scenario.metrics import PERFORMANCE, RATIOS, SERVED, TOKENS, TRAINING
+from tco.scenario.metrics import OUTPUT_RATE, PERFORMANCE, RATIOS, SERVED, TRAINING
 from tco.scenario.network_choice import links_of_system
 
 if TYPE_CHECKING:
@@ -419,7 +419,7 @@ def _training_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> T
 
 
 # rates somebody else measured or promised, by the metric each is
-STATED = {"workload.output_rate": TOKENS}
+STATED = {"workload.output_rate": OUTPUT_RATE}
 
 
 def _stated_serving_rates(
@@ -472,7 +472,7 @@ KINDS = {
         without_plan=_not_served,
         does="serves",
         metrics=SERVED,
-        rate=TOKENS,
+        rate=OUTPUT_RATE,
         measured="inference",
         axis="decode",
         formats=("attention_format", "precision", "expert_format", "attention_core_format"),
@@ -494,7 +494,7 @@ KINDS = {
         restarts=True,
     ),
     "stated": WorkloadKind(
-        _stated_serving_rates, lambda *_: None, _not_served, "states its rates", SERVED, TOKENS
+        _stated_serving_rates, lambda *_: None, _not_served, "states its rates", SERVED, OUTPUT_RATE
     ),  # runs no model: its rates are inputs
 }
 

@@ -12,7 +12,7 @@ from tco.catalog import Catalogue
 from tco.core.files import data_directory
 from tco.performance.serving import classes
 from tco.performance.serving.loaded_plans import LoadedPlans, near_frontier
-from tco.scenario import compiled
+from tco.scenario import candidate_plans
 from tests.cli import tco as command
 from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 
@@ -476,7 +476,7 @@ def test_draws_of_plans_near_the_frontier_are_those_of_all_plans(monkeypatch, tm
     drawn_rates = []
     # another price and an empty cache have the programs made anew
     for most, price in ((2**30, "0.08 USD/kWh"), (2**8, "0.09 USD/kWh")):
-        monkeypatch.setattr(compiled, "LOADED_PLANS", most)
+        monkeypatch.setattr(candidate_plans, "MAX_LOADED_PLANS", most)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(most)))
         drawn = tco.evaluate_draws(
             "h200-hgx8",

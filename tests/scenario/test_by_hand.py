@@ -210,7 +210,9 @@ def test_reads_of_a_search_are_read_and_decided_again():
     ]
     assert (values.derived_units, values.looked) == ({"a.b": "W"}, {"terms.rate"})
     assert inputs.texts_used == {"workload.model": "m"}
-    assert [reads.rests_on(path) for path in ("site.pue", "terms.rate", "a.b", "terms.life")] == [
+    assert [
+        reads.is_affected_by(path) for path in ("site.pue", "terms.rate", "a.b", "terms.life")
+    ] == [
         True,
         True,
         True,

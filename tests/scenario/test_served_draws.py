@@ -158,7 +158,7 @@ def test_draws_of_stated_rates_are_the_same_from_the_cache(system, tmp_path, mon
     def refuse(*_):
         raise AssertionError("programs are traced again")
 
-    monkeypatch.setattr("tco.scenario.compiled.recorded", refuse)
+    monkeypatch.setattr("tco.scenario.scenario_programs.record_scenario", refuse)
     again = metrics_at(0.08)
     for draw in range(3):
         single = tco.evaluate(

@@ -134,17 +134,17 @@ def test_answers_to_consecutive_settings_are_those_without_a_cache(data):
 
 @pytest.fixture
 def walks(monkeypatch):
-    """The stages that are walked."""
-    names, walked = [], memo.run_stage
+    """The stages that are computed."""
+    computed_stages, run_stage = [], memo.run_stage
     monkeypatch.setattr(
         memo,
         "run_stage",
-        lambda inputs, values, walk, rests: (
-            names.append(walk) or walked(inputs, values, walk, rests)
+        lambda inputs, values, compute, dependencies: (
+            computed_stages.append(compute) or run_stage(inputs, values, compute, dependencies)
         ),
     )
     forget()
-    return names
+    return computed_stages
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(
 
 
 def test_cache_has_a_limit(walks):
-    for price in np.linspace(0.03, 0.2, 3 * memo.LAST):
+    for price in np.linspace(0.03, 0.2, 3 * memo.RESULTS_PER_STAGE):
         evaluate(
             "gb200-nvl72",
             {"site.electricity_price": f"{price} USD/kWh"},
@@ -193,7 +193,7 @@ def test_cache_has_a_limit(walks):
         for last in cached_value.cached_results.get("stages", {}).values()
     ]
     assert stage_counts
-    assert max(stage_counts) <= memo.LAST
+    assert max(stage_counts) <= memo.RESULTS_PER_STAGE
     evaluate(
         "gb200-nvl72",
         {"site.electricity_price": f"{price} USD/kWh"},
@@ -202,7 +202,7 @@ def test_cache_has_a_limit(walks):
     )
     # the switch and the cost of each price; wires, networks, bill, failures and both costs without
     # energy once
-    assert len(walks) == 2 * 3 * memo.LAST + 7
+    assert len(walks) == 2 * 3 * memo.RESULTS_PER_STAGE + 7
 
 
 def test_withheld_values_are_evaluated_separately(walks):

@@ -23,8 +23,9 @@ from tco.evaluation.rent_statistics import with_one_rent_statistic
 from tco.evaluation.scenario_function import Evaluation
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
-from tco.scenario.compiled import METRIC, every_plan, recorded
+from tco.scenario.candidate_plans import every_plan
 from tco.scenario.metrics import gross_token_cost
+from tco.scenario.recording import METRIC, record_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.workload import job_on
@@ -194,7 +195,7 @@ def _record_payer_scenario(
         else set()
     )
     for plan in plans:
-        output_steps, cut = recorded(recording, inputs, plan)
+        output_steps, cut = record_scenario(recording, inputs, plan)
         plan_outputs.append(output_steps | _record_extra_outputs(recording, inputs, output_steps))
         fixed |= cut
     if f"{METRIC}{HOUR}" not in plan_outputs[0]:
