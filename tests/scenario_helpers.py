@@ -15,10 +15,10 @@ from tco.cost.ownership import load_agreement
 from tco.fabric.libraries import combined_library
 from tco.scenario import evaluate_samples, metrics
 from tco.scenario.baseline_ratio import fill_ratio_to_baseline
+from tco.scenario.collective_links import links_of_system
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate_samples import CELLS
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
-from tco.scenario.network_choice import links_of_system
 from tco.scenario.resolve import plain_inputs, resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario, bounds
 from tco.scenario.result import chip_figures

@@ -86,7 +86,8 @@ def network(
     """
     from tco.core.own_values import question_quantity
     from tco.report.hardware import network_answer
-    from tco.scenario.network_choice import ClosRequest, port_rate, requested_clos
+    from tco.scenario.network_choice import ClosRequest, requested_clos
+    from tco.scenario.network_tiers import port_rate
     from tco.scenario.resolve import plain_inputs
     from tco.system.scale_out_network import network_planes, switch_part
 
@@ -242,7 +243,7 @@ def _links_and_ranks(
     """
     from tco.fabric.libraries import combined_library
     from tco.fabric.links import group_across_domains, rank_group
-    from tco.scenario.network_choice import links_of_system
+    from tco.scenario.collective_links import links_of_system
 
     chosen_library = combined_library(inputs.catalogue, library.split("+")) if library else None
     links = links_of_system(inputs, input_values, chosen_library)

@@ -35,9 +35,11 @@ from tco.performance.chip.formats import computed_on
 from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machine_balance
 from tco.performance.serving.passes import cached_numbers
 from tco.performance.serving.plan_choice import PLACES, decode_rate_with_experts
+from tco.scenario.collective_links import links_of_system
 from tco.scenario.document import HEADLINE_SYSTEM, load_scenario
 from tco.scenario.metrics import METRICS
-from tco.scenario.network_choice import ClosRequest, links_of_system, port_rate, requested_clos
+from tco.scenario.network_choice import ClosRequest, requested_clos
+from tco.scenario.network_tiers import port_rate
 from tco.scenario.resolve import resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.run_chain import run

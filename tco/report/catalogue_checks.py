@@ -188,7 +188,7 @@ def _read_names(catalogue: Catalogue, folder: str, document_name: str) -> None:
     from tco.models.architecture import load_model
     from tco.performance.service.traffic import load_traffic
     from tco.scenario.choices import CHEAPEST
-    from tco.scenario.network_choice import port_rate
+    from tco.scenario.network_tiers import port_rate
     from tco.scenario.resolve import plain_inputs
     from tco.system.scale_out_network import optic_part, switch_part
 

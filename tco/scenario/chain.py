@@ -1,4 +1,4 @@
-"""Everything that one reading of a scenario's chain makes."""
+"""The results of one evaluation of a scenario, stage by stage."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Chain(NamedTuple):
-    """Everything one reading of the chain makes."""
+    """Results of one evaluation, from the system to the metrics."""
 
     system: System
     serving: ServingResult | TrainingResult
     metrics: JsonObject
-    # of a chip alone there are no racks and no cost
+    # The fields below are empty for a chip alone, which has no racks and no cost.
     bill: Bill | None = None
     network: Network | None = None
     rebates: Sequence[Rebate] = ()

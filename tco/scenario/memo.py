@@ -169,7 +169,7 @@ def _collect_dependencies(
         tuple(readings.items()),
         tuple(map(type, readings.values())),
         making.get(),
-        inputs.taken,
+        inputs.training_chips,
         typed_key(extra_dependencies),
     )
 

@@ -1,13 +1,7 @@
-"""Scale-out network of a scenario, and the links of its collectives.
-
-`design_network` returns the network that the scenario buys. `links_of_system` returns the links
-that its collectives use.
-"""
+"""Scale-out network that a scenario buys, with the cheapest switches and optics that fit."""
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -15,19 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from tco.catalog.system_tree import System
-from tco.core.errors import DataError, refuse_unknown
-from tco.core.inputs import Readable, Readings, Values
-from tco.core.own_values import question_quantity
+from tco.core.errors import DataError
+from tco.core.inputs import Readings, Values
 from tco.core.provenance import period
-from tco.core.trace import paused, untraced_value
+from tco.core.trace import paused
 from tco.core.types import AnyArray
 from tco.cost.ledger import cost_of_world
-from tco.fabric.libraries import CollectiveLibrary, family_library
-from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
-from tco.fabric.topology import fabric_scopes, port_bandwidth
-from tco.performance.chip.families import family_of
 from tco.scenario.choices import CHEAPEST
 from tco.scenario.memo import stage
+from tco.scenario.network_tiers import cluster_port_rate, network_design, tiers_of
 from tco.scenario.rack_holding import standing_cost_of
 from tco.system.bill import Bill
 from tco.system.scale_out_network import (
@@ -47,44 +37,51 @@ from tco.system.scale_out_network import (
     optics_covering,
     scale_out_network,
     switch_part,
-    switch_radix,
-    tiers_needed,
 )
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.scenario.resolved import ResolvedScenario
 
-Key = TypeVar("Key")
+NetworkKey = TypeVar("NetworkKey")
 
-SWITCH, OPTIC = "cluster.switch", "cluster.optic"
-LANE = "lane_bandwidth"
+SWITCH = "cluster.switch"
+OPTIC = "cluster.optic"
+LANE = "lane_bandwidth"  # attribute of parts, byte/s
 
 
 class ClosParts(NamedTuple):
-    """Switch and optic part ids of the tiers of a scale-out network."""
+    """Parts of the tiers of a scale-out network."""
 
-    switch: str  # part id
-    optic: str  # part id of the modules of its links
+    switch: str  # part id of the switches
+    optic: str  # part id of the modules at both ends of a link
+
+
+class NetworkTotals(NamedTuple):
+    """Price and power of a network, which decide its cost."""
+
+    price: float  # USD
+    power: float  # W
 
 
 def clos_parts(inputs: ResolvedScenario) -> ClosParts:
-    """Return switch and module of the cluster; of lists the cheapest pair.
+    """Return switch and optic of the cluster: those that the scenario names, or the cheapest pair.
+
+    The cheapest pair is chosen where the scenario lists alternatives. It replaces the lists in the
+    texts of the scenario.
 
     Raises:
-        DataError: No module that is named or listed fits.
+        DataError: No optic that is named or listed fits.
 
     """
     if not inputs.choosable:
         inputs.choosable = {path: inputs.text(path) for path in (SWITCH, OPTIC)}
-        lists = [
-            path for path, part_text in inputs.choosable.items() if part_text.startswith(CHEAPEST)
-        ]
+        lists = _listed_paths(inputs)
         decided_texts = inputs.structure.texts if inputs.structure is not None else {}
         if not set(lists) <= decided_texts.keys():
             decided_texts = dict(zip((SWITCH, OPTIC), _cheapest_clos_parts(inputs), strict=True))
         elif not lists and inputs.structure is None:
-            _cheapest_clos_parts(inputs)  # refuses a module that does not fit
+            _cheapest_clos_parts(inputs)  # raises `DataError` if the optic does not fit
         inputs.texts = inputs.texts | {path: decided_texts[path] for path in lists}
     return ClosParts(
         switch_part(inputs.text(SWITCH), inputs.catalogue.parts),
@@ -96,10 +93,10 @@ def switch_of(inputs: ResolvedScenario) -> str:
     """Return the part id of the cluster's switch.
 
     Args:
-        inputs: Of the scenario; of a list of switches the cheapest fitting switch is taken.
+        inputs: The scenario; from a list of switches the cheapest that fits is chosen.
 
     Raises:
-        DataError: The switch is unknown, or no module fits a listed switch.
+        DataError: The switch is unknown, or no optic fits a listed switch.
 
     """
     if inputs.text(SWITCH).startswith(CHEAPEST):
@@ -108,37 +105,37 @@ def switch_of(inputs: ResolvedScenario) -> str:
 
 
 def _cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
-    """Return the parts whose network adds least to a chip-hour.
+    """Return the parts whose network adds least to the cost of a chip-hour.
 
-    Where hours are rented the price of the network decides. Of many values asked together their
-    mean does. A chip alone has no network to price and takes the last of each list.
+    The price of the network decides where chip-hours are rented. Means decide where inputs are
+    arrays. A chip alone has no network to price and takes the last part of each list.
     """
     if inputs.system.bare:
         return ClosParts(_parts_for_sale(inputs, SWITCH)[-1], _parts_for_sale(inputs, OPTIC)[-1])
-    # of those that are not bought nothing is decided
-    readings, inputs.readings = (
-        inputs.readings,
-        Readings(),
-    )
+    readings = inputs.readings
+    inputs.readings = Readings()  # networks that are not bought decide no structure
     input_values = inputs.values()
-    longest = float(np.max(input_values.number(CABLE_LENGTH)))  # of many values asked together
+    longest_cable = float(np.max(input_values.number(CABLE_LENGTH)))
 
-    def networks() -> tuple[ClosParts, dict[ClosParts, tuple[float, float]]]:
-        pairs, priced = _clos_candidates(inputs, input_values, longest), {}
-        for parts in pairs if len(pairs) > 1 else ():
-            network = _reachable_network(inputs, input_values, parts)
-            if network is not None:
-                priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
-        return pairs[0], priced
+    def networks() -> tuple[ClosParts, dict[ClosParts, NetworkTotals]]:
+        pairs = _clos_candidates(inputs, input_values, longest_cable)
+        totals_by_parts = {}
+        if len(pairs) > 1:
+            for parts in pairs:
+                network = _reachable_network(inputs, input_values, parts)
+                if network is not None:
+                    price, power = float(np.mean(network.price)), float(np.mean(network.power))
+                    totals_by_parts[parts] = NetworkTotals(price, power)
+        return pairs[0], totals_by_parts
 
-    def cheapest() -> ClosParts:
-        first, priced = stage("networks", inputs, input_values, networks, texts)
-        return _cheapest_network(inputs, input_values, priced) or first
+    def cheapest_parts() -> ClosParts:
+        first_pair, totals_by_parts = stage("networks", inputs, input_values, networks, texts)
+        return _cheapest_network(inputs, input_values, totals_by_parts) or first_pair
 
     texts = inputs.text(SWITCH), inputs.text(OPTIC)
     try:
-        with paused():  # what is not bought leaves no trace
-            chosen = stage("clos parts", inputs, input_values, cheapest, texts)
+        with paused():  # networks that are not bought leave no trace
+            chosen = stage("clos parts", inputs, input_values, cheapest_parts, texts)
     finally:
         inputs.readings = readings
     for path in (SWITCH, OPTIC):
@@ -149,37 +146,46 @@ def _cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
 
 
 def _cheapest_network(
-    inputs: ResolvedScenario, input_values: Values, priced: Mapping[Key, tuple[float, float]]
-) -> Key | None:
-    """Return the key of the network that adds least to a chip-hour.
+    inputs: ResolvedScenario,
+    input_values: Values,
+    totals_by_key: Mapping[NetworkKey, NetworkTotals],
+) -> NetworkKey | None:
+    """Return the key of the network that adds least to the cost of a chip-hour.
 
     Args:
-        inputs: Of the scenario whose owner, site and terms count.
-        input_values: The same inputs by path.
-        priced: Price in USD and power in W of each network.
+        inputs: The scenario, with the owner, site and terms that the cost depends on.
+        input_values: Inputs of the scenario by path.
+        totals_by_key: Price and power of each network.
+
+    Returns:
+        The key of the cheapest network; None without networks.
 
     """
-    by_price = sorted(priced, key=lambda network_key: priced[network_key][0])
-    thrifty: list[Key] = []  # each draws less than all that are cheaper to buy
-    for network_key in by_price:
-        if all(priced[network_key][1] < priced[thrifty_key][1] for thrifty_key in thrifty):
-            thrifty.append(network_key)
-    if len(thrifty) > 1 and not inputs.perspective.rents:
-        prices, powers = np.array([priced[network_key] for network_key in thrifty]).T
-        if inputs.shape:
-            column = (-1, *[1] * len(inputs.shape))
-            hours = _hours_of(inputs, input_values, prices.reshape(column), powers.reshape(column))
-            hours = hours.reshape(len(thrifty), -1).mean(axis=1)
-        else:
-            hours = _hours_of(inputs, input_values, prices, powers)
-        return thrifty[int(hours.argmin())]
-    return thrifty[0] if thrifty else None
+    keys_by_price = sorted(totals_by_key, key=lambda network_key: totals_by_key[network_key].price)
+    # Only a network that needs less power than every cheaper one can cost less per chip-hour.
+    efficient_keys: list[NetworkKey] = []
+    for network_key in keys_by_price:
+        power = totals_by_key[network_key].power
+        if all(power < totals_by_key[cheaper_key].power for cheaper_key in efficient_keys):
+            efficient_keys.append(network_key)
+    if not efficient_keys:
+        return None
+    if len(efficient_keys) == 1 or inputs.perspective.rents:
+        return efficient_keys[0]
+    prices, powers = np.array([totals_by_key[network_key] for network_key in efficient_keys]).T
+    if not inputs.shape:
+        hour_costs = _hour_costs(inputs, input_values, prices, powers)
+        return efficient_keys[int(hour_costs.argmin())]
+    column = (-1, *[1] * len(inputs.shape))
+    hour_costs = _hour_costs(inputs, input_values, prices.reshape(column), powers.reshape(column))
+    mean_costs = hour_costs.reshape(len(efficient_keys), -1).mean(axis=1)
+    return efficient_keys[int(mean_costs.argmin())]
 
 
 def _parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
-    """Return the parts a text lists that are for sale at the scenario's date.
+    """Return the parts that a text names, without those not yet for sale at the scenario's date.
 
-    Where none is for sale yet, all are returned; a text that names one part gives that part.
+    All parts are returned if none is for sale yet.
     """
     part_text = inputs.choosable.get(path, "") or inputs.text(path)
     parts: list[str] = inputs.catalogue.once(
@@ -191,43 +197,47 @@ def _parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
 
 def _listed_for_sale(catalogue: Catalogue, path: str, part_text: str, date: str) -> list[str]:
     last_day = period(date).last
-    part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
-    listed = [
-        part_named(part_name.strip(), catalogue.parts)
-        for part_name in part_text.removeprefix(CHEAPEST).split(",")
-    ]
-    return [
-        part
-        for part in listed
-        if min(price_row.begins for price_row in catalogue.part_rows[part, "price"]) <= last_day
-    ] or listed
+    find_part = {SWITCH: switch_part, OPTIC: optic_part}[path]
+    part_names = part_text.removeprefix(CHEAPEST).split(",")
+    listed_parts = [find_part(part_name.strip(), catalogue.parts) for part_name in part_names]
+    parts_for_sale = []
+    for part in listed_parts:
+        first_price_date = min(row.begins for row in catalogue.part_rows[part, "price"])
+        if first_price_date <= last_day:
+            parts_for_sale.append(part)
+    return parts_for_sale or listed_parts
+
+
+def _listed_paths(inputs: ResolvedScenario) -> list[str]:
+    """Return the paths, of switch and optic, that list alternatives."""
+    return [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
 
 
 def _clos_candidates(
     inputs: ResolvedScenario, input_values: Values, length: float
 ) -> list[ClosParts]:
     """Return the pairs of switch and optic that fit together at a link length in metres."""
-    joined = lane_neighbours(inputs.system)
+    rack_parts = lane_neighbours(inputs.system)
     pairs = []
-    refusals = []
+    errors = []
     for switch in _parts_for_sale(inputs, SWITCH):
         try:
-            fitting = _fitting_optics(inputs, input_values, [switch, *joined], length)
+            optics = _fitting_optics(inputs, input_values, [switch, *rack_parts], length)
         except DataError as error:
-            refusals.append(error)
-            continue
-        pairs += [ClosParts(switch, optic) for optic in fitting]
+            errors.append(error)
+        else:
+            pairs += [ClosParts(switch, optic) for optic in optics]
     if not pairs:
-        raise refusals[0]
+        raise errors[0]
     return pairs
 
 
 def lane_neighbours(system: System) -> list[str]:
     """Return the part ids at the rack end of the cluster's optics.
 
-    With leaves outside the racks the part is the network card of the chips. Otherwise the parts are
-    the switches in the racks. The switches of the cluster are left out. A system without cards
-    gives an empty list.
+    With leaf switches outside the racks the part is the network card of the chips. Otherwise the
+    parts are the switches in the racks, without the switches of the cluster. A system without
+    network cards has no such part.
     """
     if network_design(system) == "tor":
         return [str(part) for part in system.network.get(IN_RACKS, ())]
@@ -236,33 +246,37 @@ def lane_neighbours(system: System) -> list[str]:
 
 
 def _fitting_optics(
-    inputs: ResolvedScenario, input_values: Values, joined: Sequence[str], length: float
+    inputs: ResolvedScenario, input_values: Values, end_parts: Sequence[str], length: float
 ) -> list[str]:
-    """Return the modules that cover a length and run on the lanes of what they join.
+    """Return the optics that cover a length and are not faster than the lanes at their ends.
 
     Args:
-        inputs: Of the scenario, whose date says what is for sale.
-        input_values: The same inputs by path.
-        joined: Part ids of switches and cards; one without a lane rate limits nothing.
-        length: Metres of the links.
+        inputs: The scenario, with the date that decides which optics are for sale.
+        input_values: Inputs of the scenario by path.
+        end_parts: Part ids of switches and cards; a part without a lane rate sets no limit.
+        length: Length of the links, m.
 
     Raises:
-        DataError: No module fits.
+        DataError: No optic fits.
 
     """
 
     def lane_rate(part: str) -> float | None:
         path = f"parts.{part}.{LANE}"
-        stated = inputs.catalogue.has_part_value(part, LANE) or input_values.has(path)
-        return input_values.structure(path) if stated else None
+        is_stated = inputs.catalogue.has_part_value(part, LANE) or input_values.has(path)
+        return input_values.structure(path) if is_stated else None
+
+    def lane_rates(parts: Sequence[str]) -> dict[str, float]:
+        rates = {part: lane_rate(part) for part in parts}
+        return {part: rate for part, rate in rates.items() if rate is not None}
 
     optics = _parts_for_sale(inputs, OPTIC)
-    limits = {part: rate for part in joined if (rate := lane_rate(part)) is not None}
+    limits = lane_rates(end_parts)
     if limits:
         slowest = min(limits, key=lambda part: limits[part])
-        rates = {optic: rate for optic in optics if (rate := lane_rate(optic)) is not None}
+        highest_rate = limits[slowest] * (1 + 1e-9)
         too_fast = {
-            optic: rate for optic, rate in rates.items() if rate > limits[slowest] * (1 + 1e-9)
+            optic: rate for optic, rate in lane_rates(optics).items() if rate > highest_rate
         }
         if len(too_fast) == len(optics):
             lanes = ", ".join(f"{optic} {_gigabits(rate)}" for optic, rate in too_fast.items())
@@ -281,59 +295,50 @@ def _gigabits(rate: float) -> str:
 def cheapest_clos_parts_by_draw(
     inputs: ResolvedScenario, input_values: Values
 ) -> tuple[list[dict[str, str]], Any] | None:
-    """Return the texts of possible switches and optics, and the cheapest fit's index by draw.
+    """Return the possible pairs of switch and optic, and the index of the cheapest in each draw.
 
-    Where there is nothing to choose among, nothing is returned.
+    A pair has the text of each path that lists alternatives. Returns None without a choice.
     """
     clos_parts(inputs)
     if inputs.system.bare:
         return None
     lengths = np.broadcast_to(input_values.number(CABLE_LENGTH), inputs.shape)
-    covered = _draws_of_pairs(inputs, input_values, lengths)
-    pairs = list(covered)
-    if len(pairs) == 1:
+    is_covered_by_pair = _draws_covered_by_pair(inputs, input_values, lengths)
+    if len(is_covered_by_pair) == 1:
         return None
-    networks = [_reachable_network(inputs, input_values, parts) for parts in pairs]
-    lists = [path for path, part_text in inputs.choosable.items() if part_text.startswith(CHEAPEST)]
-    choices = [
-        {path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists}
-        for parts in pairs
-    ]
-    never = np.full(inputs.shape, np.inf)
-    prices = np.stack(
-        [
-            never if network is None else np.where(covers, network.price, np.inf)
-            for network, covers in zip(networks, covered.values(), strict=True)
-        ]
-    )
+    lists = _listed_paths(inputs)
+    choices = []
+    prices_or_inf, powers_or_inf = [], []
+    for parts, is_covered in is_covered_by_pair.items():
+        parts_by_path = {SWITCH: parts.switch, OPTIC: parts.optic}
+        choices.append({path: part for path, part in parts_by_path.items() if path in lists})
+        network = _reachable_network(inputs, input_values, parts)
+        price, power = (np.inf, np.inf) if network is None else (network.price, network.power)
+        prices_or_inf.append(np.where(is_covered, price, np.inf))
+        powers_or_inf.append(np.broadcast_to(power, inputs.shape))
+    prices, powers = np.stack(prices_or_inf), np.stack(powers_or_inf)
     if inputs.perspective.rents:
         return choices, prices.argmin(axis=0)
-    powers = np.stack(
-        [
-            never if network is None else np.broadcast_to(network.power, inputs.shape)
-            for network in networks
-        ]
-    )
-    return choices, _hours_of(inputs, input_values, prices, powers).argmin(axis=0)
+    return choices, _hour_costs(inputs, input_values, prices, powers).argmin(axis=0)
 
 
-def _draws_of_pairs(
+def _draws_covered_by_pair(
     inputs: ResolvedScenario, input_values: Values, lengths: AnyArray
 ) -> dict[ClosParts, AnyArray]:
-    """Return the draws in which each pair may be built, as one draw by itself tells.
+    """Return whether each pair of parts can be built in each draw.
 
-    Draws whose links the same modules reach have the same pairs.
+    Draws whose links the same optics reach have the same pairs.
     """
     reaches = sorted(
         input_values.structure(f"parts.{optic}.reach") for optic in _parts_for_sale(inputs, OPTIC)
     )
     shortest_reach = np.searchsorted(reaches, lengths)
-    covered: dict[ClosParts, AnyArray] = {}
+    is_covered_by_pair: dict[ClosParts, AnyArray] = {}
     for reach_index in np.flatnonzero(np.bincount(shortest_reach)):
-        draws = shortest_reach == reach_index
-        for pair in _clos_candidates(inputs, input_values, float(lengths[draws].max())):
-            covered[pair] = covered.get(pair, False) | draws
-    return covered
+        has_reach = shortest_reach == reach_index
+        for pair in _clos_candidates(inputs, input_values, float(lengths[has_reach].max())):
+            is_covered_by_pair[pair] = is_covered_by_pair.get(pair, False) | has_reach
+    return is_covered_by_pair
 
 
 def _reachable_network(
@@ -345,15 +350,14 @@ def _reachable_network(
         return None
 
 
-def _hours_of(inputs: ResolvedScenario, input_values: Values, prices: Any, powers: Any) -> Any:
-    """Return the cost of a network in USD per chip-hour.
+def _hour_costs(inputs: ResolvedScenario, input_values: Values, prices: Any, powers: Any) -> Any:
+    """Return the cost of networks in USD per chip-hour.
 
-    It is the cost of a world for which only the network is bought. Arrays of `prices` and `powers`
-    describe many networks.
+    It is the cost of a scale-up domain for which only the network is bought.
     """
     lines = [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())]
     network = Network(1, lines, prices, powers)
-    standing = stage(
+    standing_cost = stage(
         "standing cost of a network",
         inputs,
         input_values,
@@ -361,64 +365,81 @@ def _hours_of(inputs: ResolvedScenario, input_values: Values, prices: Any, power
         prices,
         powers,
     )
-    return cost_of_world(input_values, standing, inputs.system.chips, 1.0).per_chip_hour
+    return cost_of_world(input_values, standing_cost, inputs.system.chips, 1.0).per_chip_hour
 
 
 def design_network(
     inputs: ResolvedScenario, input_values: Values, parts: ClosParts | None = None
 ) -> Network:
-    """Return the scale-out network of the scenario's cluster with its front end.
+    """Return the scale-out network of the scenario's cluster, with its front end.
 
-    It has as many tiers as the cluster needs, and is built of the parts of the cluster unless
-    others are given.
+    Args:
+        inputs: The scenario.
+        input_values: Inputs of the scenario by path.
+        parts: Switch and optic to build with; None for those of the cluster.
+
     """
     parts = parts or clos_parts(inputs)
-    chip, port = f"parts.{inputs.system.chip}", _port_of(inputs)
-    chips, design = input_values["cluster.chips"], network_design(inputs.system)
+    chip_path = f"parts.{inputs.system.chip}"
+    port = cluster_port_rate(inputs)
+    chips = input_values["cluster.chips"]
+    design = network_design(inputs.system)
     tiers = tiers_of(inputs, input_values, parts.switch, design)
-    back = NetworkDesign(
-        chips,
-        input_values[f"{chip}.scale_out_bandwidth"],
-        *parts,
-        tiers,
-        port,
-        design,
-        design == "tor",
+    back_end = NetworkDesign(
+        chips=chips,
+        nic=input_values[f"{chip_path}.scale_out_bandwidth"],
+        switch=parts.switch,
+        optic=parts.optic,
+        tiers=tiers,
+        port=port,
+        design=design,
+        in_rack=design == "tor",
     )
-    network = scale_out_network(input_values, back)
-    frontend = input_values.unless_zero(f"{chip}.frontend_bandwidth")
-    if frontend is not None:
-        shared = converged(inputs.system)
-        levels = tiers if shared else tiers_of(inputs, input_values, parts.switch, "leaf")
-        front = NetworkDesign(
-            chips, frontend, *parts, levels, port, "tor", shared, prefix="frontend-"
-        )
-        network = network_totals(
-            tiers, [*network.lines, *scale_out_network(input_values, front).lines]
-        )
-    return network
+    network = scale_out_network(input_values, back_end)
+    front_end_bandwidth = input_values.unless_zero(f"{chip_path}.frontend_bandwidth")
+    if front_end_bandwidth is None:
+        return network
+    is_shared = converged(inputs.system)
+    front_end = NetworkDesign(
+        chips=chips,
+        nic=front_end_bandwidth,
+        switch=parts.switch,
+        optic=parts.optic,
+        tiers=tiers if is_shared else tiers_of(inputs, input_values, parts.switch, "leaf"),
+        port=port,
+        design="tor",
+        in_rack=is_shared,
+        prefix="frontend-",
+    )
+    front_end_lines = scale_out_network(input_values, front_end).lines
+    return network_totals(tiers, [*network.lines, *front_end_lines])
 
 
 class ClosRequest(NamedTuple):
-    """A Clos somebody asks for by itself."""
+    """A Clos network to size and price apart from any scenario."""
 
     switch: str  # part id
-    chips: int | None  # None: as many as the tiers reach
-    nic: float  # byte/s of a chip
-    port: float  # byte/s of a logical port
-    tiers: int | None = None  # None: as many as the chips need
+    chips: int | None  # None for as many as the tiers reach
+    nic: float  # bandwidth of a chip, byte/s
+    port: float  # rate of a logical port, byte/s
+    tiers: int | None = None  # None for as many as the chips need
     design: str = "tor"
-    span: float | None = None  # metres of the links between sites; None: one site
+    span: float | None = None  # length of the links between sites, m; None for a single site
     between_sites: float = 0.5  # share of the links of the top tiers that run between sites
 
 
 def requested_clos(
     inputs: ResolvedScenario, input_values: Values, request: ClosRequest
 ) -> tuple[ClosSize, Network]:
-    """Return size and network of a Clos, with the modules that cost least over their life.
+    """Return size and network of a Clos, with the optics that cost least over their life.
+
+    Args:
+        inputs: A scenario, with the owner, site and terms that the cost depends on.
+        input_values: Inputs of the scenario by path.
+        request: The Clos to build.
 
     Raises:
-        DataError: It cannot be built, or has one tier and so no links between sites.
+        DataError: The Clos cannot be built, or links between sites are requested of one tier.
 
     """
     size = clos_size(input_values, request.switch, request.chips, request.port, request.tiers)
@@ -427,216 +448,30 @@ def requested_clos(
             "--span: a network of one tier has no links between switches, so none runs between "
             "sites; ask for --tiers 2"
         )
-    optics = _fitting_optics(
-        inputs, input_values, [request.switch], input_values.structure(CABLE_LENGTH)
-    )
+    cable_length = input_values.structure(CABLE_LENGTH)
+    optics = _fitting_optics(inputs, input_values, [request.switch], cable_length)
     long_links: list[LongLinks | None] = [None]
     if request.span is not None and request.between_sites > 0:
-        reaching = _fitting_optics(inputs, input_values, [request.switch], request.span)
-        long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
+        long_optics = _fitting_optics(inputs, input_values, [request.switch], request.span)
+        long_links = [
+            LongLinks(optic, request.between_sites, request.span) for optic in long_optics
+        ]
     networks: dict[tuple[str, LongLinks | None], Network] = {}
-    for optic, long in product(optics, long_links):
-        plan = NetworkDesign(
-            size.chips,
-            request.nic,
-            request.switch,
-            optic,
-            size.tiers,
-            request.port,
-            request.design,
-            long_links=long,
+    for optic, links_between_sites in product(optics, long_links):
+        design = NetworkDesign(
+            chips=size.chips,
+            nic=request.nic,
+            switch=request.switch,
+            optic=optic,
+            tiers=size.tiers,
+            port=request.port,
+            design=request.design,
+            long_links=links_between_sites,
         )
-        networks[optic, long] = scale_out_network(input_values, plan)
-    priced = {
-        network_key: (float(network.price), float(network.power))
+        networks[optic, links_between_sites] = scale_out_network(input_values, design)
+    totals_by_key = {
+        network_key: NetworkTotals(float(network.price), float(network.power))
         for network_key, network in networks.items()
     }
-    cheapest = _cheapest_network(inputs, input_values, priced)
+    cheapest = _cheapest_network(inputs, input_values, totals_by_key)
     return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
-
-
-def refuse_less_than_a_world(inputs: ResolvedScenario, input_values: Values) -> None:
-    """Refuse a cluster of fewer chips than its smallest unit.
-
-    The unit is a scale-up domain, or a block where optical switches join blocks.
-    """
-    system = inputs.system
-    block = system.fabric.get("block")
-    least, what = (
-        (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
-    )
-    if input_values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
-        where = input_values.input("cluster.chips").where
-        chips = input_values.structure("cluster.chips")
-        raise DataError(
-            f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; "
-            "expected as many or more"
-        )
-
-
-def tiers_of(
-    inputs: ResolvedScenario,
-    input_values: Readable,
-    switch: str,
-    design: str,
-    domain: float = 1,
-    chips: float | None = None,
-) -> int:
-    """Return the tiers of switches up to the meeting point of traffic.
-
-    Args:
-        inputs: Of the scenario, whose system and port count.
-        input_values: The same inputs by path.
-        switch: Part id of the switch.
-        design: Design of the network; in the design `tor` the first tier stands in the racks.
-        domain: Chips of a domain; a single chip of each domain takes part in the traffic.
-        chips: Chips whose traffic meets; None takes all chips of the cluster.
-
-    Raises:
-        DataError: The port of the cluster is no rate.
-
-    """
-    racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
-    tapering = "cluster.oversubscription"
-    capacity = f"parts.{switch}.switch_capacity"
-    rest = (_port_of(inputs), racks, domain)
-    if chips is not None:
-        return _tiers_for(
-            chips, input_values.structure(tapering), input_values.structure(capacity), *rest
-        )
-    return input_values.decided(_tiers_for, "cluster.chips", tapering, capacity, rest=rest)
-
-
-def _tiers_for(
-    chips: float,
-    oversubscription: float,
-    capacity: float,
-    port: float,
-    racks: tuple[float, float] | None,
-    domain: float,
-) -> int:
-    """Return the number of tiers for some chips.
-
-    A first tier in the racks ends there, and other tiers join the racks.
-    """
-    radix = untraced_value(switch_radix(capacity, port))
-    ends = max(math.ceil(chips / domain), 1) if domain > 1 else chips
-    if racks is not None:
-        ends = math.ceil(ends * racks[0] / racks[1] - 1e-9)
-        return 1 if ends <= 1 else 1 + tiers_needed(ends, radix, oversubscription)
-    return tiers_needed(ends, radix, oversubscription)
-
-
-def _port_of(inputs: ResolvedScenario) -> float:
-    return port_rate(inputs.text("cluster.port"), "cluster.port")
-
-
-def network_design(system: System) -> str:
-    """Return the place of a system's first network switches, `tor` or `leaf`.
-
-    `tor` puts them in the racks. `leaf` has a leaf switch for the chips of every rank.
-    """
-    return str(system.network.get("first_tier", "leaf"))
-
-
-def route_of(inputs: ResolvedScenario, input_values: Readable) -> Route:
-    """Return the route between scale-up domains.
-
-    With a leaf per rank, only the chips of that rank share its tiers.
-    """
-    design = network_design(inputs.system)
-    tiers = tiers_of(
-        inputs,
-        input_values,
-        switch_of(inputs),
-        design,
-        inputs.system.chips if design == "leaf" else 1,
-    )
-    return Route(design, tiers, protocol(inputs.text("cluster.network")))
-
-
-def protocol(network: str) -> str:
-    """Return the practice parameter for a step of a network's protocol.
-
-    Args:
-        network: Name of the network, a key of `PROTOCOLS`.
-
-    Raises:
-        DataError: The network is unknown.
-
-    """
-    refuse_unknown("network", [network], PROTOCOLS, "cluster.network")
-    return PROTOCOLS[network]
-
-
-def links_of_system(
-    inputs: ResolvedScenario, input_values: Readable, library: CollectiveLibrary | None = None
-) -> Links:
-    """Return the links between the chips of the scenario's system.
-
-    Args:
-        inputs: Of the scenario.
-        input_values: The same inputs by path.
-        library: The collective library; None takes the library of the chip family.
-
-    """
-    chosen = library or family_library(
-        inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
-    )
-    if not isinstance(input_values, Values):  # of measured rows, which are asked once
-        return _links_met(inputs, input_values, chosen)
-    return stage(
-        "links", inputs, input_values, lambda: _links_met(inputs, input_values, chosen), chosen
-    )
-
-
-def _links_met(
-    inputs: ResolvedScenario, input_values: Readable, library: CollectiveLibrary
-) -> Links:
-    """Return the links between the chips of a system under `library`."""
-    system = inputs.system
-    scopes = fabric_scopes(system, input_values)
-    if scopes[-1].torus or scopes[0].chips == scopes[-1].chips:
-        scopes = scopes[-1:]  # a rack of a torus is one slice among others
-    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, input_values)
-    switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and input_values.exists(
-        f"parts.{system.chip}.{switches}"
-    )
-    signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
-    return chip_links(
-        input_values,
-        system.chip,
-        family,
-        scopes,
-        route,
-        reduces,
-        library,
-        signalled=signalled,
-        port=port_bandwidth(system, input_values),
-    )
-
-
-def port_rate(rate_text: str, input_path: str) -> float:
-    """Return a port rate in byte/s.
-
-    Args:
-        rate_text: The rate, such as 100G (100 Gb/s) or 50 GB/s.
-        input_path: Input path that stands before the text of an error.
-
-    Raises:
-        DataError: The text is no rate above zero.
-
-    """
-    try:
-        number = (
-            rate_text[:-1]
-            if rate_text[-1:] in "Gg" and rate_text[:-1].replace(".", "").isdigit()
-            else ""
-        )
-        rate = question_quantity(f"{number} Gb/s" if number else rate_text, "byte/s")
-    except DataError as error:
-        raise DataError(f"{input_path}={rate_text}: {error}") from None
-    if not rate > 0:
-        raise DataError(f"{input_path}={rate_text}: expected a rate above zero")
-    return rate

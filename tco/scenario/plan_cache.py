@@ -158,7 +158,7 @@ def _search_key(inputs: ResolvedScenario, *, with_settings: bool) -> bytes:
         sorted(inputs.variant.items()),
         sorted(inputs.alternatives.items()),
         sorted(inputs.texts.items()),
-        inputs.taken,
+        inputs.training_chips,
         sorted(readings, key=repr),
         sorted(inputs.setting_values.items()) if with_settings else [],
     )

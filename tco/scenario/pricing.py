@@ -33,7 +33,8 @@ from tco.cost.ownership import (
     refuse_misfit,
 )
 from tco.scenario.memo import stage
-from tco.scenario.network_choice import design_network, refuse_less_than_a_world
+from tco.scenario.network_choice import design_network
+from tco.scenario.network_tiers import refuse_less_than_a_world
 from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar, standing_cost_of
 from tco.scenario.workload import workload_kind
 from tco.system.bill import Bill, bill_of_materials

@@ -199,7 +199,7 @@ def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: Json
     chips = inputs.catalogue.once(
         cluster_key, lambda: _chips_for_days(inputs, settings, days, tokens, where)
     )
-    inputs.taken = chips
+    inputs.training_chips = chips
     inputs.document_inputs[CHIPS] = inputs.document_inputs[CHIPS]._replace(
         value=chips,
         low=chips,

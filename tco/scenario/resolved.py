@@ -53,51 +53,58 @@ GROUPS = (
 
 @dataclass(slots=True)
 class ResolvedScenario:
-    """A scenario with its documents read and its settings taken in, and the values of its inputs.
+    """A scenario whose documents are read and whose settings are applied.
 
-    `resolve_scenario` of `tco.scenario.resolve` makes one.
+    `resolve_scenario` of `tco.scenario.resolve` returns one. Some fields are filled while the
+    scenario is evaluated.
     """
 
     catalogue: Catalogue
     scenario: Scenario
-    # texts, once they are read: an array is a word on how many values it has
+    # settings by input path, as texts; the text of an array says how many values the array has
     settings: dict[str, Any]
-    variant: dict[str, str]
-    structure: Structure | None = None  # that is given; else it is decided here and on the way
-    # texts and quantities of an earlier answer, in place of all others
+    variant: dict[str, str]  # variants of the system, by key
+    # structure that an evaluation holds; None decides one during the evaluation
+    structure: Structure | None = None
+    # texts and quantities of a saved result, which replace all others
     saved_texts: Mapping[str, str] = field(default_factory=dict)
     system: System = field(init=False)
-    texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
-    texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
+    texts: dict[str, str] = field(init=False, default_factory=dict)  # text inputs that are stated
+    texts_used: dict[str, str] = field(init=False, default_factory=dict)  # text inputs read so far
     perspective: Perspective = field(init=False)
     document_inputs: dict[str, Input] = field(init=False, default_factory=dict)
     setting_values: dict[str, Given] = field(init=False, default_factory=dict)
-    shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
-    # inputs that decide structure, as they decide it
+    # shape of the arrays among the settings; empty for single values
+    shape: tuple[int, ...] = field(init=False, default=())
+    # inputs that decided structure, with the numbers that decided
     readings: Readings = field(init=False, default_factory=Readings)
-    # place of the tree -> the part that stands there
+    # part chosen at each place of the system tree that lists alternatives
     alternatives: dict[str, str] = field(init=False, default_factory=dict)
-    # inputs by which it was the cheapest
+    # inputs that were compared to choose these parts
     compared: list[str] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
-    # notes on what casts doubt on the answer, which a short answer has too
+    # notes that cast doubt on the answer; short answers show them too
     cautions: list[str] = field(init=False, default_factory=list)
-    # texts that listed parts to choose the cheapest of
+    # text inputs that list the parts to choose among
     choosable: dict[str, str] = field(init=False, default_factory=dict)
-    # of the date, with every scenario of the catalogue
+    # catalogue inputs at the scenario's date, shared with all scenarios of that date
     shared: dict[str, Input] = field(init=False, default_factory=dict)
-    # inputs the shape of the tree rests on
+    # inputs that decided the shape of the system tree
     judged: set[str] = field(init=False, default_factory=set)
-    # chips by which a job keeps the days that are asked for
-    taken: float | None = field(init=False, default=None)
+    # number of chips that a training job needs to finish in the requested days
+    training_chips: float | None = field(init=False, default=None)
 
     def trial_of(self, system: System) -> ResolvedScenario:
-        """Return the inputs with another system; what is read on the trial stays with it."""
+        """Return a copy with another system, whose reads and notes leave this scenario as it is."""
         trial = copy(self)
         trial.system = system
         trial.readings = Readings(self.readings, self.readings.decisions)
-        trial.texts_used, trial.choosable = {}, {}
-        trial.compared, trial.notes, trial.cautions, trial.judged = [], [], [], set()
+        trial.texts_used = {}
+        trial.choosable = {}
+        trial.compared = []
+        trial.notes = []
+        trial.cautions = []
+        trial.judged = set()
         return trial
 
     def text(self, path: str) -> str:
@@ -110,7 +117,9 @@ class ResolvedScenario:
             ).get(path)
         if input_text is None and path in FOLLOWS:
             return self.text(FOLLOWS[path])
-        if input_text is None and (input_text := USUAL.get(path)) is None:
+        if input_text is None:
+            input_text = USUAL.get(path)
+        if input_text is None:
             group = path.partition(".")[0]
             raise DataError(
                 f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}"
@@ -122,27 +131,30 @@ class ResolvedScenario:
 
     @property
     def owner(self) -> str:
-        """Who owns the racks: agreements with suppliers count where they are his."""
+        """Owner of the racks, whose agreements with suppliers count."""
         return self.text("terms.owner")
 
     @property
     def date(self) -> str:
-        """The date prices hold for."""
+        """Date of the prices."""
         return self.text("terms.date")
 
     @property
     def kind(self) -> str:
-        """The name of what the workload does."""
+        """Kind of the workload: serving, training or stated rates."""
         return self.text("workload.kind")
 
     @property
     def rebates(self) -> tuple[str, ...]:
-        """Return the agreements that the scenario counts on, or else those of its system."""
+        """Agreements of the scenario if it names any, else those of its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
 
     @property
     def is_shipped(self) -> bool:
-        """Whether all that is no setting of one number is shipped with the program."""
+        """Whether the documents and rows of the scenario all ship with the program.
+
+        Settings of single numbers may differ from the shipped ones.
+        """
         catalogue, scenario = self.catalogue, self.scenario
         if len(catalogue.folders) > 1 or catalogue.anchors or scenario.has_user_settings:
             return False
@@ -150,23 +162,25 @@ class ResolvedScenario:
         return not any(isinstance(text, str) and exists(text) for text in texts.values())
 
     def values(self, read: Reader = as_number) -> Values:
-        """Return the mapping of all inputs in one reading, by default that of numbers."""
+        """Return the mapping of all inputs by path.
+
+        Args:
+            read: Turns an input into the value of the mapping, by default into its number.
+
+        """
         rules = self.system.once(
             "rules",
             lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
         )
-        follows = (
-            {**rules, **FROM_THE_AGE}
-            if LOSS in self.document_inputs or LOSS in self.setting_values
-            else rules
-        )
+        if LOSS in self.document_inputs or LOSS in self.setting_values:
+            rules = {**rules, **FROM_THE_AGE}
         return Values(
             self.resolve,
             read,
             self.setting_values,
             bounds,
             self.unit_of,
-            follows,
+            rules,
             self.readings,
         )
 
@@ -187,7 +201,10 @@ class ResolvedScenario:
         return catalogue_input
 
     def dated(self, path: str) -> Input | None:
-        """Return the catalogue's input by date or family, or None for a document's."""
+        """Return a catalogue input that depends on the date or the chip family.
+
+        Returns None for the path of a document.
+        """
         group, subject_id, last = split_path(path)
         if group == "parts" and subject_id:
             return self.catalogue.part_input(subject_id, last, self.date)
@@ -206,7 +223,7 @@ class ResolvedScenario:
         return None
 
     def documented(self, path: str) -> Input:
-        """Return the input of a path in a document; any other path raises `DataError`."""
+        """Return the input of a document; a path that no document has raises `DataError`."""
         group, document_id, _ = split_path(path)
         if group in ("performance", "rebates") and document_id:
             self.document_inputs |= self.catalogue.document_inputs(
@@ -222,13 +239,13 @@ class ResolvedScenario:
 
     def unused(self, input_values: Values) -> list[str]:
         """Return the paths that the user set without effect; an unknown path raises `DataError`."""
-        idle = input_values.check_given(self.is_known)
-        for path in idle:  # a bad value is refused whether or not something rests on it
+        unread_paths = input_values.check_given(self.is_known)
+        for path in unread_paths:  # a bad value is an error even if nothing reads the input
             input_values.override(path, self.unit_of(path), input_values.given[path])
-        return [path for path in idle if path not in self.judged and path in self.settings]
+        return [path for path in unread_paths if path not in self.judged and path in self.settings]
 
     def unused_notes(self, input_values: Values, subject: str) -> list[str]:
-        """Return a note on each setting that moves nothing of a subject, such as "this bill"."""
+        """Return a note on each setting without effect on a subject, such as "this bill"."""
         return [
             f"{path} is set, but {subject} does not rest on it"
             for path in self.unused(input_values)
@@ -240,7 +257,7 @@ class ResolvedScenario:
         return attribute.unit if attribute and self.is_known(path) else self.resolve(path).unit
 
     def known_paths(self) -> list[str]:
-        """Return the paths of documents and parts, for the nearest name."""
+        """Return the paths that an error about an unknown path may suggest."""
         return [
             *self.document_inputs,
             *TEXTS,
@@ -253,15 +270,15 @@ class ResolvedScenario:
                 f"parts.{part}.{attribute_name}"
                 for part, attribute_name in self.catalogue.part_rows
             ),
-            f"parts.{self.system.chip}.price",  # that a chip built up from parts takes too
+            f"parts.{self.system.chip}.price",  # a chip built up from parts also takes a price
         ]
 
     def states(self, path: str, input_values: Values) -> bool:
-        """Say whether a document of the scenario or a setting gives an optional input."""
+        """Return whether a document of the scenario or a setting gives an optional input."""
         return path in self.document_inputs or input_values.has(path)
 
     def is_known(self, path: str) -> bool:
-        """Say whether a path is an input, even if this scenario does not rest on it."""
+        """Return whether a path is an input, even if this scenario does not read it."""
         group, subject_id, last = split_path(path)
         if group == "parts":
             return subject_id in self.catalogue.parts and (group, last) in input_attributes()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tco.core.inputs import Readable, Readings
 from tco.core.types import JsonObject
-from tco.scenario.network_choice import network_design
+from tco.scenario.network_tiers import network_design
 from tco.scenario.structure import Structure
 from tco.scenario.workload import storage_and_compute_formats
 

@@ -1,9 +1,9 @@
-"""The structure of a scenario: all that is decided before anything is computed, in one record.
+"""The structure of a scenario: all discrete choices that precede its arithmetic, in one record.
 
-A plan, a part where the tree lists alternatives, and every input that was read as a plain number to
-decide which tiers, modules, formats, operators or algorithms exist. With it given everything that
-follows is arithmetic, on numbers and arrays alike: what an input was when the structure was decided
-still decides, whatever the input is now.
+The structure has the plan, the parts chosen among alternatives, and every input that decided which
+tiers, modules, formats, operators or algorithms exist. Under a given structure an evaluation is
+arithmetic, on numbers and arrays alike. The inputs keep the values that decided, even if they are
+set to other values later.
 """
 
 from __future__ import annotations
@@ -22,44 +22,48 @@ if TYPE_CHECKING:
 class Structure(NamedTuple):
     """Structural choices of a scenario, with the inputs behind the choices."""
 
-    system: str
-    variant: Mapping[str, str]
-    texts: Mapping[str, str]  # inputs that are no numbers: model, formats, tenure, ...
-    alternatives: Mapping[str, str]  # place of the tree -> the part that stands there
-    plan: Any  # of the workload, as an evaluation found it; none where there is none
-    # inputs that were read to decide, as plain numbers, or true where only whether they are above
-    # zero counts
+    system: str  # id
+    variant: Mapping[str, str]  # variants of the system, by key
+    texts: Mapping[str, str]  # inputs without a number: model, formats, tenure, ...
+    alternatives: Mapping[str, str]  # part chosen at each place of the tree with alternatives
+    plan: Any  # plan of the workload; None without one
+    # inputs that decided: a number, or a boolean where only being above zero counts
     readings: Readings
-    compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
-    choices: Mapping[str, Any] = {}  # what they came to, for people
+    compared: tuple[str, ...] = ()  # inputs that were compared to choose the alternatives
+    choices: Mapping[str, Any] = {}  # the choices in words, for people
 
     def check(self, system: System, text_at_path: Callable[[str], str]) -> None:
-        """Refuse to hold for other variants of the system, or for other text inputs."""
+        """Raise `DataError` if the structure is that of other variants or other text inputs.
+
+        Args:
+            system: System of the scenario that is to hold the structure.
+            text_at_path: Gives the text inputs of that scenario.
+
+        """
         if dict(system.variant) != dict(self.variant):
             decided_system, current_system = (
                 _system_with_variants(self.system, variant)
                 for variant in (self.variant, system.variant)
             )
             raise DataError(f"structure: it is that of {decided_system}, not of {current_system}")
-        for path, decided in self.texts.items():
-            if (current_text := text_at_path(path)) != decided and not current_text.startswith(
-                CHEAPEST
-            ):
+        for path, decided_text in self.texts.items():
+            current_text = text_at_path(path)
+            if current_text != decided_text and not current_text.startswith(CHEAPEST):
                 raise DataError(
-                    f"structure: {path} is {current_text!r}, it was {decided!r} when the structure "
-                    "was decided; hold a plan with `plan`"
+                    f"structure: {path} is {current_text!r}, it was {decided_text!r} when the "
+                    "structure was decided; hold a plan with `plan`"
                 )
 
 
 def variants_under(
     structure: Structure | None, system: str, variant: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return the variants to load a system with: given ones, else those of the structure.
+    """Return the variants to load a system with.
 
     Args:
-        structure: Decisions of an earlier result; None for none.
+        structure: Structure of an earlier result; None without one.
         system: Id of the system.
-        variant: Variants that are asked for.
+        variant: Requested variants by key; None takes those of the structure.
 
     Raises:
         DataError: The structure is that of another system.

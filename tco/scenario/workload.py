@@ -47,8 +47,8 @@ from tco.performance.unexplained_time import (
     unexplained_share,
     unexplained_time_paths,
 )
+from tco.scenario.collective_links import links_of_system
 from tco.scenario.metrics import OUTPUT_RATE, PERFORMANCE, RATIOS, SERVED, TRAINING
-from tco.scenario.network_choice import links_of_system
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue

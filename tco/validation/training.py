@@ -38,7 +38,9 @@ from tco.performance.unexplained_time import (
     unexplained_share,
     unexplained_time_paths,
 )
-from tco.scenario.network_choice import protocol, switch_of, tiers_of
+from tco.scenario.collective_links import protocol
+from tco.scenario.network_choice import switch_of
+from tco.scenario.network_tiers import tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
 from tco.validation.command_lines import command_line, plan_axes_text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.scenario.network_choice import route_of
+from tco.scenario.collective_links import route_of
 from tests.catalogue import CATALOGUE, DATA
 from tests.cli import document, tco
 from tests.fabric_helpers import OPERATIONS, RankGroup, timings, timings_on

@@ -15,7 +15,7 @@ from tco.scenario import checkpoint, evaluate_samples, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
 from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
 from tco.scenario.evaluate_samples import _sampled_input_arrays, equal_groups, evaluate_draws
-from tco.scenario.network_choice import _tiers_for
+from tco.scenario.network_tiers import _tiers_for
 from tco.scenario.plan_cache import SearchReads, _is_repeatable
 from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
 from tco.scenario.result_notes import notes_on_numbers
