@@ -179,7 +179,7 @@ def collective(
         groups (D/G): Routing limited to D of G groups of experts, such as 4/8.
 
     """
-    from tco.comparison.operations import doublings, limited
+    from tco.comparison.operations import doublings, parse_group_limits
     from tco.fabric.expert_exchange import Tokens
     from tco.fabric.libraries import EXCHANGES, token_size
     from tco.performance.chip.engine_corrections import asked_correction
@@ -193,7 +193,7 @@ def collective(
     is_exchange = operation in EXCHANGES
     if is_exchange and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
-    drawn_groups, all_groups = limited(groups) if groups else (0, 0)
+    drawn_groups, all_groups = parse_group_limits(groups) if groups else (0, 0)
     chip, form = inputs.system.chip, precision if is_exchange else ""
     correction = (
         asked_correction(catalogue, operation, engine_kernel, form, chip, "--engine-kernel")

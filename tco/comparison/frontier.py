@@ -201,7 +201,7 @@ def _plans_of_pools(
     return plan, PrefillPlan(*(axis[:, :, None] for axis in prefill_axes))
 
 
-def _undominated(speed: AnyArray, cost: AnyArray) -> AnyArray:
+def _undominated_points(speed: AnyArray, cost: AnyArray) -> AnyArray:
     order = np.lexsort((np.arange(cost.size), cost, -speed))
     best = np.minimum.accumulate(np.concatenate(([np.inf], cost[order][:-1])))
     return order[cost[order] < best]
@@ -221,7 +221,7 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
     # the cheapest prefill plan of every decode plan, then the decode plans no other beats
     best = grid.cost.argmin(axis=0)
     least = grid.cost.min(axis=0)
-    undominated_plans = _undominated(
+    undominated_plans = _undominated_points(
         np.broadcast_to(as_array(passes.tokens_per_user(grid.step.per_token)), best.shape).ravel(),
         least.ravel(),
     )
@@ -314,7 +314,9 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
         points = [frontier.points[position] for frontier, position in point_positions]
         speed = np.array([point.tokens_per_s_per_user for point in points])
         leading = (
-            _undominated(speed, np.array([point.usd_per_million_output_tokens for point in points]))
+            _undominated_points(
+                speed, np.array([point.usd_per_million_output_tokens for point in points])
+            )
             if points
             else ()
         )

@@ -181,7 +181,7 @@ def in_a_step(
     return float(waited_for(time, waits, wait_name, ranks, links.world))
 
 
-def limited(groups_text: str) -> tuple[int, int]:
+def parse_group_limits(groups_text: str) -> tuple[int, int]:
     """Return the groups of experts a token may reach, and all groups.
 
     Args:

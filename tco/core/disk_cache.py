@@ -94,7 +94,7 @@ def _computes() -> str:
     return "\n".join(
         [
             sys.version,
-            *map(_installed, LIBRARIES),
+            *map(_metadata_folders, LIBRARIES),
             sys.platform,
             processor(),
             *(os.environ.get(switch_name, "") for switch_name in SWITCHES),
@@ -102,7 +102,7 @@ def _computes() -> str:
     )
 
 
-def _installed(library_name: str) -> str:
+def _metadata_folders(library_name: str) -> str:
     """Return the metadata folder names of a library, which hold its version.
 
     The library is not imported, because an import takes long. The text is empty where the library

@@ -181,7 +181,8 @@ def _from_registry(unit_text: str) -> Unit:
     plain = _with_bounded_powers(unit_text)
     if plain is None:
         raise DataError(
-            f"{_shortened(unit_text)!r} is not a unit: expected at most {LONGEST_UNIT} characters, "
+            f"{_shorten_unit(unit_text)!r} is not a unit: expected at most "
+            f"{LONGEST_UNIT} characters, "
             "and exponents of one digit, such as 'USD/mm^2'"
         )
     try:
@@ -204,7 +205,7 @@ def _from_registry(unit_text: str) -> Unit:
     )
 
 
-def _shortened(unit_text: str) -> str:
+def _shorten_unit(unit_text: str) -> str:
     return unit_text if len(unit_text) <= LONGEST_UNIT else f"{unit_text[:LONGEST_UNIT]}..."
 
 

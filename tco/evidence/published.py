@@ -100,7 +100,7 @@ def _yearly(flow: Flow) -> float:
     return float(flow.amount) if flow.recurs else 0.0
 
 
-def _paid(flow: Flow) -> float:
+def _total_paid(flow: Flow) -> float:
     # all lives of the line, without interest
     return float(sum(payment.usd for payment in payments(flow)))
 
@@ -109,7 +109,7 @@ def _chip_hour(flow: Flow) -> float:
     return float(flow.usd_per_chip_hour)
 
 
-def _extended(line: BillLine) -> float:
+def _extended_price(line: BillLine) -> float:
     return float(line.extended or 0.0)
 
 
@@ -141,12 +141,12 @@ COST_METRICS: dict[str, tuple[str, Callable[[Flow], float], Divisor]] = {
     "usd_per_it_w": ("USD/W", _capital, _domain_watts("it_power_w_per_chip")),
     "cluster_usd": ("USD", _capital, _domain_share),
     "cluster_usd_per_year": ("USD/year", _yearly, _domain_share),
-    "cluster_usd_paid": ("USD", _paid, _domain_share),
+    "cluster_usd_paid": ("USD", _total_paid, _domain_share),
 }
 # of parts of the bill of materials, or of all parts
 BILL_METRICS: dict[str, tuple[str, Callable[[BillLine], float], Divisor]] = {
-    "bill_usd": ("USD", _extended, _one_domain),
-    "bill_usd_per_chip": ("USD/chip", _extended, _domain_chips),
+    "bill_usd": ("USD", _extended_price, _one_domain),
+    "bill_usd_per_chip": ("USD/chip", _extended_price, _domain_chips),
     "bill_w_per_chip": ("W/chip", lambda line: float(line.power), _domain_chips),
 }
 
@@ -221,7 +221,7 @@ def priced_amounts(
         return [(1.0, (metric,))]
     if metric in BILL_METRICS and scenario_result.bill is not None:
         return [
-            (_extended(line), line.inputs)
+            (_extended_price(line), line.inputs)
             for line in _chosen_parts(scenario_result.bill, published_row)
         ]
     flows = _chosen_lines(scenario_result, published_row)

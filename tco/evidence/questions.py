@@ -55,9 +55,9 @@ from tco.system.scale_out_network import (
     DESIGNS,
     clos_endpoints,
     clos_endpoints_by_radices,
-    converged,
     edge_bandwidth,
     network_planes,
+    shares_scale_out_switches,
     switch_part,
     switch_radix,
 )
@@ -355,7 +355,7 @@ class Context(ClaimScope):
 
     def networks(self, system: str) -> DimensionedQuantity:
         """Return the number of networks behind the cards: 1 for a converged front end, else 2."""
-        return DimensionedQuantity(1.0 if converged(self.system(system)) else 2.0)
+        return DimensionedQuantity(1.0 if shares_scale_out_switches(self.system(system)) else 2.0)
 
     # ---------------------------------------------------------------- models and formats
     def experts(self, model: str, number: str) -> DimensionedQuantity:

@@ -323,7 +323,7 @@ def _grouping(
     decided, choices = decisions(inputs, input_values, base), list[dict[str, str]]()
     if weighed := cheapest_clos_parts_by_draw(inputs, input_values):
         choices, decided[SWITCH] = weighed
-    find = cache(lambda: grouped(case, centre, inputs, decided, choices))
+    find = cache(lambda: group_draws(case, centre, inputs, decided, choices))
     alternatives = inputs.system.alternatives
     open_slots = {slot_name for slot_name, parts in alternatives.items() if len(parts) > 1}
     is_known = inputs.kind != "training" and open_slots <= decided.keys()
@@ -359,7 +359,7 @@ def _grouping(
     )
 
 
-def grouped(
+def group_draws(
     case: Case,
     centre: Result,
     inputs: ResolvedScenario,
@@ -435,10 +435,10 @@ def _resolve_draw_structure(
     settings: JsonObject = (
         {}
         if base_structure.readings.decide_alike(size)
-        else _resized(case, base_structure, size, draw)
+        else _own_size_settings(case, base_structure, size, draw)
     )
     if any(base_structure.texts.get(path) != part for path, part in texts.items()):
-        settings = _resized(case, base_structure, size, draw) | texts
+        settings = _own_size_settings(case, base_structure, size, draw) | texts
     plans: list[Any] | str | None = ALL_PLANS if kind == "serving" else None
     if kind == "training":
         plans = _plans_trained(case, settings, jobs)
@@ -469,7 +469,7 @@ def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
     return [np.flatnonzero(group == group_number) for group_number in range(group.max() + 1)]
 
 
-def _resized(
+def _own_size_settings(
     case: Case, base_structure: Structure, size: Mapping[str, float], draw: int
 ) -> dict[str, tuple[float, str]]:
     """Return the settings of a draw's own sizes, such as its number of chips.
@@ -583,7 +583,7 @@ def _evaluate_groups(
     )
     with case.programs.lock:
         if is_served(case, centre, grouping):
-            speed_results = _served(case, grouping, centre, solve, speeds)
+            speed_results = _serving_results(case, grouping, centre, solve, speeds)
         elif case.programs.own_inputs.kind == "stated":
             speed_results = [_rated_as_stated(case, grouping, centre)]
         else:
@@ -721,7 +721,7 @@ def _traced_structures(case: Case, groups: Sequence[StructureGroup]) -> list[Tra
     ]
 
 
-def _served(
+def _serving_results(
     case: Case,
     grouping: Grouping,
     centre: Result | None,

@@ -31,11 +31,11 @@ from tco.system.scale_out_network import (
     ReachError,
     cards_of,
     clos_size,
-    converged,
     network_totals,
     optic_part,
     optics_covering,
     scale_out_network,
+    shares_scale_out_switches,
     switch_part,
 )
 
@@ -399,7 +399,7 @@ def design_network(
     front_end_bandwidth = input_values.unless_zero(f"{chip_path}.frontend_bandwidth")
     if front_end_bandwidth is None:
         return network
-    is_shared = converged(inputs.system)
+    is_shared = shares_scale_out_switches(inputs.system)
     front_end = NetworkDesign(
         chips=chips,
         nic=front_end_bandwidth,

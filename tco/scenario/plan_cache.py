@@ -183,7 +183,7 @@ def _packed_choices(choices: Choices, reads: SearchReads | None) -> list[AnyArra
     for phase, choice in choices.items():
         axes = () if choice.axes is None else choice.axes
         header["choices"][phase] = {
-            **{field: _marked(getattr(choice, field)) for field in CHOICE_FIELDS},
+            **{field: _mark_numbers(getattr(choice, field)) for field in CHOICE_FIELDS},
             "plan": choice.plan,
             "place": choice.plan_index,
             "axes": len(axes),
@@ -217,7 +217,7 @@ def _pass_fields(pass_result: PassResult | None) -> list[Any] | None:
         [*pass_operator._replace(products=None)] for pass_operator in pass_result.operators
     ]
     fields = pass_result._replace(operators=operators, single_prompt=None)  # type: ignore[arg-type]
-    return [*map(_marked, fields[:-1]), _pass_fields(pass_result.single_prompt)]
+    return [*map(_mark_numbers, fields[:-1]), _pass_fields(pass_result.single_prompt)]
 
 
 def _pass_of_fields(fields: list[Any] | None) -> PassResult | None:
@@ -232,14 +232,14 @@ def _operator_of_fields(fields: list[Any]) -> Operator:
     return Operator._make(tuple(field) if isinstance(field, list) else field for field in fields)
 
 
-def _marked(field: Any) -> Any:
+def _mark_numbers(field: Any) -> Any:
     """Return a field in which numbers of numpy are marked.
 
     They divide by zero without an error, so they must come back as numbers of numpy.
     """
     if isinstance(field, np.float64):
         return {NUMPY_MARK: float(field)}
-    return [*map(_marked, field)] if isinstance(field, list | tuple) else field
+    return [*map(_mark_numbers, field)] if isinstance(field, list | tuple) else field
 
 
 def _unmarked_number(fields: JsonObject) -> Any:

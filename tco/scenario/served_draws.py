@@ -209,7 +209,7 @@ class ServingChoice:
                 part = question.part(first_draws[block])
                 blocks.append(self._from_cache(part, partial(serve, block)))
         results_by_speed = [
-            _joined(blocks_at_speed) for blocks_at_speed in zip(*blocks, strict=True)
+            _join_blocks(blocks_at_speed) for blocks_at_speed in zip(*blocks, strict=True)
         ]
         if len(first_draws) == question.count:
             return results_by_speed
@@ -300,7 +300,7 @@ class ServingChoice:
                     for border, choice in zip(border_by_speed, choices, strict=True)
                 ]
             )
-        return [_joined(blocks_at_speed) for blocks_at_speed in zip(*blocks, strict=True)]
+        return [_join_blocks(blocks_at_speed) for blocks_at_speed in zip(*blocks, strict=True)]
 
 
 @cache
@@ -316,7 +316,7 @@ def _draw_blocks(draw_count: int, results_per_draw: int) -> list[AnyArray]:
     return np.array_split(np.arange(draw_count), block_count)
 
 
-def _joined(blocks: Sequence[ServedDraws]) -> ServedDraws:
+def _join_blocks(blocks: Sequence[ServedDraws]) -> ServedDraws:
     return ServedDraws(*(np.concatenate(arrays, axis=-1) for arrays in zip(*blocks, strict=True)))
 
 

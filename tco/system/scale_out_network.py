@@ -211,7 +211,7 @@ def network_parts(system: System) -> frozenset[str]:
     return frozenset([*cards, *system.network.get(IN_RACKS, ())])
 
 
-def converged(system: System) -> bool:
+def shares_scale_out_switches(system: System) -> bool:
     """Return whether the front end shares the scale-out switches in the racks.
 
     Args:

@@ -92,7 +92,7 @@ def read_log(path: Path) -> Log | None:
         if records and all(_has_marks(record, layout["marks"]) for record in records):
             return Log(layout["title"], layout["kind"], _measured_table(records, layout))
     titles = ", ".join(layout["title"] for layout in _formats()["formats"].values())
-    record_keys = ", ".join(list(_flattened(outer_records[0]))[:12]) if outer_records else "none"
+    record_keys = ", ".join(list(_flatten(outer_records[0]))[:12]) if outer_records else "none"
     raise DataError(
         f"{path}: is JSON of no known benchmark, with the keys {record_keys}; those of {titles} "
         "are read, and CSV in the columns of data/measured"
@@ -204,7 +204,7 @@ def _collective_header(lines: Sequence[str]) -> list[str] | None:
 def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
     """Yield the flat records of a document, each with the facts that hold for all of them."""
     if (list_name := layout.get("inside")) is None:
-        flat = _flattened(outer)
+        flat = _flatten(outer)
         prefix = f"{layout.get('flat', '')}."
         yield {record_key.removeprefix(prefix): cell for record_key, cell in flat.items()}
         return
@@ -212,16 +212,15 @@ def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
     if not isinstance(inner, list):
         return
     shared = {
-        f"outer.{record_key}": cell
-        for record_key, cell in _flattened(outer, skip=list_name).items()
+        f"outer.{record_key}": cell for record_key, cell in _flatten(outer, skip=list_name).items()
     }
     shared |= _collective_facts(outer, inner) if layout["kind"] == "collectives" else {}
     for record in inner:
         if isinstance(record, dict):
-            yield shared | _flattened(record)
+            yield shared | _flatten(record)
 
 
-def _flattened(record: object, prefix: str = "", skip: str = "") -> Record:
+def _flatten(record: object, prefix: str = "", skip: str = "") -> Record:
     """Return texts by dotted key; a list counts by its first item, and a null is left out."""
     if isinstance(record, dict):
         items = [(str(item_key), item) for item_key, item in record.items() if item_key != skip]
@@ -231,7 +230,7 @@ def _flattened(record: object, prefix: str = "", skip: str = "") -> Record:
         return {} if record is None else {prefix: _cell_text(record)}
     flat: Record = {}
     for item_key, item in items:
-        flat |= _flattened(item, f"{prefix}.{item_key}" if prefix else item_key)
+        flat |= _flatten(item, f"{prefix}.{item_key}" if prefix else item_key)
     return flat
 
 
@@ -250,7 +249,7 @@ def _collective_facts(outer: JsonObject, size_results: Sequence[JsonObject]) -> 
     if len(device_names) == 1:
         facts["device_name"] = device_names.pop()
         facts["library"] = "rccl" if "AMD" in facts["device_name"] else "nccl"
-    config = _flattened(outer.get("config") or {})
+    config = _flatten(outer.get("config") or {})
     ranks = max(len(devices), _ranks_of_process(config))  # some logs list a part of the devices
     if ranks:
         facts |= {"rank_count": str(ranks), "node_count": str(max(len(hosts), 1))}

@@ -12,7 +12,12 @@ import pytest
 from tco.comparison import curve_points, maps, ranking, service
 from tco.comparison.base_case import BaseCase
 from tco.comparison.maps import Map, MapAxis
-from tco.comparison.operations import doublings, limited, operation_of, performance_bound_rows
+from tco.comparison.operations import (
+    doublings,
+    operation_of,
+    parse_group_limits,
+    performance_bound_rows,
+)
 from tco.comparison.records import AtSpeed
 from tco.core.errors import DataError, UsageError
 from tco.performance.service.traffic import Traffic
@@ -34,15 +39,15 @@ def test_sizes_that_do_not_rise_are_refused(first, last):
 
 
 def test_groups_are_some_of_all():
-    assert limited("4/8") == (4, 8)
-    assert limited("8/8") == (8, 8)
-    assert limited("1/1") == (1, 1)
+    assert parse_group_limits("4/8") == (4, 8)
+    assert parse_group_limits("8/8") == (8, 8)
+    assert parse_group_limits("1/1") == (1, 1)
 
 
 @pytest.mark.parametrize("text", ["0/8", "9/8", "4", "4/", "/8", "4/8/2", "a/b", "-1/8", "1.5/8"])
 def test_what_are_no_groups_is_refused(text):
     with pytest.raises(DataError, match="expected D/G such as 4/8"):
-        limited(text)
+        parse_group_limits(text)
 
 
 def test_attention_is_the_kernel_of_its_phase():
