@@ -1,4 +1,8 @@
-"""Checked access to a model's `config.json`, with errors by key and a record of read keys."""
+"""Checked access to a model's `config.json`, with errors by key and a record of read keys.
+
+A reader of a model family asks a `Config` for the keys that it knows. Whatever changes the model's
+structure and no reader asked for is listed by `Config.unread_keys`, so that it can be refused.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +23,35 @@ from tco.models.spelling import (
     STRUCTURAL_WORDS,
 )
 
+# file beside a config.json in which modelopt states the number formats of a checkpoint
+FORMATS_FILE = "hf_quant_config.json"
+
 
 class ParsedConfig(NamedTuple):
     """Model dimensions and layer blocks read from a config."""
 
     hidden: int  # width of a token
     vocabulary: int  # tokens
-    context: int  # most tokens of a sequence
+    context: int  # greatest length of a sequence, tokens
     blocks: tuple[LayerBlock, ...]
-    tied: bool = False  # the output shares the weights of the embeddings
-    other_weights: int = 0  # beside blocks and embeddings
-    lookups: int = 0
-    positions: int = 0
-    # a layer that predicts further tokens; None where it is like the last kind of layer
+    tied: bool = False  # whether the output layer shares the weights of the embeddings
+    other_weights: int = 0  # parameters beside blocks and embeddings
+    lookups: int = 0  # parameters of the embeddings of single layers
+    positions: int = 0  # learned position embeddings, each as wide as a token
+    # layer that predicts further tokens; None if it is like the last layer of the model
     prediction_block: LayerBlock | None = None
 
 
 class Config:
-    """One object of a config.json. A key that is null counts as missing.
+    """One object of a config.json.
 
-    A key stands for all its spellings.
+    A key that is null counts as missing, and a key stands for all its spellings. Every method that
+    asks for a key records it in `keys_read`, also where the key is missing.
 
     Args:
         content: The object, by key.
         where: Path of the file, for errors.
-        inside: Path of the object in the file, such as `text_config.`; empty at the top.
+        section_path: Path of the object in the file, such as `text_config.`; empty at the top.
         keys_read: Receives the path of each key that is read.
 
     """
@@ -52,27 +60,49 @@ class Config:
         self,
         content: JsonMapping,
         where: str,
-        inside: str = "",
+        section_path: str = "",
         keys_read: set[str] | None = None,
     ) -> None:
         self.content = content
         self.where = where
-        self.inside = inside
+        self.section_path = section_path
         self.keys_read: set[str] = set() if keys_read is None else keys_read
 
     def value(self, config_key: str) -> Any:
         """Return the value of a key under any of its spellings, or None."""
-        spellings = (config_key, *SPELLINGS.get(config_key, ()))
-        stated_values = (self.content.get(spelled_key) for spelled_key in spellings)
+        spellings = self._spellings(config_key)
+        stated_values = [self.content.get(spelling) for spelling in spellings]
         config_value = next((stated for stated in stated_values if stated is not None), None)
-        # a file may state a figure twice; a spelling with another value stays unread
-        self.keys_read.update(
-            f"{self.inside}{spelled_key}"
-            for spelled_key in spellings
-            if self.content.get(spelled_key) == config_value
-        )
-        self.keys_read.add(f"{self.inside}{config_key}")
+        self.keys_read.add(f"{self.section_path}{config_key}")
+        # a second spelling counts as read only if it states the same value
+        for spelling, stated in zip(spellings, stated_values, strict=True):
+            if stated == config_value:
+                self.keys_read.add(f"{self.section_path}{spelling}")
         return config_value
+
+    def mark_read(self, *config_keys: str) -> Config:
+        """Record keys as read, as other keys say the same, and return the config."""
+        for config_key in config_keys:
+            self.value(config_key)
+        return self
+
+    def refuse_keys(self, *config_keys: str) -> Config:
+        """Refuse keys that switch on what no reader supports, and return the config.
+
+        Args:
+            *config_keys: Keys that have to be missing, null, false or 0.
+
+        Raises:
+            DataError: One of the keys is switched on.
+
+        """
+        for config_key in config_keys:
+            if self.value(config_key):
+                raise self.wrong(config_key, "nothing here: models with it are not read")
+        return self
+
+    def _spellings(self, config_key: str) -> tuple[str, ...]:
+        return (config_key, *SPELLINGS.get(config_key, ()))
 
     def has(self, config_key: str) -> bool:
         """Say whether a key is given."""
@@ -80,7 +110,7 @@ class Config:
 
     def replaced(self, content: JsonMapping) -> Config:
         """Return a config with other content, which records the keys it reads in the same set."""
-        return Config(content, self.where, self.inside, self.keys_read)
+        return Config(content, self.where, self.section_path, self.keys_read)
 
     def with_defaults(self, defaults: JsonMapping) -> Config:
         """Return a config with values for keys that the file leaves out."""
@@ -92,24 +122,38 @@ class Config:
         return self.replaced({**self.content, **absent})
 
     def wrong(self, config_key: str, expected: str) -> DataError:
-        """Return the error for a key that is missing or holds something else than expected."""
-        spellings = (config_key, *SPELLINGS.get(config_key, ()))
-        spelling = next((spelt for spelt in spellings if self.content.get(spelt) is not None), None)
-        if spelling is None:
-            also = f", also spelled {', '.join(spellings[1:])}" if spellings[1:] else ""
-            key_path = f"{self.inside}{config_key}"
-            return DataError(
-                f"{self.where}: the key {key_path!r} is missing, expected {expected}{also}"
-            )
-        mismatch = f"{self.inside}{spelling} is {self.content[spelling]!r}"
-        return DataError(f"{self.where}: {mismatch}, expected {expected}")
+        """Return the error for a key that is missing or has a wrong value.
 
-    def misfit(self, what: str) -> DataError:
+        Args:
+            config_key: Key under its usual spelling.
+            expected: Words for the expected value.
+
+        """
+        spellings = self._spellings(config_key)
+        for spelling in spellings:
+            config_value = self.content.get(spelling)
+            if config_value is not None:
+                key_path = f"{self.section_path}{spelling}"
+                return DataError(
+                    f"{self.where}: {key_path} is {config_value!r}, expected {expected}"
+                )
+        also = f", also spelled {', '.join(spellings[1:])}" if spellings[1:] else ""
+        key_path = f"{self.section_path}{config_key}"
+        return DataError(
+            f"{self.where}: the key {key_path!r} is missing, expected {expected}{also}"
+        )
+
+    def misfit(self, fault: str) -> DataError:
         """Return the error for figures that do not fit one another."""
-        return DataError(f"{self.where}: {what}")
+        return DataError(f"{self.where}: {fault}")
 
     def either(self, *config_keys: str) -> str:
-        """Return the first key that is given, of several for one figure; else the first key."""
+        """Return the first of several keys that is given, else the first key.
+
+        Args:
+            *config_keys: Keys that different families use for the same figure.
+
+        """
         for config_key in config_keys:
             if self.has(config_key):
                 return config_key
@@ -118,7 +162,18 @@ class Config:
     def integer(
         self, config_key: str, default: int | None = None, least: int = 1, most: int = 10**9
     ) -> int:
-        """Return a whole number; without a default the key must be given."""
+        """Return a whole number.
+
+        Args:
+            config_key: Key of the number.
+            default: Number where the key is missing; None requires the key.
+            least: Least number that is allowed.
+            most: Greatest number that is allowed.
+
+        Raises:
+            DataError: The value is no such number, or a required key is missing.
+
+        """
         config_value = self.value(config_key)
         if config_value is None and default is not None:
             return default
@@ -131,7 +186,7 @@ class Config:
         return config_value
 
     def count(self, config_key: str, most: int, default: int = 0) -> int:
-        """Return a whole number that may be zero, such as how many of `most` layers are dense."""
+        """Return a whole number from zero to `most`, such as the dense layers of a model."""
         return self.integer(config_key, default, 0, most)
 
     def flag(self, config_key: str, default: bool = False) -> bool:
@@ -153,11 +208,11 @@ class Config:
         return config_value
 
     def section(self, config_key: str) -> Config:
-        """Return a nested object."""
+        """Return a nested object, which records the keys it reads in the same set."""
         config_value = self.value(config_key)
         if not isinstance(config_value, dict):
             raise self.wrong(config_key, "an object")
-        return Config(config_value, self.where, f"{self.inside}{config_key}.", self.keys_read)
+        return Config(config_value, self.where, f"{self.section_path}{config_key}.", self.keys_read)
 
     def kinds(
         self,
@@ -170,9 +225,12 @@ class Config:
 
         Args:
             config_key: Key of the list.
-            length: Number of layers; the list may be longer, and the rest is left out.
+            length: Number of layers; the rest of a longer list is left out.
             known_kinds: Kinds that a layer may have.
-            default: Kinds of the layers where the key is missing; without it the key must be given.
+            default: Kinds of the layers where the key is missing; None requires the key.
+
+        Raises:
+            DataError: The value is no such list, or has an unknown kind.
 
         """
         config_value = self.value(config_key)
@@ -180,33 +238,16 @@ class Config:
             return default
         if not isinstance(config_value, list | str) or len(config_value) < length:
             raise self.wrong(config_key, f"a list of {length} kinds of layer")
+        key_path, kind_names = f"{self.section_path}{config_key}", [*map(str, known_kinds)]
         for kind in config_value:
-            if isinstance(kind, str) and kind not in known_kinds:
-                raise unknown(
-                    f"kind of layer in {self.inside}{config_key}",
-                    kind,
-                    [str(kind_name) for kind_name in known_kinds],
-                    self.where,
-                )
-            if kind not in known_kinds:
-                raise DataError(
-                    f"{self.where}: {self.inside}{config_key} holds {kind!r}, expected "
-                    f"{', '.join(map(str, known_kinds))}"
-                )
+            if kind in known_kinds:
+                continue
+            if isinstance(kind, str):
+                raise unknown(f"kind of layer in {key_path}", kind, kind_names, self.where)
+            raise DataError(
+                f"{self.where}: {key_path} holds {kind!r}, expected {', '.join(kind_names)}"
+            )
         return list(config_value[:length])
-
-    def without(self, *config_keys: str) -> Config:
-        """Return the config; a key that switches on what no reader supports is refused."""
-        for config_key in config_keys:
-            if self.value(config_key):
-                raise self.wrong(config_key, "nothing here: models with it are not read")
-        return self
-
-    def unused(self, *config_keys: str) -> Config:
-        """Return the config; record keys that need no reader as other keys say the same."""
-        for config_key in config_keys:
-            self.value(config_key)
-        return self
 
     def layers(self, config_key: str = "num_hidden_layers") -> int:
         """Return the number of layers."""
@@ -220,7 +261,7 @@ class Config:
         return next((count for count in counts if count), 0)
 
     def layout(self, blocks: tuple[LayerBlock, ...], tied: bool = False) -> ParsedConfig:
-        """Return the parsed config of some blocks, with the usual keys and one last norm.
+        """Return the parsed config of some blocks, with the usual keys for the dimensions.
 
         Args:
             blocks: Blocks of layers, in order.
@@ -228,36 +269,36 @@ class Config:
 
         """
         hidden = self.integer("hidden_size")
-        context = self.integer("max_position_embeddings", 2048)
-        shared = self.flag("tie_word_embeddings", tied)
-        return ParsedConfig(hidden, self.integer("vocab_size"), context, blocks, shared, hidden)
+        return ParsedConfig(
+            hidden=hidden,
+            vocabulary=self.integer("vocab_size"),
+            context=self.integer("max_position_embeddings", 2048),
+            blocks=blocks,
+            tied=self.flag("tie_word_embeddings", tied),
+            other_weights=hidden,  # of the norm after the last layer
+        )
 
     def unread_keys(self) -> tuple[str, ...]:
-        """Return the keys that change the model's structure, are switched on and were not read."""
-        return tuple(_unread(self.content, self.inside, self.keys_read))
+        """Return the paths of unread keys that are switched on and change the structure."""
+        return tuple(_unread_paths(self.content, self.section_path, self.keys_read))
 
 
-def _unread(content: JsonMapping, inside: str, keys_read: set[str]) -> Iterator[str]:
+def _unread_paths(content: JsonMapping, section_path: str, keys_read: set[str]) -> Iterator[str]:
     for config_key, config_value in content.items():
-        key_path = f"{inside}{config_key}"
-        sections_read = any(path.startswith(f"{key_path}.") for path in keys_read)
-        if isinstance(config_value, dict) and sections_read:
-            yield from _unread(config_value, f"{key_path}.", keys_read)
-        elif config_value and key_path not in keys_read and _speaks_of_structure(config_key):
+        key_path = f"{section_path}{config_key}"
+        is_read_section = any(path.startswith(f"{key_path}.") for path in keys_read)
+        if isinstance(config_value, dict) and is_read_section:
+            yield from _unread_paths(config_value, f"{key_path}.", keys_read)
+        elif config_value and key_path not in keys_read and _is_structural(config_key):
             yield key_path
 
 
-def _speaks_of_structure(config_key: str) -> bool:
+def _is_structural(config_key: str) -> bool:
     if config_key in NAMED_STRUCTURE:
         return True
-    is_structural = any(word in config_key.lower() for word in STRUCTURAL_WORDS)
-    return is_structural and not any(
-        fnmatchcase(config_key, harmless) for harmless in HARMLESS_KEYS
-    )
-
-
-# file beside a config.json in which modelopt states the formats of a checkpoint
-FORMATS_FILE = "hf_quant_config.json"
+    has_structural_word = any(word in config_key.lower() for word in STRUCTURAL_WORDS)
+    is_harmless = any(fnmatchcase(config_key, pattern) for pattern in HARMLESS_KEYS)
+    return has_structural_word and not is_harmless
 
 
 def read_config(path: Path) -> JsonObject:

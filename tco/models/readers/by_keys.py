@@ -108,7 +108,7 @@ def _layer_kinds(c: Config) -> list[str]:
     """Return the kind of mixing of each layer, by any of the keys that state it."""
     layers = c.layers()
     # keys that say the same where there is a list, or nothing where no layer attends
-    c.unused(*PATTERN_KEYS, *LISTED_KEYS)
+    c.mark_read(*PATTERN_KEYS, *LISTED_KEYS)
     if c.has("layer_types"):
         return [LAYER_KINDS[word] for word in c.kinds("layer_types", layers, tuple(LAYER_KINDS))]
     if c.has("hybrid_layer_pattern"):
@@ -327,7 +327,7 @@ def _read_block_configs(c: Config) -> ParsedConfig:
         raise c.wrong("num_hidden_layers", f"{len(listed)}, as block_configs describes")
     blocks = []
     for index, entry in enumerate(listed):
-        block = Config(entry, c.where, f"{c.inside}block_configs[{index}].", c.keys_read)
+        block = Config(entry, c.where, f"{c.section_path}block_configs[{index}].", c.keys_read)
         attention = _block_attention(c, block.section("attention"))
         part = _block_feed_forward(c, block.section("ffn"))
         norms = bool(attention.heads) + bool(part.width)
@@ -337,7 +337,7 @@ def _read_block_configs(c: Config) -> ParsedConfig:
 
 
 def _block_attention(c: Config, block: Config) -> Attention:
-    block.without("replace_with_linear", "sparsify")
+    block.refuse_keys("replace_with_linear", "sparsify")
     if block.flag("no_op"):
         return NO_ATTENTION
     heads = c.integer("num_attention_heads")
@@ -348,7 +348,7 @@ def _block_attention(c: Config, block: Config) -> Attention:
 
 
 def _block_feed_forward(c: Config, block: Config) -> FeedForward:
-    block.without("replace_with_linear", "sparsify")
+    block.refuse_keys("replace_with_linear", "sparsify")
     if block.flag("no_op"):
         return NO_FEED_FORWARD
     if block.has("intermediate_size"):

@@ -163,7 +163,7 @@ def _with_layer_embeddings(c: Config, parsed: ParsedConfig) -> ParsedConfig:
     """Return the layers with an embedding of their own each, where the keys state one."""
     width = c.count("hidden_size_per_layer_input", 10**6)
     if not width:
-        c.unused("vocab_size_per_layer_input")
+        c.mark_read("vocab_size_per_layer_input")
         return parsed
     norm = c.integer("hidden_size")
     blocks = tuple(
@@ -268,7 +268,7 @@ def _read_dbrx(c: Config) -> ParsedConfig:
 
 def _read_chatglm(c: Config) -> ParsedConfig:
     """Read ChatGLM 2 and 3 and GLM-4-9B: grouped queries, with biases on their projections."""
-    c.without("add_bias_linear")
+    c.refuse_keys("add_bias_linear")
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
     if c.integer("head_dim", hidden // heads) * heads != hidden:
         raise c.wrong(
@@ -287,7 +287,7 @@ def _read_falcon(c: Config) -> ParsedConfig:
 
     It has one head of keys and values, or groups of them.
     """
-    c.unused("num_kv_heads")  # of no effect where all queries share one
+    c.mark_read("num_kv_heads")  # of no effect where all queries share one
     bias = c.flag("bias")
     grouped = c.flag("new_decoder_architecture")
     parallel = c.flag("parallel_attn", True)
@@ -324,7 +324,7 @@ def _read_mpt(c: Config) -> ParsedConfig:
     """No learned positions and one embedding; without biases its norms have scales alone."""
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
     inner = c.section("attn_config") if c.has("attn_config") else Config({}, c.where)
-    groups = inner.without("qk_ln").integer("kv_n_heads", heads, most=heads)
+    groups = inner.refuse_keys("qk_ln").integer("kv_n_heads", heads, most=heads)
     bias = not c.flag("no_bias", True)
     part = FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias)
     scales = hidden * (2 if bias else 1)
@@ -354,7 +354,7 @@ def _read_deepseek1(c: Config) -> ParsedConfig:
 
 def _read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
-    c = c.without("use_bias").with_defaults({"moe_layer_start_index": 1})
+    c = c.refuse_keys("use_bias").with_defaults({"moe_layer_start_index": 1})
     part = routed(c, c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size"))
     part = part._replace(router_bias=c.flag("moe_use_aux_free", True))
     return c.layout(expert_blocks(c, grouped_query(c), part), tied=True)
@@ -384,7 +384,7 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
 
     Queries and keys have norms.
     """
-    layers = c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers()
+    layers = c.refuse_keys("use_cla", "moe_layer_num_skipped", "mlp_bias").layers()
     same = dict(c.content)
     for expert_key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
         figure = c.value(expert_key)
@@ -401,7 +401,7 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
 
 def _without_windows(c: Config) -> Config:
     """Return the config of a model without windows; one with them is refused."""
-    c.without("use_sliding_window").kinds("layer_types", c.layers(), ("full_attention",), [])
+    c.refuse_keys("use_sliding_window").kinds("layer_types", c.layers(), ("full_attention",), [])
     return c
 
 
@@ -436,7 +436,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         c.integer("hidden_size"),
         tied=True,
     ),
-    "ernie4_5": lambda c: even(c.without("use_bias"), grouped_query(c), dense(c), tied=True),
+    "ernie4_5": lambda c: even(c.refuse_keys("use_bias"), grouped_query(c), dense(c), tied=True),
     "exaone": lambda c: even(c, grouped_query(c), dense(c)),
     "gemma": lambda c: even(c, grouped_query(c), dense(c), tied=True),
     "gemma2": _read_gemma2,
@@ -464,7 +464,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     ),
     "gpt_bigcode": lambda c: _with_positions(
         after_gpt(
-            c.unused("num_key_value_heads"),
+            c.mark_read("num_key_value_heads"),
             multi_head(c, int(c.flag("multi_query", True)), bias=True),
             _gpt2_feed_forward(c),
             tied=True,
@@ -488,7 +488,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     ),
     "opt": _read_opt,
     "phi": lambda c: after_gpt(
-        c.without("qk_layernorm"),
+        c.refuse_keys("qk_layernorm"),
         _biased(grouped_query(c)),
         _ungated_feed_forward(c, "intermediate_size"),
         norms=1,

@@ -22,7 +22,7 @@ def latent_attention(c: Config, value_width: int | None = None) -> Attention:
 
     """
     # in latent attention these keys repeat the number of heads and a single kind of layer
-    c.unused("num_key_value_heads", "layer_types")
+    c.mark_read("num_key_value_heads", "layer_types")
     rope = c.integer("qk_rope_head_dim")
     nope = c.integer("qk_nope_head_dim")
     heads = c.integer("num_attention_heads")
@@ -97,7 +97,7 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     Several residual streams run beside each other; weights mix them around each attention and
     feed-forward part.
     """
-    c.unused("num_key_value_heads")  # one, whose entry is key and value
+    c.mark_read("num_key_value_heads")  # one, whose entry is key and value
     c = _with_first_release_keys(c)
     layers = c.layers()
     hidden = c.integer("hidden_size")

@@ -186,7 +186,7 @@ def _full_layers(c: Config, layers: int) -> set[int]:
         kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"))
         return {index + 1 for index, kind in enumerate(kinds) if kind == "full_attention"}
     linear = c.section("linear_attn_config")
-    linear.unused("kda_layers")  # it lists all other layers
+    linear.mark_read("kda_layers")  # it lists all other layers
     full = linear.value("full_attn_layers")
     if not isinstance(full, list):
         raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
@@ -227,7 +227,7 @@ def _read_mamba2(c: Config) -> ParsedConfig:
 
     It has neither attention nor feed-forward parts.
     """
-    c.without("use_bias")
+    c.refuse_keys("use_bias")
     hidden = c.integer("hidden_size")
     heads = c.integer("num_heads")
     head_width = c.integer("head_dim")
