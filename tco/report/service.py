@@ -232,7 +232,7 @@ def _waits_table(services: Sequence[Service]) -> Table:
                 )
             )
     percentiles = (f"P{percent}, ms" for percent in PERCENTILES)
-    columns = ("wait", "system", "promise", *percentiles, "P99 +-, ms")
+    columns = ("wait", "system", "promise", *percentiles, f"P{PERCENTILES[-1]} +-, ms")
     below = ["P90: 9 of 10 requests wait no longer. +-: one standard error of the simulation."]
     return Table(columns, wait_rows, "Waits that users see", below=below, align="lll")
 
