@@ -38,7 +38,8 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
         "metrics",
     ),
     "service": ("service", "traffic"),
-    "export": ("export", "report"),
+    "export": ("export",),
+    "report": ("report",),
     "plot": ("plot",),
     "curve": ("curve",),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import sys
 from types import SimpleNamespace
@@ -17,14 +18,14 @@ from tco.cli import (
     compare,
     curve,
     evidence,
-    export,
     options,
     output,
     redaction,
+    report,
     uncertainty,
 )
 from tco.cli.compare import _speeds_in
-from tco.cli.export import _refuse_foreign_folder, _refuse_namesakes
+from tco.cli.files import refuse_foreign_folder, refuse_namesakes
 from tco.cli.help import _refuse_unquoted_settings
 from tco.cli.options import _refuse_facts_of_nothing, parse_key_values
 from tco.cli.plot import _of_two
@@ -125,9 +126,9 @@ def test_only_a_file_that_the_block_wrote_is_told(tmp_path, monkeypatch):
 
 def test_scenarios_of_one_name_are_refused():
     names = [SimpleNamespace(scenario=name) for name in ("a", "b")]
-    _refuse_namesakes(names)
+    refuse_namesakes(names)
     with pytest.raises(UsageError, match="two scenarios are called b"):
-        _refuse_namesakes([*names, names[1]])
+        refuse_namesakes([*names, names[1]])
 
 
 @pytest.mark.parametrize(
@@ -290,26 +291,52 @@ def test_report_is_written_to_a_page_or_a_folder(monkeypatch, name, is_page):
     monkeypatch.setattr("tco.comparison.report_data.material_of", stop)
     request = SimpleNamespace(data=(), settings={})
     with pytest.raises(DataError if is_page else UsageError, match=r"evaluated|unknown ending"):
-        export.report(request, name)
+        report.report(request, name)
 
 
 def test_folder_with_other_files_is_refused_unless_it_holds_the_mark(tmp_path):
-    _refuse_foreign_folder(tmp_path, "mark.json")
+    refuse_foreign_folder(tmp_path, "mark.json")
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="holds other files"):
-        _refuse_foreign_folder(tmp_path, "mark.json")
+        refuse_foreign_folder(tmp_path, "mark.json")
     (tmp_path / "mark.json").write_text("{}")
-    _refuse_foreign_folder(tmp_path, "mark.json")
+    refuse_foreign_folder(tmp_path, "mark.json")
 
 
 def test_report_is_one_file_or_a_folder_of_pages_with_their_mark(monkeypatch, tmp_path):
     monkeypatch.setattr("tco.report.page.write.render_page", lambda page: f"<{page.title}>")
-    page, second_page = (SimpleNamespace(title=title, provenance={}) for title in ("a", "b"))
-    export._write_pages(str(tmp_path / "one.html"), page, {"index.html": second_page})
+    first_page, second_page = (
+        SimpleNamespace(title=title, provenance=[("title", title)]) for title in ("a", "b")
+    )
+    report._write_page(tmp_path / "one.html", first_page)
     assert (tmp_path / "one.html").read_text() == "<a>"
-    export._write_pages(f"{tmp_path}/pages/", page, {"index.html": page, "b.html": second_page})
+    pages = {"index.html": first_page, "b.html": second_page}
+    report._write_gallery(tmp_path / "pages", pages, "b.html")
     assert (tmp_path / "pages/b.html").read_text() == "<b>"
+    mark = json.loads((tmp_path / "pages/tco-report.json").read_text())
+    assert mark == {"title": "b", "pages": ["b.html", "index.html"]}
     assert sorted(os.listdir(tmp_path / "pages")) == ["b.html", "index.html", "tco-report.json"]
+
+
+def test_notes_of_a_redacted_folder_are_those_of_its_report(monkeypatch, tmp_path):
+    pages = {
+        "index.html": SimpleNamespace(notes=[], provenance=[]),
+        "report.html": SimpleNamespace(notes=["old prices"], provenance=[]),
+    }
+    monkeypatch.setattr(
+        "tco.comparison.report_data.material_of", lambda *_: SimpleNamespace(evaluations=[])
+    )
+    monkeypatch.setattr("tco.comparison.ranking.ranking", lambda *_: None)
+    monkeypatch.setattr("tco.report.page.report.report_page", lambda *_: None)
+    monkeypatch.setattr("tco.report.page.report.gallery_of", lambda *_: pages)
+    monkeypatch.setattr("tco.report.page.write.render_page", lambda _: "")
+    monkeypatch.setattr(redaction, "pages_without_own_values", lambda gallery: gallery)
+    notes = []
+    request = SimpleNamespace(
+        data=None, settings={}, words=lambda *_: [], redact=True, tell=notes.extend
+    )
+    report.report(request, f"{tmp_path}/pages/")
+    assert notes == ["old prices"]
 
 
 # ---------------------------------------------------------------- terminals and fits

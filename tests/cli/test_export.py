@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tco import UsageError
-from tco.cli.export import write_folder
+from tco.cli.files import write_folder
 from tests.cli import document, tco
 from tests.registry import unit
 from tests.report.spreadsheet import by_rows, cells, table
