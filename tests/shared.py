@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tco.core.file_lock import hold_lock
-from tco.core.files import replace
+from tco.core.files import replace_file
 
 T = TypeVar("T")
 # the session's own folder, which workers inherit; a test may set another for its commands
@@ -27,6 +27,6 @@ def shared_by_workers(answer_name: str, make: Callable[[], T]) -> T:
     path = SESSION_CACHE / f"{answer_name}.pickle"
     with hold_lock(path):
         if not path.exists():
-            replace(path, pickle.dumps(make()))
+            replace_file(path, pickle.dumps(make()))
         answer: T = pickle.loads(path.read_bytes())
     return answer

@@ -26,12 +26,12 @@ from tco.catalog.rows import (
 from tco.core.errors import DataError, UnavailableError, refuse_unknown, unknown
 from tco.core.files import (
     data_directory,
+    file_stamps,
     is_folder,
     read_csv,
     read_toml,
     refuse_odd_files,
     scenario_directory,
-    stamp_of,
 )
 from tco.core.mappings import lists_by_key
 from tco.core.memory import once_per_owner, value_once
@@ -713,7 +713,7 @@ def shipped() -> Catalogue:
     kept_reading = _read.get(folder)
     if kept_reading is not None and now - kept_reading.looked < LOOK:
         return kept_reading.catalogue
-    stamp = (*stamp_of(folder, "measured"), *stamp_of(scenario_directory()))
+    stamp = (*file_stamps(folder, "measured"), *file_stamps(scenario_directory()))
     fresh_catalogue = (
         kept_reading.catalogue
         if kept_reading is not None and kept_reading.stamp == stamp

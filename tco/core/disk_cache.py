@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from tco.core.files import data_directory, open_regular_file, replace, scenario_directory
+from tco.core.files import data_directory, open_regular_file, replace_file, scenario_directory
 
 LIBRARIES = ("numpy", "scipy", "pint")  # that compute
 LARGEST = 64 * 2**20  # bytes of a file that is kept
@@ -35,7 +35,7 @@ def write_own_file(path: Path, content: bytes) -> None:
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         _refuse_others(path.parent.lstat())
-        replace(path, content)
+        replace_file(path, content)
     except OSError:
         pass
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from tco.core.errors import FEW, DataError, nearest
 from tco.core.spreadsheets import (
@@ -22,11 +22,27 @@ if TYPE_CHECKING:
     import os
 
 LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
-DEEPEST = 200  # dots of a line of TOML, but those of texts and numbers
-QUOTED = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
-# bytes; a document that people write is shorter, and a larger one takes long to read
-LARGEST_TOML = 2**20
-UTF_16_MARKS = b"\xff\xfe", b"\xfe\xff"
+LARGEST_TOML = 2**20  # bytes; documents that people write are shorter, and larger ones read slowly
+# Dots on a line of TOML outside texts and numbers. The parser takes a time that grows with the
+# square of the parts of a dotted key.
+MOST_DOTS = 200
+TEXT_OR_DECIMAL = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
+
+
+class CsvRow(NamedTuple):
+    """Row of a CSV file."""
+
+    line: int  # number of its last line in the file, from 1
+    cells: dict[str, str]  # texts by column
+
+
+class FileStamp(NamedTuple):
+    """Path, size and time of change of a file."""
+
+    path: str
+    size: int  # bytes
+    change_time: int  # ns
 
 
 @cache
@@ -62,41 +78,39 @@ def _shipped(folder_name: str) -> Path:
 
 
 def _nearest_file(path: Path) -> str:
-    """Return words for the end of an error: a file of a similar name, or those of the kind."""
+    """Return the end of an error: a file of a similar name, or files with the same ending."""
     try:
         file_names = sorted(
             file.name for file in path.parent.iterdir() if file.suffix == path.suffix
         )
     except OSError:
         return f"; there is no folder {path.parent} either"
-    listing = f"; {path.parent}/ has {', '.join(file_names[:FEW])}" if file_names else ""
-    return (
-        nearest(path.name, file_names)
-        or listing
-        or f"; {path.parent}/ has no {path.suffix or 'such'} file"
-    )
+    if not file_names:
+        return f"; {path.parent}/ has no {path.suffix or 'such'} file"
+    listing = f"; {path.parent}/ has {', '.join(file_names[:FEW])}"
+    return nearest(path.name, file_names) or listing
 
 
-def read_text(path: Path, most: int | None = None) -> str:
+def read_text(path: Path, largest_size: int | None = None) -> str:
     """Return the text of a UTF-8 file of limited size.
 
     Line ends become line feeds, and a byte order mark is left out.
 
     Args:
         path: File to read.
-        most: Largest size in bytes; None and larger sizes mean `LARGEST_FILE`.
+        largest_size: Largest size in bytes; None and larger sizes mean `LARGEST_FILE`.
 
     Raises:
         DataError: The file is missing, a folder, not regular, too large, not UTF-8 or unreadable.
 
     """
-    most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
+    limit = LARGEST_FILE if largest_size is None else min(largest_size, LARGEST_FILE)
     try:
         with open_regular_file(path) as stream:
-            content = stream.read(most + 1)
-        if len(content) > most:
-            raise DataError(f"{path}: larger than {most // 2**20} MiB, expected a data file")
-        # of a byte order mark: spreadsheets write UTF-16 as well
+            content = stream.read(limit + 1)
+        if len(content) > limit:
+            raise DataError(f"{path}: larger than {limit // 2**20} MiB, expected a data file")
+        # some spreadsheets write UTF-16, and then begin the file with a byte order mark
         encoding = "utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig"
         return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
@@ -113,9 +127,18 @@ def read_text(path: Path, most: int | None = None) -> str:
 
 
 def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
-    """Open a regular file for reading; any other raises `DataError`.
+    """Open a regular file for reading.
 
-    Reading a pipe or a socket would wait for its writer.
+    To read a pipe or a socket would be to wait for its writer.
+
+    Args:
+        path: File to open.
+        flags: Further flags of `os.open`.
+
+    Raises:
+        IsADirectoryError: The path is a folder.
+        DataError: The path is a pipe, a socket or a device.
+
     """
     import os
     import stat
@@ -123,26 +146,20 @@ def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
     handle = os.open(
         path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags
     )
-    # of what is open: whatever stands at the path next is another file
+    # asks for the mode of the open file, as another file may have taken the path since
     mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(handle)
-        raise (
-            IsADirectoryError
-            if stat.S_ISDIR(mode)
-            else DataError(
-                f"{path}: is a pipe, a socket or a device, expected a file; save its content to one"
-            )
-        )
-    return os.fdopen(handle, "rb")
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError
+    raise DataError(
+        f"{path}: is a pipe, a socket or a device, expected a file; save its content to one"
+    )
 
 
-def read_csv(
-    path: Path, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line number and cells of each row of a CSV file.
-
-    Empty lines are left out. The cells are texts by column.
+def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[CsvRow]:
+    """Yield the rows of a CSV file; empty lines and comments are left out.
 
     Args:
         path: File to read.
@@ -170,13 +187,13 @@ def read_csv(
             continue
         if len(cells) != len(header):
             raise DataError(f"{path}:{line}: {width_fault(cells, header)}")
-        yield line, dict(zip(header, cells, strict=True))
+        yield CsvRow(line, dict(zip(header, cells, strict=True)))
 
 
-def place_in(where: str, cell: str) -> Callable[[int], str]:
-    """Return a function from character offset in `cell` to its source position.
+def source_positions(where: str, cell: str) -> Callable[[int], str]:
+    """Return a function that finds the source position of a character of a CSV cell.
 
-    The position is `file:line:column`.
+    The function takes the offset of the character in the cell, and returns `file:line:column`.
 
     Args:
         where: File and last line of the row, as `file:line`.
@@ -185,11 +202,13 @@ def place_in(where: str, cell: str) -> Callable[[int], str]:
     """
 
     def source_position(offset: int) -> str:
-        path, _, last = where.rpartition(":")
-        above = "".join(f"{line}\n" for line in read_text(Path(path)).split("\n")[: int(last)])
-        cell_start = above.rfind(cell) + offset
-        line_number = above.count("\n", 0, cell_start) + 1
-        return f"{path}:{line_number}:{cell_start - above.rfind(chr(10), 0, cell_start)}"
+        path, _, last_line = where.rpartition(":")
+        lines = read_text(Path(path)).split("\n")[: int(last_line)]
+        text = "".join(f"{line}\n" for line in lines)
+        position = text.rfind(cell) + offset
+        line_number = text.count("\n", 0, position) + 1
+        column = position - text.rfind("\n", 0, position)
+        return f"{path}:{line_number}:{column}"
 
     return source_position
 
@@ -209,12 +228,12 @@ def read_toml(path: Path) -> JsonObject:
     toml_text = read_text(path, LARGEST_TOML)
     if not toml_text.strip():
         raise DataError(f"{path}: is empty, expected TOML")
-    # what reads TOML takes the square of the steps of a dotted key
-    for number, line in enumerate(toml_text.split("\n"), 1):
-        if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
+    for line_number, line in enumerate(toml_text.split("\n"), 1):
+        # most lines have few dots, and need no search for texts and numbers
+        if line.count(".") > MOST_DOTS and TEXT_OR_DECIMAL.sub("", line).count(".") > MOST_DOTS:
             raise DataError(
-                f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected "
-                "a plain TOML file"
+                f"{path}:{line_number}: more than {MOST_DOTS} dots on a line, nested too deeply, "
+                "expected a plain TOML file"
             )
     try:
         return tomllib.loads(toml_text)
@@ -225,7 +244,7 @@ def read_toml(path: Path) -> JsonObject:
         ) from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply, expected a plain TOML file") from None
-    except ValueError as error:  # a number of more digits than Python reads
+    except ValueError as error:  # a number with more digits than Python reads
         raise DataError(f"{path}: {error}") from None
 
 
@@ -251,14 +270,12 @@ def read_json(path: Path, expected: str) -> Any:
         ) from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply, expected {expected}") from None
-    except ValueError as error:  # a number of more digits than Python reads
+    except ValueError as error:  # a number with more digits than Python reads
         raise DataError(f"{path}: {error}, expected {expected}") from None
 
 
 def is_folder(path: Path) -> bool:
-    """Say whether a path is a folder.
-
-    A name that no file can have is no folder.
+    """Say whether a path is a folder; False for a name that no file can have.
 
     Args:
         path: Path to test.
@@ -270,36 +287,31 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
-    """Return path, size and change time of all files in a folder.
-
-    Files of folders below the folder are part of the result.
+def file_stamps(folder: Path, *unread: str) -> list[FileStamp]:
+    """Return the stamps of all files in a folder, at any depth, sorted by path.
 
     Args:
         folder: Folder to walk.
         *unread: Names of folders to leave out, at any depth.
 
-    Returns:
-        Sorted rows of path, size in bytes and time of change in ns.
-
     """
     import os
 
-    file_stamps, left = [], [str(folder)]
-    while left:
-        for directory_entry in os.scandir(left.pop()):
+    stamps, pending_folders = [], [str(folder)]
+    while pending_folders:
+        for directory_entry in os.scandir(pending_folders.pop()):
             if not directory_entry.is_dir():
                 state = directory_entry.stat()
-                file_stamps.append((directory_entry.path, state.st_size, state.st_mtime_ns))
+                stamps.append(FileStamp(directory_entry.path, state.st_size, state.st_mtime_ns))
             elif directory_entry.name not in unread:
-                left.append(directory_entry.path)
-    return sorted(file_stamps)
+                pending_folders.append(directory_entry.path)
+    return sorted(stamps)
 
 
 def refuse_odd_files(folder: Path) -> None:
     """Refuse pipes, sockets and devices at any depth of a folder.
 
-    To read a pipe or a socket is to wait for a writer. Links to nothing pass.
+    To read a pipe or a socket would be to wait for its writer. A broken link passes.
 
     Args:
         folder: Folder to walk.
@@ -316,16 +328,14 @@ def refuse_odd_files(folder: Path) -> None:
             path = os.path.join(directory_path, file_name)
             try:
                 mode = os.stat(path).st_mode
-            except OSError:  # a link to nothing: who reads it says so
+            except OSError:  # a broken link: whoever reads it raises the error
                 continue
             if not stat.S_ISREG(mode):
                 raise DataError(f"{path}: is a pipe, a socket or a device, expected a file")
 
 
 def is_there(path: Path) -> bool:
-    """Say whether a path leads to anything.
-
-    A name that no file can have leads to nothing.
+    """Say whether a path exists; False for a name that no file can have.
 
     Args:
         path: Path to test.
@@ -354,13 +364,13 @@ def write_all(folder: Path, files: Mapping[str, str]) -> None:
 
     from tco.core.errors import UsageError
 
-    new = not is_there(folder)
+    is_new = not is_there(folder)
     try:
         for file_name, file_text in files.items():
             (folder / file_name).parent.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / file_name, file_text)
     except BaseException as error:
-        if new:
+        if is_new:
             shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
             raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from None
@@ -388,35 +398,42 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     file_bytes = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
         resolved_path = path.resolve()
-        # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
+        # `resolve` raises RuntimeError for a loop of links; from Python 3.13 on it returns the link
         if resolved_path.is_symlink():
             raise UsageError(f"{path}: cannot be written (a loop of links)")
-        before = resolved_path.stat() if resolved_path.exists() else None
-        if before and stat.S_ISDIR(before.st_mode):
+        old_state = resolved_path.stat() if resolved_path.exists() else None
+        if old_state and stat.S_ISDIR(old_state.st_mode):
             raise UsageError(f"{path}: is a folder, expected a file name to write")
-        if before and not before.st_mode & 0o222:
+        if old_state and not old_state.st_mode & 0o222:
             raise UsageError(f"{path}: is read-only, expected a file that may be written")
-        if before and not stat.S_ISREG(before.st_mode):
+        if old_state and not stat.S_ISREG(old_state.st_mode):
             with resolved_path.open("wb") as stream:
                 stream.write(file_bytes)
             return
-        replace(
-            resolved_path, file_bytes, lambda temporary_name: _take_rights(temporary_name, before)
+        replace_file(
+            resolved_path,
+            file_bytes,
+            lambda temporary_name: _set_mode_and_owner(temporary_name, old_state),
         )
     except (OSError, RuntimeError) as error:
-        absent = isinstance(error, FileNotFoundError) and not path.parent.exists()
-        hint = f"; make its folder first: mkdir -p {path.parent}" if absent else ""
+        lacks_folder = isinstance(error, FileNotFoundError) and not path.parent.exists()
+        hint = f"; make its folder first: mkdir -p {path.parent}" if lacks_folder else ""
         raise UsageError(
             f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}){hint}"
         ) from None
 
 
-def replace(
+def replace_file(
     target_path: Path, file_bytes: bytes, finish: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Write a file beside a path and move it there, over whatever the path holds.
+    """Write a temporary file beside a path, and move it there over an earlier file.
 
-    Only the user can read it, unless `finish` changes its mode.
+    Args:
+        target_path: Path of the file.
+        file_bytes: Content of the file.
+        finish: Called with the name of the temporary file before the move, to change its mode;
+            else only the user can read the file.
+
     """
     import os
     import tempfile
@@ -434,15 +451,15 @@ def replace(
         raise
 
 
-def _take_rights(temporary_name: str, before: os.stat_result | None) -> None:
-    """Give a new file the mode and owner of the one it replaces, or those of an ordinary file."""
+def _set_mode_and_owner(temporary_name: str, old_state: os.stat_result | None) -> None:
+    """Set mode and owner of a new file: those of the old file, or those of an ordinary file."""
     import contextlib
     import os
     import stat
 
     mask = os.umask(0)
     os.umask(mask)
-    if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-        with contextlib.suppress(PermissionError):  # only a superuser gives files away
-            os.chown(temporary_name, before.st_uid, before.st_gid)
-    os.chmod(temporary_name, stat.S_IMODE(before.st_mode) if before else 0o666 & ~mask)
+    if old_state and (old_state.st_uid, old_state.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):  # only a superuser may change the owner
+            os.chown(temporary_name, old_state.st_uid, old_state.st_gid)
+    os.chmod(temporary_name, stat.S_IMODE(old_state.st_mode) if old_state else 0o666 & ~mask)

@@ -14,7 +14,7 @@ from tco.compile.execute import fork_map
 from tco.core.array_cache import cached_arrays, text_array
 from tco.core.errors import DataError
 from tco.core.expression import amount_in_unit, evaluate_formula
-from tco.core.files import place_in
+from tco.core.files import source_positions
 from tco.core.inputs import as_number
 from tco.core.progress import named_step
 from tco.evaluation.side_by_side import SPEEDS
@@ -163,7 +163,7 @@ def _render_note_figure(figure: re.Match[str], context: Context) -> str:
     """
     formula, unit_text, digits_text = figure.groups()
     scope = Context(context.catalogue, context.settings, context.ledger, context.claim)
-    position = place_in(context.claim.where, formula)
+    position = source_positions(context.claim.where, formula)
     try:
         number = amount_in_unit(evaluate_formula(formula, scope, position), unit_text, position)
     except (Underived, ZeroDivisionError):

@@ -18,7 +18,7 @@ from tco.core.expression import (
     evaluate_formula,
     formula_row_function,
 )
-from tco.core.files import place_in
+from tco.core.files import source_positions
 from tco.core.formula import REGISTRY
 from tco.core.inputs import Values, as_number, as_traced
 from tco.core.trace import recording, walk
@@ -209,14 +209,14 @@ class ClaimScope:
         self._open_claims.append(claim)
         try:
             formula = self.claim.formula
-            return evaluate_formula(formula, self, place_in(self.claim.where, formula))
+            return evaluate_formula(formula, self, source_positions(self.claim.where, formula))
         finally:
             self.claim = outer_claim
             self._open_claims.pop()
 
     def claim_figure(self) -> float:
         """Return the value of the formula of the claim, in its unit."""
-        position = place_in(self.claim.where, self.claim.formula)
+        position = source_positions(self.claim.where, self.claim.formula)
         return amount_in_unit(self.computed(self.claim.id), self.claim.formula_unit, position)
 
     def named(self, name: str) -> DimensionedQuantity:

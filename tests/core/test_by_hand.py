@@ -16,7 +16,7 @@ import pytest
 from tco import DataError
 from tco.core import disk_cache, file_lock, progress, spreadsheets, units
 from tco.core.expression import _powers_of
-from tco.core.files import place_in, write_all
+from tco.core.files import source_positions, write_all
 from tco.core.inputs import Readable
 from tco.core.notebook_display import html_of
 from tco.core.own_values import own_input
@@ -58,9 +58,9 @@ def test_module_of_units_when_imported_writes_no_table(monkeypatch):
 def test_source_position_below_an_empty_first_line_counts_that_line(tmp_path):
     path = tmp_path / "own.csv"
     path.write_text("\nabc,def\n", encoding="utf-8")
-    assert place_in(f"{path}:2", "def")(1) == f"{path}:2:6"
+    assert source_positions(f"{path}:2", "def")(1) == f"{path}:2:6"
     path.write_text('abc,"d\nef"\n', encoding="utf-8")
-    assert place_in(f"{path}:2", "d\nef")(3) == f"{path}:2:2"
+    assert source_positions(f"{path}:2", "d\nef")(3) == f"{path}:2:2"
 
 
 def test_files_of_a_new_folder_are_written_with_the_folders_that_they_need(tmp_path):
