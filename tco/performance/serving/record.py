@@ -1,6 +1,6 @@
 """Result record of a serving workload: metrics, plans and phases.
 
-It is apart from the engine that computes it, because the engine takes long to import.
+The functions that fill it are in `tco.performance.serving.result`, which takes long to import.
 """
 
 from __future__ import annotations
@@ -26,23 +26,21 @@ if TYPE_CHECKING:
 class ServingResult:
     """Result of a serving workload: rates by metric name, plan and phases."""
 
-    plan: ServingPlan | None
+    plan: ServingPlan | None  # None where no plan meets the targets
     rates: JsonObject = field(default_factory=dict)
-    prefill_share: Any = None
+    prefill_share: Any = None  # of the chips; of the time, where the same chips prefill and decode
     decode: PassResult | None = None
     prefill: PassResult | None = None
-    choices: dict[str, PlanChoice] = field(default_factory=dict)
-    links: Links | None = None  # that the plans lie on
-    # of the ranks of their collectives for each other
-    waits: JsonMapping = field(default_factory=dict)
-    reason: str = ""
-    fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
-    # memory that engines need with one sequence a group, where requests in flight are given
-    needed: Quantity | None = None
+    choices: dict[str, PlanChoice] = field(default_factory=dict)  # by phase, if plans were searched
+    links: Links | None = None  # of the chips
+    waits: JsonMapping = field(default_factory=dict)  # s by parameter, as in `Machine`
+    reason: str = ""  # why there is no plan
+    # for engines in a closed loop, else None:
+    fits: Any = None  # whether the plan fits memory; an array for many plans
+    needed: Quantity | None = None  # bytes of a chip with one sequence per attention group
     notes: list[str] = field(default_factory=list)
     balance: PoolBalance | None = None  # of a prefill and a decode pool in the best proportion
-    # deployment efficiency of a plan that was chosen; none of a stated one
-    deployed: Quantity | None = None
+    deployed: Quantity | None = None  # deployment efficiency of a chosen plan
 
     @property
     def path(self) -> str:
@@ -53,16 +51,14 @@ class ServingResult:
 
     @property
     def described(self) -> JsonObject:
-        """The decode plan in the names reports use."""
-        return (
-            {}
-            if self.plan is None or self.links is None
-            else decode_plan_document(self.plan.decode, self.links)
-        )
+        """Decode plan by the names that reports use; empty without a plan."""
+        if self.plan is None or self.links is None:
+            return {}
+        return decode_plan_document(self.plan.decode, self.links)
 
     @property
     def axes(self) -> list[PlanAxis]:
-        """Where the axes of the plans lie on the fabric."""
+        """Axes of the plans that communicate, with the part of the fabric that each spans."""
         from tco.performance.serving.axes import pass_communication_axes
 
         if self.plan is None or self.links is None:
@@ -78,9 +74,9 @@ class ServingResult:
 
     @property
     def cuts(self) -> dict[str, float]:
-        """Return the best decode rate by the axis that crosses domains.
+        """Best decode rate by the axis that crosses domains.
 
-        It is empty where the scale-up domain is one domain, or where nothing was searched.
+        It is empty if the whole scale-up domain is one domain, or if no plans were searched.
         """
         decode_choice = self.choices.get("decode")
         if (
@@ -98,16 +94,16 @@ class ServingResult:
 
     @property
     def standalone_engines(self) -> WholeEngines | None:
-        """Return the best engines of both pools on one scale-up domain.
+        """Best engines of both pools on one scale-up domain.
 
-        It is None where nothing was searched or no two engines fit.
+        None if no plans were searched, or no two engines fit.
         """
         return None if self.links is None else self.on(int(self.links.world))
 
     def on(self, chips: int) -> WholeEngines | None:
         """Return the best numbers of engines of both pools on `chips`.
 
-        It is None where nothing was searched or no two engines fit.
+        None if no plans were searched, or no two engines fit.
         """
         from tco.performance.serving.disaggregation import whole_engines  # only reports need it
 
