@@ -17,7 +17,7 @@ from typer.main import get_group
 from tco import __version__
 from tco.cli.help import Listing, Taught, help_position
 from tco.core.errors import DataError, TcoError, UsageError, nearest
-from tco.core.streams import full, put, tell
+from tco.core.streams import print_text, stdout_error, tell
 
 TOGETHER = {  # the module that registers some commands on `app`, where it has not the name of one
     "hardware": ("bom", "fabric", "network", "collective", "kernel"),
@@ -115,7 +115,7 @@ class Commands(Listing):
         except Exception as error:
             # whatever opens a file names it: this is help that stdout does not take
             if isinstance(error, OSError) and error.filename is None:
-                unprinted = full(error)
+                unprinted = stdout_error(error)
                 tell(f"error: {unprinted}")
                 raise SystemExit(unprinted.exit_code) from None
             if self.debug:
@@ -178,4 +178,4 @@ def show_help(ctx: typer.Context, words: Words = None) -> None:
                 f"{page.command_path} has no command {word!r}{nearest(word, command_names)}"
             )
         page = type(page)(subcommand, info_name=word, parent=page)
-    put(f"{page.get_help()}\n")
+    print_text(f"{page.get_help()}\n")

@@ -13,7 +13,7 @@ from tco.cli.catalogue import COMMAND_GROUPS
 from tco.cli.help import Taught
 from tco.cli.options import CommandRequest, command
 from tco.core.errors import UsageError
-from tco.core.streams import put, tell
+from tco.core.streams import print_text, tell
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -49,7 +49,7 @@ def init(
             for file_name, file in FILES.items()
         },
     )
-    put(
+    print_text(
         f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco "
         "price mine.toml\n"
         "data/parts/mine.csv has an example of a price: remove its # to use it.\n"
@@ -95,7 +95,7 @@ def new_part(request: CommandRequest, part: New, like: Like) -> None:
     files, left = part_draft(catalogue, own_folder(request), part, like, date)
     write_draft(own_folder(request), files)
     row_count = files[f"parts/{part}.csv"].count("\n") - 1
-    put(
+    print_text(
         f"{own_folder(request)}/parts/{part}.csv: {row_count} rows as {like} has them, to edit. "
         f"Try: tco parts show {part}{option(request)}\n"
     )
@@ -112,7 +112,7 @@ def new_system(request: CommandRequest, system: New, like: Like) -> None:
     write_draft(
         own_folder(request), system_draft(catalogue, system, like) | own_source(own_folder(request))
     )
-    put(
+    print_text(
         f"{own_folder(request)}/systems/{system}.toml: as {like}, to edit. Try: tco systems "
         f"check{option(request)} && tco price {system}{option(request)}\n"
     )
@@ -139,7 +139,7 @@ def new_scenario(request: CommandRequest, scenario: New, like: Like) -> None:
         template_scenario.settings,
     )
     write_draft(Path("scenarios"), {f"{scenario}.toml": scenario_text})
-    put(
+    print_text(
         f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price "
         f"scenarios/{scenario}.toml{option(request)}\n"
     )
@@ -181,7 +181,7 @@ def add_model(
     size = "{:.4g} B parameters, {:.4g} B active".format(*counts)
     if loaded_model.is_read_by_keys:
         size = loaded_model.reading
-    put(
+    print_text(
         f"{own_folder(request)}/models/{model_id}/config.json: {size}. Try: tco compare --set "
         f"workload.model={model_id}{option(request)}\n"
     )

@@ -93,10 +93,10 @@ def render_answer(answer: Answer, form: str, screen: Screen) -> str:
 def emit(answer_text: str, output: Path | None) -> None:
     """Print or write the text of an answer."""
     from tco.core.files import write_atomically
-    from tco.core.streams import put
+    from tco.core.streams import print_text
 
     if output is None:
-        put(answer_text)
+        print_text(answer_text)
     else:
         write_atomically(output, answer_text)
 

@@ -10,7 +10,7 @@ import typer
 from tco.cli import app
 from tco.cli.catalogue import COMMAND_GROUPS
 from tco.cli.options import CommandRequest, command
-from tco.core.streams import put
+from tco.core.streams import print_text
 
 TRAFFIC = COMMAND_GROUPS["traffic"]
 
@@ -89,7 +89,7 @@ def new_traffic(
         folder,
         {f"traffic/{traffic}.toml": read_text(catalogue.document("traffic", like, "traffic")[0])},
     )
-    put(
+    print_text(
         f"{folder}/traffic/{traffic}.toml: as {like}, to edit. Try: tco service gb200-nvl72 "
         f"--traffic {traffic}{option(request)}\n"
     )
@@ -123,4 +123,4 @@ def traffic_from(
     traffic = traffic_from_text(document, output)
     write_atomically(output, document)
     if not request.quiet:
-        put(trace_text(str(output), str(trace), requests, compared_means(requests, traffic)))
+        print_text(trace_text(str(output), str(trace), requests, compared_means(requests, traffic)))

@@ -1,7 +1,7 @@
-"""On-disk cache of arrays, each under a hash of all that it was computed from.
+"""On-disk cache of arrays, each under a hash of everything that decides its numbers.
 
-What a key holds decides what is read: another program, another number or another processor has
-another key. So nothing is invalidated, and the oldest files go when the folder is full.
+A change of the program, of a number or of the processor gives another key, so no entry is ever
+invalid. The oldest files are removed when the folder is full.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from tco.core.errors import DataError
 from tco.core.provenance import making
 from tco.core.types import AnyArray
 
-FOLDER, ENDING = "arrays", ".bin"
-FULL = 2**28  # bytes of all files
-WRITES_PER_REMOVAL = 64  # of a process, whose first write looks for files to remove
-DIGEST_SIZE = sha256().digest_size
-SIZE_BYTES = 8  # of the length of a part; of what a part is filled up to a multiple of
+FOLDER = "arrays"
+SUFFIX = ".bin"
+LARGEST_FOLDER = 2**28  # bytes of all files
+WRITES_PER_REMOVAL = 64  # old files are removed at the first of this many writes of a process
+DIGEST_SIZE = sha256().digest_size  # bytes
+SIZE_BYTES = 8  # bytes of the length of a block; blocks are padded to a multiple of this number
 _writes = itertools.count()
 
 
 def cached_arrays(
     parts: Sequence[bytes], make_arrays: Callable[[], Sequence[AnyArray]]
 ) -> list[AnyArray]:
-    """Return the cached arrays of a key, or make and cache them.
+    """Return the cached arrays of a key, or compute and cache them.
 
     Args:
-        parts: All that the arrays rest on, beside the code, the data and the processor.
-        make_arrays: Makes the arrays where none are cached.
+        parts: Everything that decides the arrays, except the code, the data and the processor.
+        make_arrays: Computes the arrays where none are cached.
 
     """
     arrays = read_arrays(parts)
@@ -46,14 +47,16 @@ def cached_arrays(
 
 
 def read_arrays(parts: Sequence[bytes]) -> list[AnyArray] | None:
-    """Return the cached arrays of a key; None where none are cached.
+    """Return the cached arrays of a key.
 
-    A file holds a checksum, the types and shapes of the arrays, and then their numbers. A file
-    that fails its checksum, or that others may have written, counts as absent. Nothing is read
-    while a user's own values are withheld.
+    A file has a checksum, then the types and shapes of the arrays, then their numbers.
 
     Args:
-        parts: All that the arrays rest on, beside the code, the data and the processor.
+        parts: Everything that decides the arrays, except the code, the data and the processor.
+
+    Returns:
+        The arrays. None where no file is cached, where the file fails its checksum or others may
+        have written it, and while a user's own values are withheld.
 
     """
     if making.get() is not None:
@@ -79,11 +82,11 @@ def write_arrays(parts: Sequence[bytes], arrays: Sequence[AnyArray]) -> None:
 
 def _file_of(parts: Sequence[bytes]) -> tuple[bytes, Path]:
     digest = content_hash(stamp().encode(), parts)
-    return digest, cache_folder() / FOLDER / f"{digest.hex()[:32]}{ENDING}"
+    return digest, cache_folder() / FOLDER / f"{digest.hex()[:32]}{SUFFIX}"
 
 
 def content_hash(code: bytes, parts: Sequence[bytes]) -> bytes:
-    """Return a hash of code and of the parts that a result rests on."""
+    """Return a hash of code and of the parts that decide a result."""
     digest = sha256(code)
     for part in parts:
         digest.update(len(part).to_bytes(SIZE_BYTES, "little") + part)
@@ -96,7 +99,7 @@ def text_array(text: str) -> AnyArray:
 
 
 def pack_arrays(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
-    """Return arrays as bytes, after a checksum of them and of their key."""
+    """Return a checksum of a key and arrays, followed by the arrays as bytes."""
     if any(array.dtype.hasobject for array in arrays):
         raise ValueError("an array of objects cannot be cached")
     header = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
@@ -107,8 +110,14 @@ def pack_arrays(cache_key: bytes, arrays: Sequence[AnyArray]) -> bytes:
 
 
 def unpack_arrays(cache_key: bytes, content: bytes) -> list[AnyArray]:
-    """Return the arrays of `pack_arrays`; a wrong checksum raises `ValueError`."""
-    checksum, packed = content[:DIGEST_SIZE], bytearray(content[DIGEST_SIZE:])
+    """Return the arrays in the bytes of `pack_arrays`.
+
+    Raises:
+        ValueError: The checksum is wrong.
+
+    """
+    checksum = content[:DIGEST_SIZE]
+    packed = bytearray(content[DIGEST_SIZE:])
     digest = sha256(cache_key)
     digest.update(packed)
     if digest.digest() != checksum:
@@ -123,12 +132,12 @@ def unpack_arrays(cache_key: bytes, content: bytes) -> list[AnyArray]:
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Remove the oldest files of a folder until the others have room."""
+    """Remove the oldest files of a folder until it is no larger than `LARGEST_FOLDER`."""
     with contextlib.suppress(OSError):
-        states = [(path.lstat(), path) for path in folder.glob(f"*{ENDING}")]
+        states = [(path.lstat(), path) for path in folder.glob(f"*{SUFFIX}")]
         size = sum(state.st_size for state, _ in states)
         for state, path in sorted(states, key=lambda entry: entry[0].st_mtime):
-            if size <= FULL:
+            if size <= LARGEST_FOLDER:
                 return
             path.unlink(missing_ok=True)
             size -= state.st_size

@@ -1,6 +1,7 @@
-"""Folder of the user's cache: its files, and a hash of what everything in it rests on.
+"""Folder of the user's cache: its files, and a hash of everything that decides their content.
 
-What is cached is made again when the shipped data, the code, a library or the processor changes.
+A cached result is computed again when the shipped data, the code, a library or the processor
+changes.
 """
 
 from __future__ import annotations
@@ -15,26 +16,23 @@ from pathlib import Path
 
 from tco.core.files import data_directory, open_regular_file, replace_file, scenario_directory
 
-LIBRARIES = ("numpy", "scipy", "pint")  # that compute
-LARGEST = 64 * 2**20  # bytes of a file that is kept
-UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
-SHIPPED_ARRAYS = "shipped_arrays.npz"  # whose entries have keys of their own
-# by which numpy is told what a processor may do
-SWITCHES = (
-    "NPY_DISABLE_CPU_FEATURES",
-    "NPY_ENABLE_CPU_FEATURES",
-)
-PROCESSOR = Path("/proc/cpuinfo")  # of Linux
-ABLE = ("flags", "Features")  # its lines of what a processor can do
+LIBRARIES = ("numpy", "scipy", "pint")  # libraries whose versions may change numbers
+LARGEST = 64 * 2**20  # bytes of a file
+UNUSED_FOLDERS = ("__pycache__", "measured")  # folders that decide no answer
+SHIPPED_ARRAYS = "shipped_arrays.npz"  # left out of the hash, since its entries have own keys
+# Environment variables with the features of the processor that numpy may use.
+NUMPY_FEATURES = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")
+PROCESSOR = Path("/proc/cpuinfo")  # on Linux
+FEATURE_LINES = ("flags", "Features")  # how the lines with the features of a processor begin
 
 
 def write_own_file(path: Path, content: bytes) -> None:
     """Write a file of the cache, unless its folder is missing or open to other users."""
     try:
-        # each by itself: folders above the last take the mode of the user's mask
+        # With `parents=True` only the last folder gets the mode, so both are made separately.
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        _refuse_others(path.parent.lstat())
+        _refuse_foreign(path.parent.lstat())
         replace_file(path, content)
     except OSError:
         pass
@@ -48,13 +46,13 @@ def read_own_file(path: Path) -> bytes:
         DataError: The file is a pipe, a socket or a device.
 
     """
-    _refuse_others(path.parent.lstat())
+    _refuse_foreign(path.parent.lstat())
     with open_regular_file(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
-        _refuse_others(os.fstat(stream.fileno()))
+        _refuse_foreign(os.fstat(stream.fileno()))
         return stream.read(LARGEST)
 
 
-def _refuse_others(state: os.stat_result) -> None:
+def _refuse_foreign(state: os.stat_result) -> None:
     if stat.S_ISLNK(state.st_mode) or (
         hasattr(os, "geteuid") and (state.st_uid != os.geteuid() or state.st_mode & 0o022)
     ):
@@ -68,24 +66,26 @@ def cache_folder() -> Path:
 
 @cache
 def stamp() -> str:
-    """Return a hash of the content of all files that an answer uses, and of what computes it.
+    """Return a hash of the software, the processor and the content of all shipped files.
 
-    The size and the time of a file do not tell its content.
+    It reads the content, since a file may change without a change of its size and time.
     """
-    digest = sha256(_computes().encode())
+    digest = sha256(_computing_environment().encode())
     for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
-        begin = len(str(folder)) + 1  # a path within a folder begins here
+        prefix_length = len(str(folder)) + 1  # characters of a path before the part in the folder
         for folder_path, folders, files in os.walk(folder):
-            folders[:] = sorted(folder_name for folder_name in folders if folder_name not in UNREAD)
+            folders[:] = sorted(
+                folder_name for folder_name in folders if folder_name not in UNUSED_FOLDERS
+            )
             for file_name in sorted({*files} - {SHIPPED_ARRAYS}):
                 path = os.path.join(folder_path, file_name)
-                with open(path, "rb", buffering=0) as stream:  # read whole, without a buffer
+                with open(path, "rb", buffering=0) as stream:
                     content = stream.read()
-                digest.update(f"{path[begin:]} {len(content)}\n".encode() + content)
+                digest.update(f"{path[prefix_length:]} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
-def _computes() -> str:
+def _computing_environment() -> str:
     """Return the software and processor properties that affect rounding, as text.
 
     They are the versions of Python and of the libraries, the platform, the features of the
@@ -94,35 +94,29 @@ def _computes() -> str:
     return "\n".join(
         [
             sys.version,
-            *map(_metadata_folders, LIBRARIES),
+            *map(_installed_version, LIBRARIES),
             sys.platform,
             processor(),
-            *(os.environ.get(switch_name, "") for switch_name in SWITCHES),
+            *(os.environ.get(variable_name, "") for variable_name in NUMPY_FEATURES),
         ]
     )
 
 
-def _metadata_folders(library_name: str) -> str:
-    """Return the metadata folder names of a library, which hold its version.
+def _installed_version(library_name: str) -> str:
+    """Return the names of the metadata folders of a library, which contain its version.
 
     The library is not imported, because an import takes long. The text is empty where the library
     is missing.
     """
     package_spec = find_spec(library_name)
-    packages_folder = (
-        Path(package_spec.origin).parents[1] if package_spec and package_spec.origin else None
-    )
-    return (
-        " ".join(
-            sorted(
-                directory_name
-                for directory_name in os.listdir(packages_folder)
-                if directory_name.startswith(f"{library_name}-")
-            )
-        )
-        if packages_folder
-        else ""
-    )
+    if package_spec is None or not package_spec.origin:
+        return ""
+    metadata_folders = [
+        folder_name
+        for folder_name in os.listdir(Path(package_spec.origin).parents[1])
+        if folder_name.startswith(f"{library_name}-")
+    ]
+    return " ".join(sorted(metadata_folders))
 
 
 def processor() -> str:
@@ -132,6 +126,6 @@ def processor() -> str:
     """
     try:
         with PROCESSOR.open(encoding="utf-8", errors="replace") as lines:
-            return next((line for line in lines if line.startswith(ABLE)), "")
+            return next((line for line in lines if line.startswith(FEATURE_LINES)), "")
     except OSError:
         return os.environ.get("PROCESSOR_IDENTIFIER", "")

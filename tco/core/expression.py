@@ -1,8 +1,8 @@
 """Formulas in rows: arithmetic on numbers with units, over a scope's names and functions.
 
-A formula is read as Python's grammar reads it, and nothing but what stands here is carried out.
-Paths and ids hold dots and hyphens, so a name such as `parts.trn3.peak_fp8`, `gb200-nvl72` or
-`trn3-nl32x2@switch=gen2` is one name, and a minus stands between spaces.
+Python's parser reads a formula, and this module evaluates only numbers, names, calls and
+arithmetic. Names may contain dots and hyphens, as in `parts.trn3.peak_fp8`, `gb200-nvl72` and
+`trn3-nl32x2@switch=gen2`, so a minus sign needs spaces around it.
 """
 
 from __future__ import annotations
@@ -19,44 +19,50 @@ from tco.core.formula import Formula
 from tco.core.units import dimension_text, unit
 
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:[-.]\w+)*(?:@\w+=[\w-]+)?")
-# of a dimension as `dimension_text` writes it
+# Factor of a dimension as `dimension_text` writes it.
 FACTOR = re.compile(r"(/ )?(\[\w+\])(?: \*\* ([\d.]+))?")
-LONGEST = 2000  # characters of a formula
-ALIKE = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mod: operator.mod}
+LONGEST_FORMULA = 2000  # characters
+# Operators whose operands must have the same dimension.
+SAME_DIMENSION_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mod: operator.mod}
 OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    **ALIKE,
+    **SAME_DIMENSION_OPERATORS,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
 }
+# Functions of numbers of any unit, all of the same dimension.
+GATHERING_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "round": round,
+}
 
 
 class DimensionedQuantity(NamedTuple):
-    """A number in base units with the powers of its dimension; a pure number has none."""
+    """Number in base units with its dimension."""
 
     value: float
-    powers: Mapping[str, float] = {}
+    powers: Mapping[str, float] = {}  # by base dimension; empty for a pure number
 
 
 class ExpressionScope(Protocol):
     """Names and functions that a formula may use."""
 
-    # give amounts; parameters annotated `str` take names, others numbers of the unit they are
-    # annotated with
+    # Functions that return amounts, by name. A parameter with the annotation `str` takes a name.
+    # Any other parameter takes a number in the unit of its annotation.
     functions: dict[str, Callable[..., Any]]
 
     def named(self, name: str) -> DimensionedQuantity:
-        """Return the amount that `name` stands for.
+        """Return the amount of `name`.
 
-        An unknown name raises `DataError`.
+        Raises:
+            DataError: The name is unknown.
+
         """
 
     def text(self, name: str) -> str:
-        """Return the text that `name` stands for.
-
-        A text is asked for where a function takes a text and no amount.
-        """
+        """Return the text of `name`, for a function that takes a text and not an amount."""
 
     def check(self, parameter: str, name: str) -> None:
         """Raise `DataError` for a name that a parameter does not know."""
@@ -84,22 +90,15 @@ def _powers_of(dimension: str) -> dict[str, float]:
 
 
 def _dimension_product(
-    powers: Mapping[str, float], other_powers: Mapping[str, float], by: float
+    powers: Mapping[str, float], other_powers: Mapping[str, float], exponent: float
 ) -> dict[str, float]:
-    """Return the powers of one dimension times another to a power."""
+    """Return the powers of a dimension times another dimension to an exponent."""
     product_powers = {
-        dimension_name: powers.get(dimension_name, 0.0) + by * other_powers.get(dimension_name, 0.0)
+        dimension_name: powers.get(dimension_name, 0.0)
+        + exponent * other_powers.get(dimension_name, 0.0)
         for dimension_name in {**powers, **other_powers}
     }
     return {dimension_name: power for dimension_name, power in product_powers.items() if power}
-
-
-# whatever the unit
-GATHERED: dict[str, Callable[..., float]] = {
-    "min": min,
-    "max": max,
-    "round": round,
-}
 
 
 def evaluate_formula(
@@ -108,9 +107,9 @@ def evaluate_formula(
     """Return the amount and dimension of the formula `formula_text`.
 
     Args:
-        formula_text: Formula as a row writes the formula, ASCII only.
+        formula_text: Formula as written in a row, ASCII only.
         scope: Names and functions that the formula may use.
-        place_of: Names the place of a character of the formula, for errors.
+        place_of: Returns the place of a character of the formula, for errors.
 
     Raises:
         DataError: The formula cannot be read, or a name, function or unit is wrong.
@@ -127,7 +126,7 @@ def amount_in_unit(
     Args:
         evaluated: Amount in base units, with its dimension.
         unit_text: Unit of the result; an empty text for a pure number.
-        place_of: Names the place of a character of the formula, for errors.
+        place_of: Returns the place of a character of the formula, for errors.
 
     Raises:
         DataError: The amount has another dimension, or the text is not a unit.
@@ -143,20 +142,30 @@ def amount_in_unit(
 
 
 class ExpressionEvaluator:
-    """One reading of one formula."""
+    """Evaluation of one formula.
+
+    Args:
+        formula_text: Formula as written in a row.
+        scope: Names and functions that the formula may use.
+        place_of: Returns the place of a character of the formula, for errors.
+
+    """
 
     def __init__(
         self, formula_text: str, scope: ExpressionScope, place_of: Callable[[int], str]
     ) -> None:
-        self.text, self.scope, self.place = formula_text, scope, place_of
+        self.text = formula_text
+        self.scope = scope
+        self.place = place_of
 
     def formula_amount(self) -> DimensionedQuantity:
         """Return the amount and dimension of the whole formula."""
-        if not self.text.isascii() or len(self.text) > LONGEST:
+        if not self.text.isascii() or len(self.text) > LONGEST_FORMULA:
             raise DataError(
-                f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters"
+                f"{self.place(0)}: expected a formula of at most {LONGEST_FORMULA:,} ASCII "
+                "characters"
             )
-        # as long as the text: offsets stay
+        # The replacement has the same length, so that offsets stay valid.
         plain = NAME.sub(lambda name_match: re.sub(r"[-.@=]", "_", name_match[0]), self.text)
         try:
             return self.of(ast.parse(plain, mode="eval").body)
@@ -188,11 +197,13 @@ class ExpressionEvaluator:
                 )
                 return evaluated
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.joined(node, ast.Mult, DimensionedQuantity(-1.0), self.of(operand))
+                return self.operator_result(
+                    node, ast.Mult, DimensionedQuantity(-1.0), self.of(operand)
+                )
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-                return self.joined(node, type(op), self.of(left), self.of(right))
+                return self.operator_result(node, type(op), self.of(left), self.of(right))
             case ast.Call(func=ast.Name()):
-                return self.called(node)
+                return self.call_result(node)
         raise self.fault(
             node,
             f"{self.source(node)!r} is no number, name, call, or sum, product or power of them",
@@ -208,19 +219,19 @@ class ExpressionEvaluator:
         except DataError as error:
             raise self.fault(node, str(error)) from None
 
-    def joined(
+    def operator_result(
         self,
         node: ast.expr,
         kind: type[ast.operator],
         left: DimensionedQuantity,
         right: DimensionedQuantity,
     ) -> DimensionedQuantity:
-        """Return the amount of `left` and `right` under an arithmetic operator."""
+        """Return the result of an arithmetic operator on two amounts."""
         powers = left.powers
-        if kind in ALIKE:
-            self.alike(node, right, powers)
+        if kind in SAME_DIMENSION_OPERATORS:
+            self.refuse_other_dimension(node, right, powers)
         elif kind is ast.Pow:
-            self.alike(node, right, {})
+            self.refuse_other_dimension(node, right, {})
             powers = _dimension_product({}, powers, right.value)
         else:
             powers = _dimension_product(powers, right.powers, 1 if kind is ast.Mult else -1)
@@ -229,10 +240,10 @@ class ExpressionEvaluator:
             raise self.fault(node, "a root of a number below zero")
         return DimensionedQuantity(joined_value, powers)
 
-    def alike(
+    def refuse_other_dimension(
         self, node: ast.expr, evaluated: DimensionedQuantity, powers: Mapping[str, float]
     ) -> None:
-        """Refuse an amount of another dimension than expected."""
+        """Raise `DataError` for an amount of another dimension than expected."""
         if evaluated.powers != powers:
             raise self.fault(
                 node,
@@ -240,32 +251,35 @@ class ExpressionEvaluator:
                 f"{dimension_text(powers)}",
             )
 
-    def called(self, node: ast.Call) -> DimensionedQuantity:
+    def call_result(self, node: ast.Call) -> DimensionedQuantity:
         """Return the amount and dimension of a function call."""
         function_name = self.source(node.func)
-        if function_name not in GATHERED:
+        if function_name not in GATHERING_FUNCTIONS:
             if function_name not in self.scope.functions:
                 raise unknown(
                     "function",
                     function_name,
-                    [*self.scope.functions, *GATHERED],
+                    [*self.scope.functions, *GATHERING_FUNCTIONS],
                     self.place(node.col_offset),
                 )
-            return self.answered(node, function_name, self.scope.functions[function_name])
+            return self.scope_function_result(
+                node, function_name, self.scope.functions[function_name]
+            )
         amounts = [self.of(argument) for argument in node.args]
         if not amounts or node.keywords or (function_name == "round") != (len(amounts) == 1):
             arguments = "number" if function_name == "round" else "number, number, ..."
             raise self.fault(node, f"expected {function_name}({arguments})")
         for argument, amount in zip(node.args, amounts, strict=True):
-            self.alike(argument, amount, amounts[0].powers)
+            self.refuse_other_dimension(argument, amount, amounts[0].powers)
         return DimensionedQuantity(
-            float(GATHERED[function_name](*(amount.value for amount in amounts))), amounts[0].powers
+            float(GATHERING_FUNCTIONS[function_name](*(amount.value for amount in amounts))),
+            amounts[0].powers,
         )
 
-    def answered(
+    def scope_function_result(
         self, node: ast.Call, function_name: str, function: Callable[..., Any]
     ) -> DimensionedQuantity:
-        """Return the amount of the scope's function `function_name` for its arguments."""
+        """Return the amount of a call of a function of the scope."""
         expected = signature(function)
         settings = {
             self.text[word.col_offset : word.col_offset + len(word.arg)]: word.value
@@ -298,30 +312,27 @@ class ExpressionEvaluator:
                     self.argument(parameter, node)
                     for node in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
                 ]
-        answered_amount: DimensionedQuantity = self.ask_scope(
+        returned_amount: DimensionedQuantity = self.ask_scope(
             node, lambda: function(*argument_values, **texts)
         )
-        return answered_amount
+        return returned_amount
 
     def argument(self, parameter: Parameter, node: ast.expr) -> Any:
-        """Return an argument: a known name, or a number in the unit of the parameter."""
+        """Return the argument of a parameter: a known name, or a number of the parameter's unit."""
         if parameter.annotation == "str":
             argument_name = self.source(node)
             self.ask_scope(node, lambda: self.scope.check(parameter.name, argument_name))
             return argument_name
         evaluated = self.of(node)
-        self.alike(
-            node,
-            evaluated,
-            {}
-            if parameter.annotation == "float"
-            else _powers_of(unit(parameter.annotation).dimension),
-        )
+        expected_powers = {}
+        if parameter.annotation != "float":
+            expected_powers = _powers_of(unit(parameter.annotation).dimension)
+        self.refuse_other_dimension(node, evaluated, expected_powers)
         return evaluated.value
 
 
 def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]:
-    """Return a formula of the program as a function of rows.
+    """Return a formula of the program as a function that rows may call.
 
     The arguments of the function are in the units of the formula.
 

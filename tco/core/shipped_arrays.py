@@ -1,7 +1,7 @@
-"""Arrays that ship with the program, each under a hash of the content it was computed from.
+"""Arrays that ship with the program, each under a hash of everything that decides its numbers.
 
-A key names neither the release nor the machine. What has changed since the file was written has
-another key, and is computed anew.
+A key does not depend on the release or the machine. If the code or an input has changed since the
+file was written, the key differs, and the arrays are computed again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tco.core.files import data_directory
 from tco.core.provenance import making
 from tco.core.types import AnyArray, FloatArray
 
-ROUNDED = 16  # last bits of a number that processors may compute differently
-STAND_IN_ARRAYS = 32  # keys whose arrays the makings of a process share
+ROUNDED_BITS = 16  # last bits of a number that processors may compute differently
+STAND_IN_KEYS = 32  # keys whose arrays the makings of a process share
 PackedArrays = dict[str, bytes]
 _stand_in_arrays: dict[bytes, list[AnyArray]] = {}
 _collected: ContextVar[PackedArrays | None] = ContextVar("collected arrays", default=None)
@@ -33,15 +33,15 @@ _collected: ContextVar[PackedArrays | None] = ContextVar("collected arrays", def
 def shipped_or_cached_arrays(
     code: bytes, parts: Sequence[bytes], make_arrays: Callable[[], Sequence[AnyArray]]
 ) -> list[AnyArray]:
-    """Return the shipped arrays of a key, or those that are cached or made.
+    """Return the shipped arrays of a key, or cached arrays, or compute them.
 
-    Nothing shipped is read while a user's own values are withheld, as nothing else is. The
-    makings of a process share arrays in its memory: an own price changes none of them.
+    No shipped or cached arrays are read while a user's own values are withheld. The makings of a
+    process then share arrays in its memory, since own prices do not change them.
 
     Args:
-        code: Hash of the code that makes the arrays from `parts`.
-        parts: All that the arrays rest on beside this code.
-        make_arrays: Makes the arrays where none are known.
+        code: Hash of the code that computes the arrays from `parts`.
+        parts: Everything else that decides the arrays.
+        make_arrays: Computes the arrays where none are known.
 
     """
     collected = _collected.get()
@@ -59,10 +59,10 @@ def shipped_or_cached_arrays(
 def _arrays_of_stand_ins(
     digest: bytes, make_arrays: Callable[[], Sequence[AnyArray]]
 ) -> list[AnyArray]:
-    """Return copies of the arrays that another making made, or make them and drop the oldest."""
+    """Return copies of the arrays of another making, or compute them and drop the oldest."""
     arrays = _stand_in_arrays.pop(digest, None) or [*make_arrays()]
     _stand_in_arrays[digest] = arrays
-    for oldest in list(_stand_in_arrays)[:-STAND_IN_ARRAYS]:
+    for oldest in list(_stand_in_arrays)[:-STAND_IN_KEYS]:
         del _stand_in_arrays[oldest]
     return [array.copy() for array in arrays]
 
@@ -78,7 +78,7 @@ def _shipped_arrays(digest: bytes) -> list[AnyArray] | None:
 
 @contextmanager
 def collected_arrays() -> Iterator[PackedArrays]:
-    """Make anew all arrays that may ship, and collect them by key."""
+    """Compute all arrays that may ship while the block runs, and collect them by key."""
     collected: PackedArrays = {}
     token = _collected.set(collected)
     try:
@@ -88,7 +88,7 @@ def collected_arrays() -> Iterator[PackedArrays]:
 
 
 def archive_of(packed_arrays: Mapping[str, bytes]) -> bytes:
-    """Return the bytes of a file of arrays, the same for the same arrays."""
+    """Return the bytes of a file of arrays; equal arrays give equal bytes."""
     stream = io.BytesIO()
     members = {
         key: np.frombuffer(packed_arrays[key], dtype=np.uint8) for key in sorted(packed_arrays)
@@ -98,9 +98,9 @@ def archive_of(packed_arrays: Mapping[str, bytes]) -> bytes:
 
 
 def rounded_bytes(numbers: FloatArray) -> bytes:
-    """Return the bytes of numbers without their last bits: about eleven digits."""
+    """Return the bytes of numbers without their last bits, which leaves about eleven digits."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
-    return ((bits + (1 << ROUNDED - 1)) >> ROUNDED).tobytes()
+    return ((bits + (1 << ROUNDED_BITS - 1)) >> ROUNDED_BITS).tobytes()
 
 
 def code_hash(files: Sequence[Path]) -> bytes:

@@ -18,21 +18,21 @@ CONTROLS = (
     *range(0x2028, 0x202F),
     *range(0x2066, 0x206A),
 )
-BLANKS = dict.fromkeys(CONTROLS, " ")
+BLANKS_BY_CONTROL = dict.fromkeys(CONTROLS, " ")
 
 
 def printable_line(text: str) -> str:
-    """Return a text on one line, without characters that a terminal or a table would obey.
+    """Return a text on one line, without control characters.
 
     Args:
         text: Any text; a blank replaces each control character.
 
     """
-    return text if text.isascii() and text.isprintable() else text.translate(BLANKS)
+    return text if text.isascii() and text.isprintable() else text.translate(BLANKS_BY_CONTROL)
 
 
-def put(output_text: str) -> None:
-    """Print a text on stdout to its last byte.
+def print_text(output_text: str) -> None:
+    """Print a complete text on stdout.
 
     Files and pipes receive UTF-8 in every locale.
 
@@ -40,8 +40,8 @@ def put(output_text: str) -> None:
         output_text: Text to print, with its line ends.
 
     Raises:
-        UsageError: Stdout is closed or takes no more, as on a full disk.
-        BrokenPipeError: The reader of the pipe has gone.
+        UsageError: Stdout is closed, or cannot be written to, as on a full disk.
+        BrokenPipeError: The reader of the pipe has ended.
 
     """
     end_progress()
@@ -51,22 +51,22 @@ def put(output_text: str) -> None:
     try:
         if stream.isatty() or not hasattr(stream, "buffer"):
             stream.write(output_text)
-        else:  # files and pipes hold the same bytes whatever the locale
+        else:
             stream.flush()
             rest = memoryview(output_text.encode("utf-8"))
-            while rest:  # an unbuffered stream may take a part only
+            while rest:  # an unbuffered stream may write only a part at a time
                 rest = rest[stream.buffer.write(rest) :]
         stream.flush()
-    except BrokenPipeError:  # the command line ends quietly
+    except BrokenPipeError:  # the command line ends without a message
         raise
     except OSError as error:
-        raise full(error) from None
+        raise stdout_error(error) from None
 
 
-def full(error: OSError) -> UsageError:
+def stdout_error(error: OSError) -> UsageError:
     """Return the error of a full or closed stdout, and set stdout to None.
 
-    Otherwise Python would write the rest of the buffer at its end, and fail again.
+    Without this, Python would try to write the rest of the buffer at its exit, and fail again.
 
     Args:
         error: Error of the failed write.
@@ -79,13 +79,13 @@ def full(error: OSError) -> UsageError:
 def tell(message_text: str) -> None:
     """Print a text as one line on stderr.
 
-    A closed or full stderr changes neither the answer nor the end of the program.
+    The program continues without a message where stderr is closed or full.
 
     Args:
         message_text: Text to print; a blank replaces each control character.
 
     """
-    if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
+    if sys.stderr is None:  # `print` would write to stdout instead, into the answer
         return
     clear_progress()
     try:

@@ -106,7 +106,7 @@ def test_oldest_files_go_when_the_folder_is_full(reading, monkeypatch):
     read(b"oldest")
     (oldest,) = folder.iterdir()
     os.utime(oldest, (0, 0))
-    monkeypatch.setattr(array_cache, "FULL", oldest.stat().st_size + 1)
+    monkeypatch.setattr(array_cache, "LARGEST_FOLDER", oldest.stat().st_size + 1)
     for number in range(array_cache.WRITES_PER_REMOVAL):
         read(b"newer %d" % number)
     assert not oldest.exists()

@@ -91,7 +91,7 @@ def test_makings_share_arrays_of_the_same_content_and_of_no_other(shipped_file, 
     make(0.5, b"draws")[:] = 0.0  # whoever changes them has a copy
     assert make(0.6, b"draws") == 0.5
     assert make(0.7, b"draws at another bandwidth") == 0.7
-    monkeypatch.setattr(shipped_arrays, "STAND_IN_ARRAYS", 2)
+    monkeypatch.setattr(shipped_arrays, "STAND_IN_KEYS", 2)
     assert make(0.8, b"draws at a third") == 0.8
     assert make(0.9, b"draws") == 0.9
     assert not (shipped_file.parent / "cache").exists()
