@@ -17,7 +17,7 @@ from tco.scenario import evaluate_samples, metrics
 from tco.scenario.baseline_ratio import fill_ratio_to_baseline
 from tco.scenario.collective_links import links_of_system
 from tco.scenario.document import load_scenario
-from tco.scenario.evaluate_samples import CELLS
+from tco.scenario.evaluate_samples import DRAWS_PER_CALL
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 from tco.scenario.resolve import plain_inputs, resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario, bounds
@@ -29,7 +29,7 @@ from tests.fabric_helpers import FabricScope, Links, Tokens, cheapest, fabric_sc
 
 # what tests of several files ask for
 __all__ = [
-    "CELLS",
+    "DRAWS_PER_CALL",
     "KINDS",
     "METRICS",
     "MORE_IS_BETTER",

@@ -29,7 +29,8 @@ from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.sampling.median import DRAWS, SEED
 from tco.sampling.scenario_quantity import metric_or_nan
 from tco.scenario.beliefs import Dice
-from tco.scenario.evaluate_samples import Draws, Many
+from tco.scenario.draw_case import ArraysWithUnits
+from tco.scenario.evaluate_samples import Draws
 from tco.scenario.metrics import MORE_IS_BETTER
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _plan_of_point(plans: ServingPlan, point_index: int) -> ServingPlan:
     return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
-def _at_speeds(function: ScenarioFunction, draws: Many, speeds: AnyArray) -> Draws:
+def _at_speeds(function: ScenarioFunction, draws: ArraysWithUnits, speeds: AnyArray) -> Draws:
     tiled_draws = {
         path: (np.tile(input_draws, len(speeds)), unit)
         for path, (input_draws, unit) in draws.items()

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from tco.core.inputs import Values
     from tco.scenario.beliefs import Dice, Range
     from tco.scenario.document import Scenario
-    from tco.scenario.evaluate_samples import Draws, Many
+    from tco.scenario.draw_case import ArraysWithUnits
+    from tco.scenario.evaluate_samples import Draws
     from tco.scenario.resolved import ResolvedScenario
     from tco.scenario.result import Result
     from tco.scenario.structure import Structure
@@ -108,7 +109,9 @@ class ScenarioFunction(NamedTuple):
         plan = plan_for(inputs.kind, self.plan)
         return inputs, readings, workload_kind(inputs).walk(inputs, readings, plan)
 
-    def draws(self, input_values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
+    def draws(
+        self, input_values: ArraysWithUnits, solve: bool = True, speeds: Sequence[float] = ()
+    ) -> Draws:
         """Evaluate the scenario at arrays of values, all of one length.
 
         Args:

@@ -1,21 +1,24 @@
 """Drivers of a metric: Sobol indices, variance shares and ranking reversals.
 
-A ranking of two scenarios is reversed by an input alone or by a pair of inputs.
+Sobol indices. The inputs are independent. Saltelli's design has two samples A and B of all inputs,
+and for each input i the sample AB_i: A with the column of i from B. f is the centred metric.
 
-Sobol indices are those of a function of independent inputs, by Saltelli's design: two samples A and
-B of all inputs, and for each input i the sample A with its column taken from B. First order: S_i =
-mean(f(B) (f(AB_i) - f(A))) / V, with f centred; total: T_i = mean((f(A) - f(AB_i))^2) / 2V, by
-Jansen (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018).
+    first order  S_i = mean(f(B) (f(AB_i) - f(A))) / V
+    total        T_i = mean((f(A) - f(AB_i))^2) / 2V
 
-The expected value of finding an input out follows from draws of all inputs: the metric's logarithm
-is fitted by a polynomial in the place of one input; what the fit explains is the first-order share
-of its variance, var(E[log y | x]) / var(log y). Once x is known the expected variance is what is
-left of it (law of total variance), so that the standard deviation narrows by 1 - sqrt(1 - share).
-Inputs that share a cause tell of each other, as they do in the draws.
+The total index is by Jansen (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018).
 
-Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over
-inputs, a pair would flip the order if what both do alone comes to enough; those near enough are
-looked at, the strongest first, and only what the chain says of them is reported.
+Variance shares. A polynomial in the deviates of one input x is fitted to the logarithm of the
+metric y over draws of all inputs. The fit explains the first-order share of the variance,
+var(E[log y | x]) / var(log y). If x were known, the rest of the variance would remain (law of
+total variance), and the standard deviation would narrow by 1 - sqrt(1 - share). An input that
+shares a cause with others has their effect in its share too.
+
+Ranking reversals. A single input or a pair of inputs may reverse the ranking of two scenarios.
+A hundred inputs have thousands of pairs, so only some pairs are evaluated. If the logarithm of the
+ratio were a sum over inputs, a pair would reverse the ranking where the sum of both effects
+suffices. Pairs near that limit are evaluated, the strongest first. Only pairs whose evaluation
+reverses the ranking are reported.
 """
 
 from __future__ import annotations
@@ -31,25 +34,35 @@ from tco.evaluation.side_by_side import Driver
 from tco.sampling.scenario_quantity import CENTRE, three_point_deviates
 from tco.scenario.beliefs import STEPS, Range
 
-DEGREE = 3  # of the polynomial
-FEW = 100  # draws that have the metric; of fewer nothing is said
+POLYNOMIAL_DEGREE = 3
+LEAST_DRAWS = 100  # with fewer draws of the metric no variance share is estimated
+DRIVERS_NAMED = 3  # leading drivers of an answer
+# Points from an input's value to an end, evaluated to find where the ranking turns in between.
+BREAK_EVEN_POINTS = 17
+# A pair is evaluated if both inputs alone have this share of the effect that a reversal needs:
+# together they may have twice the effect.
+PAIR_EFFECT_SHARE = 0.5
+LEAST_GAIN = 1e-9  # change of the log ratio below which an input has no effect
+MOST_PAIRS = 1536  # pairs that are evaluated
+# Takes standard normal deviates of inputs that move together, and returns the ratio at each point.
+RatioAtDeviates = Callable[[Mapping[str, FloatArray]], FloatArray]
 
 
 class Indices(NamedTuple):
-    """The indices of an input, or of every one, and the standard error of each."""
+    """Sobol indices with their standard errors: numbers of one input, or arrays of all inputs."""
 
-    first: Any
+    first: Any  # first order
     total: Any
     first_error: Any
     total_error: Any
 
 
 def design(count: int, inputs: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return two samples of the unit cube from a scrambled Sobol sequence, rows by inputs.
+    """Return two samples of the unit cube from a scrambled Sobol sequence, shape (count, inputs).
 
     `count` is a power of two.
     """
-    from scipy.stats import qmc  # takes longer to read in than the whole of an answer without it
+    from scipy.stats import qmc  # its import takes longer than an answer without it
 
     both = qmc.Sobol(2 * inputs, seed=seed).random(count)
     return both[:, :inputs], both[:, inputs:]
@@ -60,40 +73,43 @@ def indices(function: Callable[[FloatArray], FloatArray], a: FloatArray, b: Floa
 
     A constant function has zero indices.
     """
-    at_a, at_b = function(a), function(b)
-    both = np.concatenate((at_a, at_b))
-    middle, variance = both.mean(), both.var()
-    first, total = np.empty((2, a.shape[1], len(a)))
+    values_a, values_b = function(a), function(b)
+    values = np.concatenate((values_a, values_b))
+    mean = values.mean()
+    variance = values.var() or 1.0
+    first_terms, total_terms = np.empty((2, a.shape[1], len(a)))
     mixed = a.copy()
     for column in range(a.shape[1]):
         mixed[:, column] = b[:, column]
-        at_mixed = function(mixed)
+        values_mixed = function(mixed)
         mixed[:, column] = a[:, column]
-        first[column] = (at_b - middle) * (at_mixed - at_a)
-        total[column] = (at_a - at_mixed) ** 2 / 2
-    scale = variance or 1.0
-    first, total = first / scale, total / scale
+        first_terms[column] = (values_b - mean) * (values_mixed - values_a)
+        total_terms[column] = (values_a - values_mixed) ** 2 / 2
+    first_terms = first_terms / variance
+    total_terms = total_terms / variance
     return Indices(
-        *(terms.mean(axis=1) for terms in (first, total)),
-        *(terms.std(axis=1) / len(a) ** 0.5 for terms in (first, total)),
+        first=first_terms.mean(axis=1),
+        total=total_terms.mean(axis=1),
+        first_error=first_terms.std(axis=1) / len(a) ** 0.5,
+        total_error=total_terms.std(axis=1) / len(a) ** 0.5,
     )
 
 
-# ---------------------------------------------------------------- knowing an input
+# ---------------------------------------------------------------- variance shares
 def _r_squared_adjusted(y: FloatArray, input_deviates: Sequence[FloatArray]) -> float:
     """Return the share of variance that polynomials in the inputs' deviates explain together.
 
-    They explain some of what is but chance: what they are expected to is taken off (adjusted R
+    Polynomials also explain some chance variance. Its expected share is subtracted (adjusted R
     squared).
     """
     y = y - y.mean()
-    x = np.stack(
-        [deviates**power for deviates in input_deviates for power in range(1, DEGREE + 1)], axis=1
-    )
+    powers = range(1, POLYNOMIAL_DEGREE + 1)
+    x = np.stack([deviates**power for deviates in input_deviates for power in powers], axis=1)
     x -= x.mean(axis=0)
-    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    share = 1 - float(left @ left) / float(y @ y) * (len(y) - 1) / (len(y) - 1 - x.shape[1])
-    return float(np.clip(share, 0, 1))
+    residuals = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    freedom = len(y) - 1
+    unexplained = float(residuals @ residuals) / float(y @ y) * freedom / (freedom - x.shape[1])
+    return float(np.clip(1 - unexplained, 0, 1))
 
 
 def first_order(
@@ -101,16 +117,19 @@ def first_order(
 ) -> dict[str, float]:
     """Return each input's share of the variance of the log metric over finite draws.
 
-    It is empty where such draws are too few.
+    No input has a share where fewer than `LEAST_DRAWS` draws are finite, a draw is not positive, or
+    all draws are equal.
+
+    Args:
+        metric_draws: Metric of shape (draws,).
+        input_deviates: Standard normal deviates of each input by path, of shape (draws,).
+
     """
     is_finite = np.isfinite(metric_draws)
-    if (
-        is_finite.sum() < FEW
-        or (metric_draws[is_finite] <= 0).any()
-        or np.ptp(metric_draws[is_finite]) == 0
-    ):
+    finite_draws = metric_draws[is_finite]
+    if len(finite_draws) < LEAST_DRAWS or (finite_draws <= 0).any() or np.ptp(finite_draws) == 0:
         return {}
-    y = np.log(metric_draws[is_finite])
+    y = np.log(finite_draws)
     return {
         path: _r_squared_adjusted(y, [deviates[is_finite]])
         for path, deviates in input_deviates.items()
@@ -131,66 +150,53 @@ def narrowing(share: float) -> float:
 
 
 def rank_share(metric_draws: FloatArray, input_deviates: Sequence[FloatArray]) -> float | None:
-    """Return the share of inputs in the variance of ranks of values.
+    """Return the share of some inputs together in the variance of the ranks of a metric.
 
-    The share is of the variance that goes away once all inputs of `input_deviates` are known. An
-    infinite
-    value has a rank too; nan has none. Equal values have the rank in the middle of their places.
+    An infinite draw has a rank, nan has none. Equal draws all have their mean rank.
 
     Args:
-        metric_draws: Values of shape (draws,).
+        metric_draws: Metric of shape (draws,).
         input_deviates: Standard normal deviates of each input, of shape (draws,).
 
     Returns:
-        Share from 0 to 1; None for fewer than `FEW` ranked values or for values that are all equal.
+        Share from 0 to 1; None for fewer than `LEAST_DRAWS` ranks or for draws that are all equal.
 
     """
     is_ranked = ~np.isnan(metric_draws)
-    _, which, tie_counts = np.unique(
+    _, tie_of_draw, tie_counts = np.unique(
         metric_draws[is_ranked], return_inverse=True, return_counts=True
     )
-    if is_ranked.sum() < FEW or len(tie_counts) < 2:
+    if is_ranked.sum() < LEAST_DRAWS or len(tie_counts) < 2:
         return None
+    mean_ranks = np.cumsum(tie_counts) - tie_counts / 2
     return _r_squared_adjusted(
-        (np.cumsum(tie_counts) - tie_counts / 2)[which.ravel()],
-        [deviates[is_ranked] for deviates in input_deviates],
+        mean_ranks[tie_of_draw.ravel()], [deviates[is_ranked] for deviates in input_deviates]
     )
 
 
-NAMED = 3  # inputs an answer names
-FINE = 17  # places from the value to an end, once the order is known to turn between them
-NEAR = 0.5  # of what is needed, that both of a pair do alone: together they may do twice as much
-STILL = 1e-9  # relative change that is none
-MOST = 1536  # pairs that are evaluated
-# places of some inputs, moved together -> the ratio there
-Together = Callable[[Mapping[str, FloatArray]], FloatArray]
-
-
+# ---------------------------------------------------------------- single inputs
 def leading_drivers(
     ranges: Mapping[str, Range],
     ratios: Mapping[str, FloatArray],
-    together: Together,
-    count: int = NAMED,
+    together: RatioAtDeviates,
+    count: int = DRIVERS_NAMED,
 ) -> list[Driver]:
-    """Return the inputs that move the performance per cost most.
+    """Return the inputs that move a ratio of performance per cost most.
 
-    An input comes first if only a single side meets the target at an end of the range. An input
-    that moves nothing is left out.
+    An input comes first if only one scenario meets the target at an end of the range. An input
+    that does not move the ratio is left out.
 
     Args:
         ranges: Range of each input by path.
-        ratios: Ratio of performance per cost between both sides, at low, value and high of each
-            input, of shape (3,).
-        together: Gives the ratio at places of inputs that move together.
-        count: Greatest number of inputs.
+        ratios: Ratio at the low, the value and the high of each input, of shape (3,), by path.
+        together: Function of the deviates of inputs that move together, which gives the ratio.
+        count: Greatest number of inputs to return.
 
     """
     swings = {path: _ratio_swing(input_ratios) for path, input_ratios in ratios.items()}
-    most = sorted(
-        (path for path, swing in swings.items() if swing),
-        key=lambda path: (-abs(swings[path]), path),
-    )[:count]
-    flips = flips_of(ranges, {path: ratios[path] for path in most}, together)
+    moving_paths = [path for path, swing in swings.items() if swing]
+    leading_paths = sorted(moving_paths, key=lambda path: (-abs(swings[path]), path))[:count]
+    flips = flips_of(ranges, {path: ratios[path] for path in leading_paths}, together)
     return [
         Driver(
             path,
@@ -200,7 +206,7 @@ def leading_drivers(
             ranges[path].value,
             ranges[path].stated_quantity,
         )
-        for path in most
+        for path in leading_paths
     ]
 
 
@@ -212,166 +218,166 @@ def _ratio_swing(ratios: FloatArray) -> float:
 
 
 def flips_of(
-    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], together: Together
+    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], together: RatioAtDeviates
 ) -> dict[str, float]:
-    """Return the break-even values of inputs that reverse the ranking.
+    """Return the break-even values of inputs that reverse the ranking, by path.
 
-    Only inputs that reverse the ranking at their low or high have a break-even value. The
-    value is the break-even nearest to the base case.
+    Only inputs that reverse the ranking at their low or high have a break-even value. It is the one
+    nearest to the base case. An input that decides a count has it at the end of its range.
 
-    All are looked at closely between value and end, in one pass. For an input that decides a count,
-    the ranking turns at the end.
+    Args:
+        ranges: Range of each input by path.
+        ratios: Ratio at the low, the value and the high of each input, of shape (3,), by path.
+        together: Function of the deviates of inputs that move together, which gives the ratio.
+
     """
-    turned = [
-        (path, far)
-        for path, input_ratios in ratios.items()
-        for far in (0, -1)
-        if (input_ratios[far] > 1) != (input_ratios[CENTRE] > 1)
-    ]
-    smooth = [(path, far) for path, far in turned if ranges[path].shape != STEPS]
-    flip_deviates = [
-        (path, float(three_point_deviates(ranges[path])[far]))
-        for path, far in turned
-        if ranges[path].shape == STEPS
-    ]
-    if smooth:
-        moved_deviates = {
-            path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth
-        }
-        for input_index, (path, far) in enumerate(smooth):
-            moved_deviates[path][input_index] = np.linspace(
-                ranges[path].home, three_point_deviates(ranges[path])[far], FINE
+    continuous: list[tuple[str, float]] = []  # path, and deviate of the end that reverses
+    flip_deviates: list[tuple[str, float]] = []  # path, and deviate of the break-even value
+    for path, input_ratios in ratios.items():
+        for end in (0, -1):
+            if (input_ratios[end] > 1) != (input_ratios[CENTRE] > 1):
+                end_deviate = float(three_point_deviates(ranges[path])[end])
+                is_count = ranges[path].shape == STEPS
+                (flip_deviates if is_count else continuous).append((path, end_deviate))
+    if continuous:
+        shape = len(continuous), BREAK_EVEN_POINTS
+        deviates_by_path = {path: np.full(shape, ranges[path].home) for path, _ in continuous}
+        for row, (path, end_deviate) in enumerate(continuous):
+            deviates_by_path[path][row] = np.linspace(
+                ranges[path].home, end_deviate, BREAK_EVEN_POINTS
             )
-        looked = together(
-            {path: deviates.ravel() for path, deviates in moved_deviates.items()}
-        ).reshape(len(smooth), FINE)
-        flip_deviates += [
-            (path, _crossing_deviate(moved_deviates[path][input_index], looked[input_index]))
-            for input_index, (path, _) in enumerate(smooth)
-        ]
-    nearest = sorted(
-        flip_deviates, key=lambda flip_deviate: -abs(flip_deviate[1] - ranges[flip_deviate[0]].home)
-    )
-    return {path: float(ranges[path].quantile(np.array(deviate))) for path, deviate in nearest}
+        # One evaluation has the points of all inputs.
+        all_ratios = together(
+            {path: deviates.ravel() for path, deviates in deviates_by_path.items()}
+        ).reshape(shape)
+        for row, (path, _) in enumerate(continuous):
+            flip_deviate = _crossing_deviate(deviates_by_path[path][row], all_ratios[row])
+            flip_deviates.append((path, flip_deviate))
+
+    def distance_from_value(path: str, deviate: float) -> float:
+        return abs(deviate - ranges[path].home)
+
+    # Of two break-even values of an input the nearer one comes last, and so replaces the other.
+    nearest_last = sorted(flip_deviates, key=lambda flip: -distance_from_value(*flip))
+    return {path: float(ranges[path].quantile(np.array(deviate))) for path, deviate in nearest_last}
 
 
 def _crossing_deviate(deviates: FloatArray, ratios: FloatArray) -> float:
-    """Return the first deviate at which a ratio passes 1, with its logarithm interpolated."""
-    crossed = (ratios > 1) != (ratios[0] > 1)
-    if not crossed.any():
+    """Return the first deviate at which a ratio passes 1, by interpolation of its logarithm."""
+    is_crossed = (ratios > 1) != (ratios[0] > 1)
+    if not is_crossed.any():
         return float(deviates[-1])
-    first = int(np.argmax(crossed))
-    (low, high), here = deviates[[first - 1, first]], ratios[[first - 1, first]]
-    if not (np.isfinite(here) & (here > 0)).all():
-        return float((low + high) / 2)
-    above, below = np.log(here)
-    return float(low + above / (above - below) * (high - low))
+    first = int(np.argmax(is_crossed))
+    start, end = deviates[[first - 1, first]]
+    ratios_around = ratios[[first - 1, first]]
+    if not (np.isfinite(ratios_around) & (ratios_around > 0)).all():
+        return float((start + end) / 2)
+    log_at_start, log_at_end = np.log(ratios_around)
+    return float(start + log_at_start / (log_at_start - log_at_end) * (end - start))
 
 
 # ---------------------------------------------------------------- pairs
 class Pair(NamedTuple):
-    """Two inputs that flip the order together."""
+    """Two inputs that reverse the ranking together."""
 
     paths: tuple[str, str]
-    values: tuple[float, float]  # of both, in their units
-    ratio: float  # there
+    values: tuple[float, float]  # values of both inputs, in their units
+    ratio: float  # ratio at these values
 
 
 def pairs_that_flip(
     ranges: Mapping[str, Range],
     ratios: Mapping[str, FloatArray],
-    together: Together,
+    together: RatioAtDeviates,
     plan_inputs: frozenset[str],
 ) -> list[Pair]:
-    """Return the pairs that flip the order, the farthest across first.
+    """Return the pairs that reverse the ranking, those with the greatest effect first.
 
-    An input that decides how many of something there are is left out, since it changes what is
-    held; so are pairs of inputs whose draws are the same, which cannot move apart.
+    An input that decides a count is left out, since it changes the structure. So are pairs of
+    inputs that share their draws, since they cannot move apart.
 
     Args:
         ranges: Range of each input by path.
-        ratios: Ratio at P5, value and P95 of each input alone, of shape (3,).
-        together: Gives the ratio at places of inputs that move together.
-        plan_inputs: Inputs that plans rest on.
+        ratios: Ratio at P5, value and P95 of each input alone, of shape (3,), by path.
+        together: Function of the deviates of inputs that move together, which gives the ratio.
+        plan_inputs: Inputs that the choice of plans depends on.
 
     """
     centre = next(iter(ratios.values()))[CENTRE]
     if not np.isfinite(centre) or centre in (0, 1):
         return []
-    side = 1.0 if centre > 1 else -1.0
-    gains, far = _gains_of_inputs(ranges, ratios, centre, side)
-    gaining_paths = sorted(gains, key=lambda path: (-gains[path], path))
-    pairs = _near_enough(
-        ranges,
-        gaining_paths,
-        np.array([gains[path] for path in gaining_paths]),
-        side * float(np.log(centre)),
-    )
+    sign = 1.0 if centre > 1 else -1.0
+    gains, gain_deviates = _gains_of_inputs(ranges, ratios, centre, sign)
+    paths_by_gain = sorted(gains, key=lambda path: (-gains[path], path))
+    sorted_gains = np.array([gains[path] for path in paths_by_gain])
+    needed_gain = sign * float(np.log(centre))
+    pairs = _pairs_to_evaluate(ranges, paths_by_gain, sorted_gains, needed_gain)
     if not pairs:
         return []
-    # plans are cached by the points at which they are chosen: these come first, and are the same
-    # whichever pairs a price brings near
-    shared = sorted(far.keys() & plan_inputs)
-    corners = [(), *((path,) for path in shared), *combinations(shared, 2)]
-    points = [*corners, *pairs]
+    # The cache holds plans by the points at which they are chosen. The points of the plan inputs
+    # come first, so that they are the same whichever pairs follow under another price.
+    plan_paths = sorted(gain_deviates.keys() & plan_inputs)
+    plan_points = [(), *((path,) for path in plan_paths), *combinations(plan_paths, 2)]
+    points = [*plan_points, *pairs]
     moved_deviates = {
         path: np.full(len(points), ranges[path].home)
         for path in dict.fromkeys(path for point in points for path in point)
     }
     for index, point in enumerate(points):
         for path in point:
-            moved_deviates[path][index] = far[path]
-    flipping_pairs = [
-        Pair(
-            pair,
-            (
-                float(ranges[pair[0]].quantile(np.array(far[pair[0]]))),
-                float(ranges[pair[1]].quantile(np.array(far[pair[1]]))),
-            ),
-            float(ratio),
-        )
-        for pair, ratio in zip(pairs, together(moved_deviates)[len(corners) :], strict=True)
-        if np.isfinite(ratio) and (ratio > 1) != (centre > 1)
-    ]
-    return sorted(
-        flipping_pairs, key=lambda flipping_pair: (side * flipping_pair.ratio, flipping_pair.paths)
-    )
+            moved_deviates[path][index] = gain_deviates[path]
+
+    def moved_value(path: str) -> float:
+        return float(ranges[path].quantile(np.array(gain_deviates[path])))
+
+    pair_ratios = together(moved_deviates)[len(plan_points) :]
+    flipping_pairs = []
+    for (first_path, second_path), ratio in zip(pairs, pair_ratios, strict=True):
+        if np.isfinite(ratio) and (ratio > 1) != (centre > 1):
+            moved_values = moved_value(first_path), moved_value(second_path)
+            flipping_pairs.append(Pair((first_path, second_path), moved_values, float(ratio)))
+    return sorted(flipping_pairs, key=lambda pair: (sign * pair.ratio, pair.paths))
 
 
 def _gains_of_inputs(
-    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], centre: float, side: float
+    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], centre: float, sign: float
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the gains of inputs towards a flip, and the deviate of each input's largest gain.
+    """Return the gains of inputs towards a reversal, and the deviate of each input's largest gain.
 
-    A gain is how far an input moves the logarithm of the ratio towards zero. Inputs that flip the
-    order alone have no gain.
+    A gain is how far an input moves the logarithm of the ratio towards zero. Inputs that reverse
+    the ranking alone have no gain. `sign` is that of the logarithm of the ratio at the centre.
     """
-    gains, far = {}, {}
+    gains, gain_deviates = {}, {}
     for path, input_ratios in ratios.items():
         is_positive = np.isfinite(input_ratios) & (input_ratios > 0)
         gain = np.where(
             is_positive,
-            side * np.log(centre / np.where(is_positive, input_ratios, centre)),
+            sign * np.log(centre / np.where(is_positive, input_ratios, centre)),
             -np.inf,
         )
-        if ranges[path].steps or gain.max() <= STILL:
+        if ranges[path].steps or gain.max() <= LEAST_GAIN:
             continue
-        far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
-        if not ((input_ratios[[0, -1]] > 1) != (centre > 1)).any():
+        gain_deviates[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
+        reverses_alone = ((input_ratios[[0, -1]] > 1) != (centre > 1)).any()
+        if not reverses_alone:
             gains[path] = float(gain.max())
-    return gains, far
+    return gains, gain_deviates
 
 
-def _near_enough(
-    ranges: Mapping[str, Range], gaining_paths: list[str], gains: FloatArray, needed: float
+def _pairs_to_evaluate(
+    ranges: Mapping[str, Range], paths: list[str], gains: FloatArray, needed_gain: float
 ) -> list[tuple[str, str]]:
-    """Return the pairs whose gains come near to what is needed, those that gain most first."""
-    first_indices, second_indices = np.triu_indices(len(gaining_paths), 1)
-    both = gains[first_indices] + gains[second_indices]
-    order = np.argsort(-both, kind="stable")
-    order = order[both[order] >= NEAR * needed]
-    pairs = (
-        (gaining_paths[first_indices[pair_index]], gaining_paths[second_indices[pair_index]])
-        for pair_index in order
-    )
-    return [pair for pair in pairs if ranges[pair[0]].leader != ranges[pair[1]].leader][:MOST]
+    """Return the pairs whose gains are near the needed gain, those with the largest gain first."""
+    first_indices, second_indices = np.triu_indices(len(paths), 1)
+    pair_gains = gains[first_indices] + gains[second_indices]
+    order = np.argsort(-pair_gains, kind="stable")
+    order = order[pair_gains[order] >= PAIR_EFFECT_SHARE * needed_gain]
+    pairs = []
+    for pair_index in order:
+        first_path, second_path = (
+            paths[first_indices[pair_index]],
+            paths[second_indices[pair_index]],
+        )
+        if ranges[first_path].leader != ranges[second_path].leader:
+            pairs.append((first_path, second_path))
+    return pairs[:MOST_PAIRS]

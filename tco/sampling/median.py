@@ -17,14 +17,16 @@ from tco.scenario.beliefs import Dice
 from tco.scenario.metrics import CHIP_HOUR, PRICED
 from tco.scenario.result import why_incomparable
 
-DRAWS, SEED = 512, 0  # of a comparison; whoever draws a scenario with both has the same median
+# Draws of a comparison. A scenario has the same median wherever it is drawn with both constants.
+DRAWS = 512
+SEED = 0
 DRAWN_COSTS = (*PRICED, CHIP_HOUR)
 
 
 class DrawnMetric(NamedTuple):
-    """Percentiles of a metric over draws, in its unit; None where a percentile has no end."""
+    """Percentiles of a metric over draws, in its unit; None where a percentile is infinite."""
 
-    draws: int
+    draws: int  # number of draws
     p10: float | None
     p50: float | None
     p90: float | None
@@ -37,8 +39,8 @@ def drawn_costs(evaluation: Evaluation) -> DrawnMetrics:
     """Draw all inputs with ranges, and return the percentiles of each cost of a scenario.
 
     Returns:
-        Percentiles by metric, of those among `DRAWN_COSTS` that the scenario has; empty where the
-        scenario is not drawn.
+        Percentiles of each of `DRAWN_COSTS` that the scenario has, by metric; empty where the
+        scenario cannot be drawn.
 
     """
     if evaluation.why_undrawable() is not None:
@@ -66,7 +68,7 @@ def drawn_metric(
         reference: Baseline of a ratio; None without a baseline.
 
     Returns:
-        Percentiles of the metric; None where the scenario is not drawn, or where fewer than two
+        Percentiles of the metric; None where the scenario cannot be drawn, or where fewer than two
         draws have the metric.
 
     """
@@ -92,15 +94,16 @@ def _sampled_metrics(sides: Sequence[Evaluation], hold: bool) -> dict[str, AnyAr
 def drawn_chip_hour(evaluation: Evaluation) -> DrawnMetric | None:
     """Draw all inputs with ranges, and return the percentiles of the cost per chip-hour, USD.
 
-    The cost rests on no model, so that no plan is chosen. Returns None for a saved result, and
-    where the scenario has no cost or no input has a range.
+    The cost does not depend on the model, so no plan is chosen. Returns None for a saved result,
+    for a scenario without a cost, and where no input has a range.
     """
     if evaluation.saved or evaluation.result.costless:
         return None
     function = evaluation.function(workload=False)
     if not function.inputs({}).is_shipped:
         return _drawn_chip_hour(evaluation)
-    settings, variant = sorted(function.settings.items()), sorted(function.variant.items())
+    settings = sorted(function.settings.items())
+    variant = sorted(function.variant.items())
     question = repr((function.scenario, settings, variant))
     (percentiles,) = cached_arrays(
         [b"chip-hour", question.encode()], lambda: [_array_of(_drawn_chip_hour(evaluation))]
@@ -118,12 +121,12 @@ def _drawn_chip_hour(evaluation: Evaluation) -> DrawnMetric | None:
 
 
 def _array_of(drawn: DrawnMetric | None) -> AnyArray:
-    """Return the percentiles of a metric as an array, nan without an end; empty without draws."""
+    """Return percentiles as an array, with nan for None; empty without draws."""
     return np.array([] if drawn is None else drawn[1:], dtype=float)
 
 
 def _drawn_from(percentiles: AnyArray) -> DrawnMetric | None:
-    """Return the metric whose percentiles `_array_of` gave."""
+    """Return the metric whose array `_array_of` returned; None for an empty array."""
     if not len(percentiles):
         return None
     return DrawnMetric(DRAWS, *map(finite_or_none, percentiles.tolist()))

@@ -1,8 +1,8 @@
-"""Metric of a scenario, or its ratio to a baseline, as the inputs with a range move.
+"""Metric of a scenario, or its ratio to a baseline, as a function of the inputs with a range.
 
-All inputs take the values of random draws, each input moves alone to both ends of its range, or
-some inputs move together. A point that misses the target has no performance and no cost of
-performance.
+All inputs take the values of random draws, or each input moves alone to both ends of its range, or
+some inputs move together. At a point that misses the target the metrics of performance, and the
+costs of performance, have no value.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def sample_with_moves(
 
     Args:
         function: The scenario with the ranges of its inputs.
-        dice: Gives the draws.
+        dice: Source of the draws.
         speeds: Further user speeds at which each point is evaluated, tokens/s per user.
-        fixed: Values of fixed inputs by path, for each way to fix some.
-        fixed_draws: Number of draws in which inputs are fixed.
+        fixed: Values of the fixed inputs by path, for each way to fix some.
+        fixed_draws: Number of the first draws that are repeated for each way to fix some inputs.
 
     """
     ranges = function.ranges
@@ -102,24 +102,26 @@ def sample_with_moves(
     sizes = [dice.count, 1 + 2 * len(ranges), *([1 + fixed_draws] * len(fixed))]
     points = {}
     for path, (drawn, unit) in dice.settings(ranges).items():
-        first = np.concatenate([[ranges[path].value], drawn[:fixed_draws]])
-        parts = [
-            np.full(1 + fixed_draws, fixed_values[path]) if path in fixed_values else first
+        value_and_draws = np.concatenate([[ranges[path].value], drawn[:fixed_draws]])
+        fixed_parts = [
+            np.full(1 + fixed_draws, fixed_values[path])
+            if path in fixed_values
+            else value_and_draws
             for fixed_values in fixed
         ]
-        points[path] = np.concatenate([drawn, moves[path], *parts]), unit
+        points[path] = np.concatenate([drawn, moves[path], *fixed_parts]), unit
     evaluated = function.draws(points, speeds=speeds)
     ends = np.cumsum(sizes).tolist()
-    draws, single_moves, *fixed_parts = (
+    draws, single_moves, *draws_with_fixed = (
         evaluated.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)
     )
-    return SampledScenario(draws, single_moves, fixed_parts)
+    return SampledScenario(draws, single_moves, draws_with_fixed)
 
 
 def metric_or_nan(draws: Draws, metric: str) -> FloatArray:
     """Return a metric in every draw, nan where a draw lacks the metric.
 
-    A metric that rests on the workload is also nan where memory or a target is missed.
+    A metric that depends on the workload is also nan where memory or a target is missed.
 
     Args:
         draws: Draws of a scenario.
@@ -146,44 +148,42 @@ def three_point_deviates(belief: Range) -> FloatArray:
 
 
 def _one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, FloatArray]:
-    """Return the values of every input where each moves alone.
+    """Return the values of each input, by path, at the points where one input moves.
 
-    Returns:
-        Arrays by path: all inputs at their values first, then each input at its low and its high.
-
+    The first point has every input at its value. Two points for each input follow, with that input
+    at its low and at its high.
     """
     moves = {
         path: np.full(1 + 2 * len(ranges), belief.value, float) for path, belief in ranges.items()
     }
     for index, (path, belief) in enumerate(ranges.items()):
-        moves[path][1 + 2 * index :][:2] = belief.low, belief.high
+        first_point = 1 + 2 * index
+        moves[path][first_point : first_point + 2] = belief.low, belief.high
     return moves
 
 
 @dataclass(frozen=True)
 class ScenarioQuantity:
-    """A metric as inputs move: that of a scenario, or a baseline's ratio to it, at one speed.
+    """A metric of a scenario at one speed, or its ratio to a baseline, as inputs move.
 
-    Both sides of a ratio are moved. Where only one side misses the target the ratio is zero or
-    without end, and where both do there is none.
+    Both sides of a ratio move. The ratio is zero where only the scenario misses the target,
+    infinite where only the baseline does, and nan where both do.
     """
 
     metric: str
     scenario: ScenarioFunction
     baseline: ScenarioFunction | None
     dice: Dice
-    # by identity of a scenario function, which several quantities may share
+    # samples by identity of the scenario function, shared by quantities of the same functions
     samples: dict[int, SampledScenario] = field(default_factory=dict)
-    # one of those that the scenarios are sampled at; none: the workload's own
+    # tokens/s per user, among the speeds of the samples; None for the workload's own speed
     speed: float | None = None
 
     @cached_property
     def ranges(self) -> dict[str, Range]:
-        """The inputs that move it."""
-        return {
-            **(self.baseline.ranges if self.baseline is not None else {}),
-            **self.scenario.ranges,
-        }
+        """Ranges of the inputs of both sides, by path."""
+        baseline_ranges = {} if self.baseline is None else self.baseline.ranges
+        return {**baseline_ranges, **self.scenario.ranges}
 
     @property
     def sides(self) -> list[ScenarioFunction]:
@@ -198,14 +198,17 @@ class ScenarioQuantity:
         return samples
 
     def metric_at_speed(self, draws: Draws) -> FloatArray:
-        """Return the metric of draws at the speed."""
+        """Return the metric of draws at the speed of this quantity."""
         return metric_or_nan(
             draws if self.speed is None else draws.by_speed[self.speed], self.metric
         )
 
     def metric_or_ratio(self, side_metrics: Sequence[FloatArray]) -> FloatArray:
-        """Return the scenario's values, or their ratio to the baseline's if there is one."""
-        return ratios(side_metrics[1], side_metrics[0]) if side_metrics[1:] else side_metrics[0]
+        """Return the ratio of both sides, or the scenario's metric without a baseline."""
+        if self.baseline is None:
+            return side_metrics[0]
+        scenario_metric, baseline_metric = side_metrics
+        return ratios(baseline_metric, scenario_metric)
 
     def draws(self) -> FloatArray:
         """Return the metric or the ratio in all draws."""
@@ -216,7 +219,7 @@ class ScenarioQuantity:
     def one_at_a_time_values(self) -> dict[str, FloatArray]:
         """Return the metric or the ratio at the low, the value and the high of each input.
 
-        An input that a side does not rest on leaves that side as it is.
+        An input that a side does not read leaves the metric of that side at its base value.
         """
         metrics_by_path: dict[str, list[FloatArray]] = {path: [] for path in self.ranges}
         for side in self.sides:
@@ -230,26 +233,26 @@ class ScenarioQuantity:
         }
 
     def together(self, deviates: Mapping[str, FloatArray]) -> FloatArray:
-        """Evaluate the metric or the ratio where some inputs move together.
+        """Return the metric or the ratio at points where some inputs move together.
 
         Args:
             deviates: Standard normal deviates of each input that moves, all of one length.
 
         """
-        side_metrics, count = [], len(next(iter(deviates.values())))
+        point_count = len(next(iter(deviates.values())))
+        side_metrics = []
         for side in self.sides:
             samples = self.sampled(side)
             if deviates.keys().isdisjoint(side.ranges):
                 base_case = samples.metric_at_moves(self.metric_at_speed).base_case
-                side_metrics.append(np.full(count, base_case))
+                side_metrics.append(np.full(point_count, base_case))
                 continue
-            # every input is given, those that stay too: what was found of all of them in the draws
-            # holds here
+            # Inputs that do not move are arrays too: the plans found for the draws then hold here.
             points = {
                 path: (
                     belief.quantile(deviates[path])
                     if path in deviates
-                    else np.full(count, belief.value),
+                    else np.full(point_count, belief.value),
                     belief.unit,
                 )
                 for path, belief in side.ranges.items()

@@ -39,12 +39,12 @@ from tco.sampling.drivers import (
 )
 from tco.sampling.scenario_quantity import ScenarioQuantity, finite_or_none
 from tco.scenario.beliefs import Dice, belief_of, beliefs_of
-from tco.scenario.evaluate_samples import CELLS
+from tco.scenario.evaluate_samples import DRAWS_PER_CALL
 from tco.scenario.metrics import AGAINST_BASELINE
 
-DRAWS = 2048  # from which the worth of knowing an input is told
-ROUNDING = 1e-12  # a relative change that is none
-WORTH = 3  # inputs that are named as worth finding out
+DRAWS = 2048  # draws from which the variance shares are estimated
+ROUNDING = 1e-12  # relative change of the metric that counts as none
+INPUTS_WORTH_KNOWING = 3  # unsourced inputs that an answer names
 
 
 class Swing(NamedTuple):
@@ -53,11 +53,11 @@ class Swing(NamedTuple):
     input_record: Hidden[Input]
     at_low: Annotated[float | None, Column(key="metric_low")]
     at_high: Annotated[float | None, Column(key="metric_high")]
-    # from the low end to the high one; none where there is a value at one of them only
+    # change of the metric from low to high; None where only one end has a value
     swing: float | None
-    meets_low: bool  # the target
+    meets_low: bool  # whether the low end meets the target
     meets_high: bool
-    # where a ratio passes one, nearest to the input's value
+    # break-even value of the input at which the ratio passes one, nearest to the input's value
     flips_at: Hidden[float | None] = None
 
 
@@ -66,20 +66,19 @@ class Sensitivity(Shown):
     """Sensitivity of a metric to every input, the strongest first."""
 
     metric: str
-    sides: Sequence[Evaluation]
-    hold: bool
-    centre: float | None  # none where it misses the target
+    sides: Sequence[Evaluation]  # the scenario, and the baseline of a ratio
+    hold: bool  # whether all points share the plan of the base case
+    centre: float | None  # metric with every input at its value; None where it misses the target
     swings: list[Swing]
-    drivers: dict[str, Indices]  # by path; empty where indices were not asked for
-    # by path, the share of the variance over draws that knowing an input takes away; empty where
-    # nothing is drawn
+    drivers: dict[str, Indices]  # Sobol indices by path; empty unless requested
+    # share of the variance over draws that each input explains, by path; empty without draws
     variance_shares: dict[str, float]
-    # that flip the order though neither does alone; none where there is no order
+    # pairs that reverse the ranking though neither input does alone; None without a ranking
     pairs: list[Pair] | None
 
     @property
     def line(self) -> str:
-        """The metric, and what moves it most."""
+        """The metric, and the inputs that move it most."""
         return (
             f"{self.metric} of {self.sides[0].name}: "
             f"{', '.join(swing.input_record.path for swing in self.swings[:3])} move it most"
@@ -118,19 +117,19 @@ class Sensitivity(Shown):
         return frame.assign(**self.sides[0].result.context, metric=self.metric)
 
     def table(self) -> Any:
-        """Return the inputs without what all of them are of."""
+        """Return the rows of `to_frame` without the columns that all inputs share."""
         return self.to_frame().iloc[:, :8]
 
     @property
     def variance(self) -> float:
-        """The squares of all swings together: were the metric a sum, a measure of its variance."""
+        """Sum of the squared swings, which measures the variance of a metric that is a sum."""
         return sum((swing.swing or 0.0) ** 2 for swing in self.swings)
 
     def share(self, swing: Swing) -> float | None:
         """Return the share of the metric's variance due to an input.
 
-        The share is that over draws of all inputs where draws were made, else an estimate from the
-        squares of the swings. None where only swings are known and an end has no value.
+        The share is that over draws of all inputs if there are draws, else an estimate from the
+        squared swings. It is None without draws if an end of the input has no value.
         """
         if self.variance_shares:
             return self.variance_shares.get(swing.input_record.path, 0.0)
@@ -144,18 +143,21 @@ class Sensitivity(Shown):
             for swing in self.swings
             if swing.input_record.kind not in SOURCED and swing.swing != 0
         ]
-        return sorted(
-            guessed, key=lambda swing: -(1.0 if (share := self.share(swing)) is None else share)
-        )[:WORTH]
+
+        def share_or_one(swing: Swing) -> float:
+            share = self.share(swing)
+            return 1.0 if share is None else share
+
+        return sorted(guessed, key=lambda swing: -share_or_one(swing))[:INPUTS_WORTH_KNOWING]
 
     def narrows(self, swing: Swing) -> float | None:
-        """Return by which share the range of the metric narrows once an input is known."""
+        """Return the share by which the metric's range narrows if an input becomes known."""
         share = self.share(swing)
         return None if share is None else narrowing(min(max(share, 0.0), 1.0))
 
     @property
     def flips(self) -> list[Swing]:
-        """The inputs that flip the order alone, the strongest first."""
+        """Inputs that reverse the ranking alone, the strongest first."""
         return [swing for swing in self.swings if swing.flips_at is not None]
 
     def groups(self, group_of: Callable[[Input], str]) -> dict[str, float]:
@@ -163,15 +165,14 @@ class Sensitivity(Shown):
         shares_by_group: dict[str, float] = {}
         for swing in self.swings:
             if swing.swing:
-                shares_by_group[group_of(swing.input_record)] = (
-                    shares_by_group.get(group_of(swing.input_record), 0.0)
-                    + swing.swing**2 / self.variance
-                )
-        return dict(sorted(shares_by_group.items(), key=lambda item: -item[1]))
+                group = group_of(swing.input_record)
+                share = swing.swing**2 / self.variance
+                shares_by_group[group] = shares_by_group.get(group, 0.0) + share
+        return dict(sorted(shares_by_group.items(), key=lambda group_share: -group_share[1]))
 
 
 def _collect_ranged_inputs(scenario: str, sides: Sequence[Evaluation]) -> dict[str, Input]:
-    """Return the inputs with a range by path; refuse a scenario without any."""
+    """Return the inputs with a range by path; a scenario without any raises `DataError`."""
     ranged_inputs = {
         path: side.result.inputs[path]
         for side in reversed(sides)
@@ -208,16 +209,16 @@ def sensitivity(
     Args:
         scenario: Name or path of the scenario.
         metric: Name of the metric.
-        data: Folder of own data; None takes no further data.
+        data: Folder of further user data; None without a further folder.
         set: Values of inputs by path.
         variant: Variants of the system by key.
         baseline: Scenario that a ratio is relative to; None takes the usual baseline.
-        hold: True holds the plans of today.
-        sobol: Size of the sample for Sobol indices, a power of two; None takes no indices.
+        hold: Whether every point keeps the plan of the base case.
+        sobol: Size of the sample for Sobol indices, a power of two; None returns no indices.
         seed: Seed of the draws and the sample.
 
     Raises:
-        UsageError: Sobol indices are asked for without `hold`, or for no power of two.
+        UsageError: `sobol` is given without `hold`, or is not a power of two.
         DataError: The scenario or metric is unknown, the metric has no value, or no input has a
             range.
 
@@ -229,26 +230,26 @@ def sensitivity(
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     if hold:
         for side in sides:
-            side.metric(read)  # says why there is no plan to hold
+            side.metric(read)  # raises an error if there is no plan to hold
     ranged = _collect_ranged_inputs(scenario, sides)
     quantity = _drawn_quantity(read, sides, hold, seed)
     with named_step("moving each input to its ends"):
         metrics_by_input = quantity.one_at_a_time_values()
     if not any(np.isfinite(input_metrics).any() for input_metrics in metrics_by_input.values()):
-        sides[0].metric(read)  # says why
+        sides[0].metric(read)  # raises an error that says why no point has a value
     ratio = metric in AGAINST_BASELINE
     flips, pairs = _inputs_that_flip(quantity, metrics_by_input) if ratio else ({}, None)
     swings = _ranked_swings(ranged, metrics_by_input, ratio, flips)
     drivers = _sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
     return Sensitivity(
-        metric,
-        sides,
-        hold,
-        _base_value(quantity, sides),
-        swings,
-        drivers,
-        _variance_shares(quantity),
-        pairs,
+        metric=metric,
+        sides=sides,
+        hold=hold,
+        centre=_base_value(quantity, sides),
+        swings=swings,
+        drivers=drivers,
+        variance_shares=_variance_shares(quantity),
+        pairs=pairs,
     )
 
 
@@ -268,7 +269,7 @@ def _drawn_quantity(
 def _inputs_that_flip(
     quantity: ScenarioQuantity, ratios: Mapping[str, FloatArray]
 ) -> tuple[dict[str, float], list[Pair]]:
-    """Return the values at which inputs flip the order alone, by path, and the pairs that do."""
+    """Return the break-even values of inputs by path, and the pairs that reverse the ranking."""
     flips = flips_of(quantity.ranges, ratios, quantity.together)
     plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs())
     return flips, pairs_that_flip(quantity.ranges, ratios, quantity.together, plan_inputs)
@@ -286,18 +287,13 @@ def _base_value(quantity: ScenarioQuantity, sides: Sequence[Evaluation]) -> floa
 def _variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
     """Return each input's share of the metric's variance over the draws that have it."""
     metric_draws = quantity.draws()
-    valid_draws = (
-        metric_draws
-        if quantity.baseline is None
-        else np.where(metric_draws > 0, metric_draws, np.nan)
-    )
-    return first_order(
-        valid_draws,
-        {
-            path: quantity.dice.correlated_deviates(input_range)
-            for path, input_range in quantity.ranges.items()
-        },
-    )
+    if quantity.baseline is not None:  # a ratio of zero is a draw that misses the target
+        metric_draws = np.where(metric_draws > 0, metric_draws, np.nan)
+    input_deviates = {
+        path: quantity.dice.correlated_deviates(input_range)
+        for path, input_range in quantity.ranges.items()
+    }
+    return first_order(metric_draws, input_deviates)
 
 
 def rank(swing: Swing) -> tuple[float, str]:
@@ -331,15 +327,23 @@ def _input_swing(
     low, centre, high = map(float, input_metrics)
     if low == high or abs(high - low) <= ROUNDING * abs(centre):
         high = low
-    still = low == high or bool(np.isnan(input_metrics).all())
-    swing = 0.0 if still else finite_or_none(high - low)
-    meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
+
+    def meets_target(end: float) -> bool:
+        return not np.isnan(end) and not (ratio and end == 0)
+
+    has_no_effect = low == high or bool(np.isnan(input_metrics).all())
     return Swing(
-        ranged_input, finite_or_none(low), finite_or_none(high), swing, meets[0], meets[1], flips_at
+        input_record=ranged_input,
+        at_low=finite_or_none(low),
+        at_high=finite_or_none(high),
+        swing=0.0 if has_no_effect else finite_or_none(high - low),
+        meets_low=meets_target(low),
+        meets_high=meets_target(high),
+        flips_at=flips_at,
     )
 
 
-# ---------------------------------------------------------------- all together
+# ---------------------------------------------------------------- Sobol indices
 def _sobol_indices_by_input(
     quantity: ScenarioQuantity,
     sides: Sequence[Evaluation],
@@ -351,8 +355,8 @@ def _sobol_indices_by_input(
 
     All other inputs stay at their values.
     """
-    if count & (count - 1) or not 2 <= count <= CELLS:
-        raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
+    if count & (count - 1) or not 2 <= count <= DRAWS_PER_CALL:
+        raise UsageError(f"{count} samples: expected a power of two up to {DRAWS_PER_CALL}")
     moving = [
         swing.input_record
         for swing in swings
@@ -394,9 +398,9 @@ def _sobol_indices_by_input(
 
 
 def input_quantiles(ranged_input: Input, probabilities: FloatArray) -> FloatArray:
-    """Return an input's quantiles: its value at 50 %, low and high at 5 % and 95 %.
+    """Return an input's quantiles in the distribution of its belief.
 
-    It is normal in its logarithm where all are above zero.
+    The quantiles at 5 % and 95 % are the low and the high of the input.
     """
     from scipy.special import ndtri
 

@@ -31,7 +31,7 @@ from tco.evaluation.side_by_side import compare_results
 from tco.sampling.scenario_quantity import finite_or_none, ratios
 from tco.scenario.baseline_ratio import costs_of_work
 from tco.scenario.beliefs import Dice, Range, beliefs_of
-from tco.scenario.evaluate_samples import CELLS, Draws
+from tco.scenario.evaluate_samples import DRAWS_PER_CALL, Draws
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS, priced_by
 from tco.scenario.result import why_incomparable
 
@@ -42,7 +42,7 @@ PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
 COST = "usd_per_million_output_tokens"
 SAMPLES, MOST = 10_000, 10_000_000
 FEW = 4  # draws by which one arithmetic is held against another
-BLOCK = CELLS  # draws that are evaluated together, however many there are and whoever makes them
+BLOCK = DRAWS_PER_CALL
 
 
 class Sample(NamedTuple):

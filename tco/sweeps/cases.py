@@ -21,7 +21,9 @@ from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.evaluation.scenario_function import ScenarioFunction
 from tco.scenario.beliefs import GOLDEN, Dice, beliefs_of, settings_of, splitmix64, uniform
 from tco.scenario.compiled import scatter_into
-from tco.scenario.evaluate_samples import Draws, Many, decisions, equal_groups, held_part
+from tco.scenario.draw_case import ArraysWithUnits
+from tco.scenario.draw_groups import decisions, equal_groups, held_part
+from tco.scenario.evaluate_samples import Draws
 from tco.scenario.metrics import METRICS, needs_site
 from tco.scenario.pricing import beyond_a_position
 from tco.scenario.result import Result
@@ -193,7 +195,7 @@ def evaluate_setting(
     scenario: StudyScenario,
     fixed: FixedSettings,
     centre: JsonMapping,
-    axes: Many,
+    axes: ArraysWithUnits,
     drawn: CaseDraws | None,
     count: int,
 ) -> CaseResults:
@@ -238,12 +240,16 @@ def evaluate_setting(
     return case_results
 
 
-def _settings_at(axes: Many, case: int, paths: Iterable[str]) -> FixedSettings:
+def _settings_at(axes: ArraysWithUnits, case: int, paths: Iterable[str]) -> FixedSettings:
     return tuple((path, (float(axes[path][0][case]), axes[path][1])) for path in paths)
 
 
 def _cases_by_structure(
-    scenario: StudyScenario, fixed: FixedSettings, axes: Many, settled: SettledCase, count: int
+    scenario: StudyScenario,
+    fixed: FixedSettings,
+    axes: ArraysWithUnits,
+    settled: SettledCase,
+    count: int,
 ) -> Iterator[tuple[AnyArray, SettledCase]]:
     """Yield cases by the structure that they get.
 
@@ -266,7 +272,11 @@ def _cases_by_structure(
 
 
 def _decisions_of_axes(
-    scenario: StudyScenario, fixed: FixedSettings, axes: Many, structure: Structure, fits: bool
+    scenario: StudyScenario,
+    fixed: FixedSettings,
+    axes: ArraysWithUnits,
+    structure: Structure,
+    fits: bool,
 ) -> dict[str, tuple[AnyArray, float]]:
     """Return structure decisions that follow the axes, per case and as settled."""
     settings = split_plan_axes(fixed)[0] | dict(axes)
@@ -294,7 +304,7 @@ def _decisions_of_axes(
 def _evaluate_structure(
     scenario: StudyScenario,
     fixed: FixedSettings,
-    axes: Many,
+    axes: ArraysWithUnits,
     drawn: CaseDraws | None,
     cases: AnyArray,
     settled: SettledCase,
@@ -304,7 +314,7 @@ def _evaluate_structure(
     is_stated = settled_result.texts["workload.kind"] == "stated"  # then no plan is searched
     settings, _ = split_plan_axes(fixed)
     points = {path: (axis_values[cases], unit) for path, (axis_values, unit) in axes.items()}
-    sampled: Many = {}
+    sampled: ArraysWithUnits = {}
     if drawn is not None:
         taken = settings.keys() | points.keys()
         sampled = _sampled_inputs(scenario, settled_result, drawn, cases, taken)
@@ -339,7 +349,7 @@ def _sampled_inputs(
     drawn: CaseDraws,
     cases: AnyArray,
     taken: Set[str],
-) -> Many:
+) -> ArraysWithUnits:
     """Return the drawn inputs of cases, without those that have a setting."""
     ranges = {
         path: belief

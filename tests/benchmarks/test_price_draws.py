@@ -11,7 +11,7 @@ import pytest
 
 import tco
 from tco.compile.execute import ScheduleRunner
-from tco.scenario.evaluate_samples import programs_of
+from tco.scenario.draw_case import programs_of
 from tests.scenario_helpers import CELLS, load_scenario
 from tests.study_helpers import Dice, beliefs_of, settings_of
 

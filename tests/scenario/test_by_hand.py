@@ -11,10 +11,12 @@ import pytest
 
 from tco import DataError
 from tco.core.provenance import P95, Input
-from tco.scenario import checkpoint, evaluate_samples, network_choice, pricing
+from tco.scenario import checkpoint, draw_groups, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
 from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
-from tco.scenario.evaluate_samples import _sampled_input_arrays, equal_groups, evaluate_draws
+from tco.scenario.draw_case import _sampled_input_arrays
+from tco.scenario.draw_groups import equal_groups
+from tco.scenario.evaluate_samples import evaluate_draws
 from tco.scenario.network_tiers import _tiers_for
 from tco.scenario.plan_cache import SearchReads, _is_repeatable
 from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
@@ -366,7 +368,7 @@ def test_equal_groups_hold_the_draws_that_decide_everything_alike():
 )
 def test_draws_of_inputs_are_rows_of_one_length(monkeypatch, arrays, is_refused):
     monkeypatch.setattr(
-        "tco.scenario.evaluate_samples.given_of",
+        "tco.scenario.draw_case.given_of",
         lambda _, setting, __: SimpleNamespace(array=np.array(setting)),
     )
     settings = dict(zip(("parts.a.price", "parts.b.price"), arrays, strict=True))
@@ -436,7 +438,7 @@ def test_drawn_values_enter_the_key_of_a_grouping_that_is_resized_by_other_input
         "cached_arrays": cached,
     }
     for name, replacement in replacements.items():
-        monkeypatch.setattr(evaluate_samples, name, replacement)
+        monkeypatch.setattr(draw_groups, name, replacement)
     array = np.array([1.0, 2.0, 3.0])
     case = SimpleNamespace(
         programs=SimpleNamespace(is_shipped=True),
@@ -446,6 +448,6 @@ def test_drawn_values_enter_the_key_of_a_grouping_that_is_resized_by_other_input
         settings_key=lambda _: "",
     )
     inputs = SimpleNamespace(system=SimpleNamespace(alternatives={}), kind="serving")
-    grouping = evaluate_samples._grouping(case, None, inputs, None)
+    grouping = draw_groups.draws_by_structure(case, None, inputs, None)
     assert [draws.tolist() for draws in grouping.draws] == [[0, 1], [2]]
     assert (keys[0][-1] == array[[0, 2]].tobytes()) is is_in_key

@@ -10,8 +10,9 @@ import pytest
 
 import tco
 from tco import DataError
+from tco.scenario import evaluate_samples, pilot_draws
 from tests.catalogue import CATALOGUE
-from tests.scenario_helpers import CELLS, evaluate_samples
+from tests.scenario_helpers import DRAWS_PER_CALL
 
 ROOM = {"site.rack_kw_max": "900 kW", "workload.draft_tokens": "0"}
 TOKEN, USER, RATE = (
@@ -198,7 +199,7 @@ def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, m
     """
     _, drawn = draws_of(name, 800, share=1.0)
     full_results = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
-    monkeypatch.setattr(evaluate_samples, "PILOTS", 80)
+    monkeypatch.setattr(pilot_draws, "PILOTS", 80)
     pilot_results = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
     assert (pilot_results.meets == full_results.meets).mean() > 0.99
     both = pilot_results.meets & full_results.meets
@@ -332,7 +333,7 @@ def test_requests_in_flight_have_no_batch_to_solve():
 
 
 def test_number_of_draws_per_piece_changes_no_value():
-    base, drawn = draws_of(GB200, CELLS + 10)
+    base, drawn = draws_of(GB200, DRAWS_PER_CALL + 10)
     full_results = tco.evaluate_draws(
         GB200, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
     )

@@ -117,7 +117,7 @@ def test_draws_in_another_order_are_grouped_from_the_cache(tmp_path, monkeypatch
     def refuse(*_):
         raise AssertionError("draws are grouped again")
 
-    monkeypatch.setattr("tco.scenario.evaluate_samples.group_draws", refuse)
+    monkeypatch.setattr("tco.scenario.draw_groups.groups_by_structure", refuse)
     again = tco.evaluate_draws("gb200-nvl72", settings[1], catalogue=CATALOGUE)
     costs = [draws.metrics["tco_usd_per_chip_hour"] for draws in (first, again)]
     assert len(np.unique(costs[0])) == 3
@@ -135,7 +135,7 @@ def test_draws_of_a_system_with_one_part_to_choose_are_grouped_from_the_cache(
     def refuse(*_):
         raise AssertionError("draws are grouped again")
 
-    monkeypatch.setattr("tco.scenario.evaluate_samples.group_draws", refuse)
+    monkeypatch.setattr("tco.scenario.draw_groups.groups_by_structure", refuse)
     draws = tco.evaluate_draws("trn3-nl32x2", drawn | prices[1], catalogue=CATALOGUE)
     assert np.isfinite(draws.metrics["tco_usd_per_chip_hour"]).all()
 

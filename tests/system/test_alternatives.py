@@ -8,7 +8,7 @@ import pytest
 import tco
 from tco import DataError
 from tco.scenario.document import load_scenario
-from tco.scenario.evaluate_samples import decisions
+from tco.scenario.draw_groups import decisions
 from tco.scenario.resolve import resolve_scenario
 from tests.catalogue import checks, load_system
 from tests.scenario_helpers import bill_of
