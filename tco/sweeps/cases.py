@@ -1,9 +1,9 @@
-"""Metrics of a scenario in many cases, with plans searched where needed.
+"""Metrics of a scenario in the many cases of a study, with a search of plans where needed.
 
-Inputs that the search of plans reads are set one value at a time, each with a search of its own.
-Other inputs leave the plan as it is and are set as arrays. All else that decides structure (the
-cheapest of alternatives, tiers, whether racks fit their site) is found for every case. Cases are
-grouped by these decisions.
+An input that the search of plans reads takes one value at a time, with a search for each. Other
+inputs leave the plan as it is and are evaluated as arrays. Cases are grouped by the other
+decisions about structure: the cheapest of alternatives, the tiers, and whether racks fit their
+site.
 """
 
 from __future__ import annotations
@@ -31,16 +31,32 @@ from tco.scenario.structure import Structure
 from tco.sweeps.study import PLAN, Draw
 from tco.system.bill import bill_of_materials
 
-# of a number of a Sobol sequence, and with them its longest: what the generator knows how to skip
-BITS = 30
-ROUNDS = 4  # of a Feistel network: what follows is a random permutation (Luby and Rackoff 1988)
-ENDS = 2.0**-54, 1 - 2.0**-53  # the lowest and highest share: beyond them a deviate is infinite
+# Bits of a number of a Sobol sequence. The generator can skip at most 2^30 points.
+SOBOL_BITS = 30
+# Rounds of a Feistel network after which its permutation is random (Luby and Rackoff 1988).
+FEISTEL_ROUNDS = 4
+# Lowest and highest probability of a draw: beyond them a deviate is infinite.
+PROBABILITY_BOUNDS = 2.0**-54, 1 - 2.0**-53
+FITS = "fits"  # name of the decision whether the racks fit the site
+FixedSettings = tuple[tuple[str, Any], ...]  # path and value of each setting of one value
+# Sobol generators by seed and dimensions. A generator continues where it stopped, so each thread
+# has its own.
+_thread_state = threading.local()
 
 
 def dice_of(
     catalogue: Catalogue, draw: Draw, drawn_names: tuple[str, ...], start: int, stop: int
 ) -> Dice:
-    """Return the dice of some draws; `drawn_names` are drawn for in one order."""
+    """Return the source of some draws of a study.
+
+    Args:
+        catalogue: Catalogue with the causes that inputs share.
+        draw: Method, seed and number of the draws.
+        drawn_names: Names that are drawn, in the order of their dimensions in a Sobol sequence.
+        start: First draw.
+        stop: Draw after the last one.
+
+    """
     if draw.method == "latin-hypercube":
         return Strata(catalogue, draw.seed, start, stop, draw.samples)
     if draw.method == "sobol":
@@ -49,29 +65,29 @@ def dice_of(
 
 
 class Strata(Dice):
-    """A Latin hypercube (McKay, Beckman and Conover 1979): a draw in each N-th of probability."""
+    """A Latin hypercube (McKay, Beckman and Conover 1979): one draw in each N-th of probability."""
 
     def __init__(
         self, catalogue: Catalogue, seed: int, start: int, stop: int, samples: int
     ) -> None:
         super().__init__(catalogue, seed, start, stop)
-        self.draws, self.samples = np.arange(start, stop, dtype=np.uint64), samples
+        self.draws = np.arange(start, stop, dtype=np.uint64)
+        self.samples = samples
 
     def throw(self, name: str) -> AnyArray:
         """Return the standard normal deviates of a name."""
         deviates = self.thrown.get(name)
         if deviates is None:
             name_key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
-            stratum_shares = uniform(splitmix64(name_key + (self.draws + np.uint64(1)) * GOLDEN))
-            deviates = self.thrown[name] = _deviates(
-                (permuted(self.draws, self.samples, splitmix64(name_key)) + stratum_shares)
-                / self.samples
-            )
+            strata = permuted(self.draws, self.samples, splitmix64(name_key))
+            places_in_stratum = uniform(splitmix64(name_key + (self.draws + np.uint64(1)) * GOLDEN))
+            deviates = _deviates((strata + places_in_stratum) / self.samples)
+            self.thrown[name] = deviates
         return deviates
 
 
 class Sequence(Dice):
-    """A scrambled Sobol sequence: every name is a dimension of it."""
+    """A scrambled Sobol sequence, with a dimension for each name."""
 
     def __init__(
         self, catalogue: Catalogue, seed: int, start: int, stop: int, drawn_names: tuple[str, ...]
@@ -85,34 +101,30 @@ class Sequence(Dice):
 
 
 def permuted(positions: AnyArray, count: int, cipher_key: AnyArray) -> AnyArray:
-    """Return the values of a random permutation of `count` at `positions`.
+    """Return the values of a random permutation of `count` numbers at `positions`.
 
-    The permutation is a Feistel network, walked until its value is below `count`.
+    The permutation is a Feistel network. It is applied again to values that are not below `count`.
     """
-    half = np.uint64(max((count - 1).bit_length() + 1, 2) // 2)
-    low = (np.uint64(1) << half) - np.uint64(1)
-    permuted_values, outside = positions.copy(), np.ones(len(positions), dtype=bool)
-    while outside.any():
-        left, right = permuted_values[outside] >> half, permuted_values[outside] & low
-        for turn in range(ROUNDS):
-            left, right = (
-                right,
-                left ^ (splitmix64(cipher_key + right * GOLDEN + np.uint64(turn)) & low),
-            )
-        permuted_values[outside] = (left << half) | right
-        outside[outside] = permuted_values[outside] >= count
+    half_bits = np.uint64(max((count - 1).bit_length() + 1, 2) // 2)
+    low_mask = (np.uint64(1) << half_bits) - np.uint64(1)
+    permuted_values = positions.copy()
+    is_outside = np.ones(len(positions), dtype=bool)
+    while is_outside.any():
+        left = permuted_values[is_outside] >> half_bits
+        right = permuted_values[is_outside] & low_mask
+        for round_number in range(FEISTEL_ROUNDS):
+            round_hash = splitmix64(cipher_key + right * GOLDEN + np.uint64(round_number))
+            left, right = right, left ^ (round_hash & low_mask)
+        permuted_values[is_outside] = (left << half_bits) | right
+        is_outside[is_outside] = permuted_values[is_outside] >= count
     return permuted_values
 
 
-def _deviates(shares: AnyArray) -> AnyArray:
+def _deviates(probabilities: AnyArray) -> AnyArray:
     from scipy.special import ndtri
 
-    deviates: AnyArray = ndtri(np.clip(shares, *ENDS))
+    deviates: AnyArray = ndtri(np.clip(probabilities, *PROBABILITY_BOUNDS))
     return deviates
-
-
-# the generator of a sequence goes on from where it stands: those of threads would meet
-_engines = threading.local()
 
 
 def _sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
@@ -121,32 +133,29 @@ def _sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray
 
     from scipy.stats import qmc
 
-    cached_engines: dict[tuple[int, int], Any] = _engines.__dict__.setdefault("kept", {})
-    engine = cached_engines.get((seed, dimensions))
-    if engine is None or engine.num_generated > start:
-        cached_engines.clear()
-        engine = cached_engines[seed, dimensions] = qmc.Sobol(
-            dimensions, scramble=True, bits=BITS, seed=np.random.default_rng(seed)
+    generators: dict[tuple[int, int], Any] = _thread_state.__dict__.setdefault("generators", {})
+    generator = generators.get((seed, dimensions))
+    if generator is None or generator.num_generated > start:
+        generators.clear()
+        generator = qmc.Sobol(
+            dimensions, scramble=True, bits=SOBOL_BITS, seed=np.random.default_rng(seed)
         )
-    if engine.num_generated < start:
-        engine.fast_forward(start - engine.num_generated)
+        generators[seed, dimensions] = generator
+    if generator.num_generated < start:
+        generator.fast_forward(start - generator.num_generated)
     with warnings.catch_warnings():
-        # that the first points are no power of two: of a piece of them that says nothing
+        # scipy warns of counts that are not a power of two; these points are only part of them.
         warnings.simplefilter("ignore", UserWarning)
-        points: AnyArray = engine.random(stop - start)
+        points: AnyArray = generator.random(stop - start)
     return points
 
 
-FITS = "fits"  # whether the racks fit the site, among what is decided
-FixedSettings = tuple[tuple[str, Any], ...]  # path and value of each setting of one value
-
-
 class StudyScenario(NamedTuple):
-    """A scenario of a study, and how its plans are chosen; equal ones share their searches."""
+    """A scenario of a study, and how its plans are chosen. Equal scenarios share their searches."""
 
     name: str
-    function: ScenarioFunction  # of what the scenario's file states
-    plan: str  # best, or held
+    function: ScenarioFunction  # the scenario as its file states it
+    plan: str  # `best` or `held`
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -160,35 +169,36 @@ class SettledCase(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether its racks fit the site."""
-        scenario_result = self.result
-        return (
-            scenario_result.bill is None
-            or scenario_result.metrics["tco_usd_per_chip_hour"] is not None
-        )
+        """Whether the racks fit the site, or there are no racks."""
+        has_cost = self.result.metrics["tco_usd_per_chip_hour"] is not None
+        return self.result.bill is None or has_cost
 
 
 class CaseDraws(NamedTuple):
-    """Drawn inputs of all cases, with each case's place in the dice."""
+    """Draws of the drawn inputs, and the draw of each case."""
 
-    paths: frozenset[str]
+    paths: frozenset[str]  # drawn inputs
     dice: Dice
-    dice_indices: AnyArray  # of each case in the dice
+    dice_indices: AnyArray  # index of each case's draw among those of `dice`
 
 
 @lru_cache(maxsize=512)
 def settle_case(scenario: StudyScenario, fixed: FixedSettings) -> SettledCase:
-    """Evaluate a scenario at one value of each input, its plan searched."""
+    """Evaluate a scenario at one value of each input, with a search of its plan."""
     settings, axes = split_plan_axes(fixed)
     return SettledCase(*scenario.function._replace(plan=axes or None).searched(settings))
 
 
 def split_plan_axes(fixed: FixedSettings) -> tuple[JsonObject, dict[str, str]]:
-    """Split settings into those of inputs and the axes of the plan."""
-    axes = {
-        path.removeprefix(PLAN): axis_text for path, axis_text in fixed if path.startswith(PLAN)
-    }
-    return {path: setting_value for path, setting_value in fixed if not path.startswith(PLAN)}, axes
+    """Return the settings of inputs by path, and those of plan axes by axis."""
+    settings: JsonObject = {}
+    axes: dict[str, str] = {}
+    for path, setting in fixed:
+        if path.startswith(PLAN):
+            axes[path.removeprefix(PLAN)] = setting
+        else:
+            settings[path] = setting
+    return settings, axes
 
 
 def evaluate_setting(
@@ -199,42 +209,40 @@ def evaluate_setting(
     drawn: CaseDraws | None,
     count: int,
 ) -> CaseResults:
-    """Evaluate the cases of one setting.
+    """Evaluate the cases that share some settings.
 
     Args:
         scenario: The scenario of the cases.
-        fixed: Settings of one value in all cases.
-        centre: Value of every axis at which the plan is found, where plans are searched.
-        axes: Array and unit of every other setting.
+        fixed: Settings that all cases share.
+        centre: Value of each axis at which the plan is searched; empty where plans are held.
+        axes: Array and unit of each other setting, by path.
         drawn: Drawn inputs of the cases; None without draws.
         count: Number of cases.
 
     """
     settled = settle_case(scenario, (*fixed, *centre.items()))
-    searched = [path for path in axes if path in settled.reads and scenario.plan == "best"]
     case_results = CaseResults(count)
-    if not searched:
+    search_paths = [path for path in axes if path in settled.reads and scenario.plan == "best"]
+    if not search_paths:
         for cases, case in _cases_by_structure(scenario, fixed, axes, settled, count):
             case_results.add(cases, *_evaluate_structure(scenario, fixed, axes, drawn, cases, case))
         return case_results
-    for cases in equal_groups({path: axes[path][0] for path in searched}, count):
-        first = int(cases[0])
-        searched_settings = _settings_at(axes, first, searched)
-        centre_of_rest = {
-            path: axis_value for path, axis_value in centre.items() if path not in searched
-        }
-        rest = {
-            path: (axis_values[cases], unit)
-            for path, (axis_values, unit) in axes.items()
-            if path not in searched
-        }
+    for cases in equal_groups({path: axes[path][0] for path in search_paths}, count):
+        search_settings = _settings_at(axes, int(cases[0]), search_paths)
+        drawn_of_cases = None
+        if drawn is not None:
+            drawn_of_cases = drawn._replace(dice_indices=drawn.dice_indices[cases])
         part = evaluate_setting(
-            scenario,
-            (*fixed, *searched_settings),
-            centre_of_rest,
-            rest,
-            None if drawn is None else drawn._replace(dice_indices=drawn.dice_indices[cases]),
-            len(cases),
+            scenario=scenario,
+            fixed=(*fixed, *search_settings),
+            centre={path: number for path, number in centre.items() if path not in search_paths},
+            axes={
+                path: (axis_values[cases], unit)
+                for path, (axis_values, unit) in axes.items()
+                if path not in search_paths
+            },
+            drawn=drawn_of_cases,
+            count=len(cases),
         )
         case_results.add(cases, part.metrics, part.meets, part.inputs)
     return case_results
@@ -251,24 +259,27 @@ def _cases_by_structure(
     settled: SettledCase,
     count: int,
 ) -> Iterator[tuple[AnyArray, SettledCase]]:
-    """Yield cases by the structure that they get.
+    """Yield the cases of each structure, with the structure evaluated at one of them.
 
-    For which of their values the structure is found is the same, since no plan rests on them
-    otherwise.
+    Any of the cases gives the same structure, since the plan does not depend on the axes.
     """
     structure = settled.result.structure
-    decided = {}
+    decided: dict[str, CaseDecision] = {}
     if axes and structure is not None:
         decided = _decisions_of_axes(scenario, fixed, axes, structure, settled.fits)
-    for cases in equal_groups(
-        {decision_name: decision_values for decision_name, (decision_values, _) in decided.items()},
-        count,
-    ):
+    for cases in equal_groups({name: decision.cases for name, decision in decided.items()}, count):
         first = int(cases[0])
-        if all(decision_values[first] == reading for decision_values, reading in decided.values()):
+        if all(decision.cases[first] == decision.settled for decision in decided.values()):
             yield cases, settled
         else:
             yield cases, settle_case(scenario, (*fixed, *_settings_at(axes, first, axes)))
+
+
+class CaseDecision(NamedTuple):
+    """A decision about structure, as a number."""
+
+    cases: AnyArray  # in each case
+    settled: float  # in the settled case
 
 
 def _decisions_of_axes(
@@ -277,27 +288,26 @@ def _decisions_of_axes(
     axes: ArraysWithUnits,
     structure: Structure,
     fits: bool,
-) -> dict[str, tuple[AnyArray, float]]:
-    """Return structure decisions that follow the axes, per case and as settled."""
+) -> dict[str, CaseDecision]:
+    """Return the decisions about structure that depend on the axes, by name."""
     settings = split_plan_axes(fixed)[0] | dict(axes)
     inputs = scenario.function._replace(structure=structure).inputs(settings)
-    input_values, count = inputs.values(), len(next(iter(axes.values()))[0])
-    decided: dict[str, tuple[AnyArray, float]] = {}
-    for decision_name, column in decisions(inputs, input_values, structure).items():
-        if decision_name in structure.alternatives:
-            parts = [
-                held_part(inputs, decision_name, index) for index in range(int(column.max()) + 1)
-            ]
-            part = structure.alternatives[decision_name]
-            reading = float(parts.index(part)) if part in parts else -1.0
+    input_values = inputs.values()
+    count = len(next(iter(axes.values()))[0])
+    decided: dict[str, CaseDecision] = {}
+    for name, column in decisions(inputs, input_values, structure).items():
+        if name in structure.alternatives:
+            parts = [held_part(inputs, name, index) for index in range(int(column.max()) + 1)]
+            part = structure.alternatives[name]
+            settled_number = float(parts.index(part)) if part in parts else -1.0
         else:
-            reading = float(structure.readings[decision_name])
-        decided[decision_name] = np.broadcast_to(column, count), reading
+            settled_number = float(structure.readings[name])
+        decided[name] = CaseDecision(np.broadcast_to(column, count), settled_number)
     if not inputs.system.bare:
         bill = bill_of_materials(inputs.system, input_values, inputs.catalogue)
-        beyond = beyond_a_position(input_values, bill, inputs.system.racks)
-        if np.ndim(beyond):
-            decided[FITS] = ~beyond, float(fits)
+        is_beyond_position = beyond_a_position(input_values, bill, inputs.system.racks)
+        if np.ndim(is_beyond_position):
+            decided[FITS] = CaseDecision(~is_beyond_position, float(fits))
     return decided
 
 
@@ -309,15 +319,15 @@ def _evaluate_structure(
     cases: AnyArray,
     settled: SettledCase,
 ) -> tuple[Mapping[str, AnyArray | None], AnyArray, Mapping[str, AnyArray]]:
-    """Evaluate cases of one structure: their metrics, met targets and drawn inputs."""
+    """Evaluate cases of one structure, and return metrics, met targets and drawn inputs."""
     settled_result = settled.result
-    is_stated = settled_result.texts["workload.kind"] == "stated"  # then no plan is searched
+    is_stated = settled_result.texts["workload.kind"] == "stated"  # stated rates need no plan
     settings, _ = split_plan_axes(fixed)
     points = {path: (axis_values[cases], unit) for path, (axis_values, unit) in axes.items()}
     sampled: ArraysWithUnits = {}
     if drawn is not None:
-        taken = settings.keys() | points.keys()
-        sampled = _sampled_inputs(scenario, settled_result, drawn, cases, taken)
+        set_paths = settings.keys() | points.keys()
+        sampled = _sampled_inputs(scenario, settled_result, drawn, cases, set_paths)
     inputs = {path: drawn_values for path, (drawn_values, _) in sampled.items()}
     points |= sampled
     if not points:
@@ -328,12 +338,13 @@ def _evaluate_structure(
             for metric_name, metric_value in settled_result.metrics.items()
         }
         return metrics, np.full(len(cases), settled_result.plan is not None or is_stated), inputs
-    with_batch = scenario.plan == "best" and drawn is None  # nothing that the plan rests on differs
-    holds = with_batch or scenario.plan == "held" or is_stated
+    # The searched plan is the best in all cases, with its batch, as no case changes what it reads.
+    keeps_batch = scenario.plan == "best" and drawn is None
+    keeps_structure = keeps_batch or scenario.plan == "held" or is_stated
     function = scenario.function._replace(
-        settings=settings, structure=settled_result.structure if holds else None
+        settings=settings, structure=settled_result.structure if keeps_structure else None
     )
-    draws = function.draws(points, solve=not with_batch)
+    draws = function.draws(points, solve=not keeps_batch)
     if settled.fits:
         return draws.metrics, draws.meets, inputs
     metrics = {
@@ -348,19 +359,20 @@ def _sampled_inputs(
     settled_result: Result,
     drawn: CaseDraws,
     cases: AnyArray,
-    taken: Set[str],
+    set_paths: Set[str],
 ) -> ArraysWithUnits:
     """Return the drawn inputs of cases, without those that have a setting."""
     ranges = {
         path: belief
         for path, belief in beliefs_of(settled_result).items()
-        if path in drawn.paths and path not in taken
+        if path in drawn.paths and path not in set_paths
     }
     deviates = {
         path: drawn.dice.correlated_deviates(belief)[drawn.dice_indices[cases]]
         for path, belief in ranges.items()
     }
-    # what decides structure stays as it is where that is held: a plan is one of so many chips
+    # Under a held structure the inputs that decided it keep their values: a plan has a fixed number
+    # of chips, for example.
     fixed = {
         path: np.full(len(cases), belief.value)
         for path, belief in ranges.items()
@@ -373,14 +385,14 @@ def _sampled_inputs(
 
 
 class CaseResults:
-    """Metrics, target checks and drawn inputs of cases.
+    """Metrics, met targets and drawn inputs of cases, which are added group by group.
 
-    A metric of any case is held for all cases, with nan where a case lacks the metric.
+    A metric of some cases is nan in the other cases.
     """
 
     def __init__(self, count: int) -> None:
-        """Cases of which nothing is known yet."""
-        self.metrics, self.inputs = dict[str, AnyArray](), dict[str, AnyArray]()
+        self.metrics: dict[str, AnyArray] = {}
+        self.inputs: dict[str, AnyArray] = {}
         self.meets = np.zeros(count, dtype=bool)
 
     def add(
@@ -390,7 +402,7 @@ class CaseResults:
         meets: AnyArray,
         inputs: Mapping[str, AnyArray],
     ) -> None:
-        """Add the metrics, targets and inputs of some of the cases."""
+        """Add the metrics, met targets and drawn inputs of some of the cases."""
         self.meets[cases] = meets
         for arrays, part in ((self.metrics, metrics), (self.inputs, inputs)):
             present = {
@@ -402,11 +414,11 @@ class CaseResults:
 
     @property
     def draws(self) -> Draws:
-        """Case metrics and target checks in the form of `Draws`."""
+        """Metrics and met targets of the cases in the form of `Draws`."""
         return Draws(
-            {metric_name: self.metrics.get(metric_name) for metric_name in METRICS},
-            self.meets,
-            None,
-            [],
-            np.zeros(len(self.meets), dtype=int),
+            metrics={metric_name: self.metrics.get(metric_name) for metric_name in METRICS},
+            meets=self.meets,
+            sequences=None,
+            structures=[],
+            structure_of=np.zeros(len(self.meets), dtype=int),
         )

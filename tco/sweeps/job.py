@@ -1,10 +1,16 @@
-"""A study ready to run: its axes, the order of its cases, and its data, to send to workers.
+"""A study ready to run: its axes, the order of its cases and its data, to send to workers.
 
-Cases are numbered scenario by scenario, then by the inputs that are set one value at a time (texts,
-and numbers that may change the plan), then by those asked as arrays, in the order of the study's
-file, and last by draws. A setting is a scenario with a value of each of the first. Which cases a
-partition holds is a pure function of its number; it is evaluated, and what the constraints allow is
-a table whose columns say units.
+Cases are numbered by four loops, from the outermost to the innermost:
+
+1. The scenarios.
+2. The outer axes, whose inputs take one value at a time: texts, and numbers that may change the
+   plan.
+3. The inner axes, whose inputs are evaluated as arrays.
+4. The draws.
+
+Axes are in the order of the study's file. A setting is a scenario with a value of each outer axis.
+The number of a partition alone decides its cases. The table of a partition has the cases that the
+constraints allow, with the units of its columns.
 """
 
 from __future__ import annotations
@@ -53,35 +59,37 @@ from tco.sweeps.study import Study, SweepAxis, parse_study_axis
 if TYPE_CHECKING:
     import pyarrow
 
-# of a partition at most: each is a search of plans, and what is computed between two files is lost
-# where a run is killed
-SETTINGS = 32
-ROWS = 2**18  # of a partition at most
-NUMBERS = 2**24  # of a partition at most, in all columns
-LEAST = 2**15  # rows where there are that many, however many the columns
+# Most settings of a partition. Each is a search of plans, and a run that is killed loses the
+# partition that it computes.
+SETTINGS_PER_PARTITION = 32
+ROWS_PER_PARTITION = 2**18  # most rows of a partition
+NUMBERS_PER_PARTITION = 2**24  # most numbers of a partition, in all columns
+# Rows that a partition may have even if its columns then exceed `NUMBERS_PER_PARTITION`.
+ROWS_OF_WIDE_PARTITION = 2**15
+CASES_PER_PIECE = 2**16  # cases that are evaluated at once; their arrays fit in the CPU cache
 
 
 class CaseSlice(NamedTuple):
     """Some cases of one setting."""
 
-    scenario: int
-    value_indices: tuple[int, ...]  # of the values that the setting takes
-    start: int  # places of its cases, from ...
-    stop: int  # ... to before
+    scenario: int  # index of the scenario
+    value_indices: tuple[int, ...]  # index of the setting's value on each outer axis
+    start: int  # first case, counted within the setting
+    stop: int  # case after the last one
 
 
 class CaseLayout(NamedTuple):
     """Counts of scenarios, input values, draws and columns of a study."""
 
     scenarios: int
-    outer: tuple[int, ...]  # values of the inputs that a setting fixes
-    inner: tuple[int, ...]  # values of those asked as arrays
+    outer: tuple[int, ...]  # number of values of each outer axis
+    inner: tuple[int, ...]  # number of values of each inner axis
     draws: int
     columns: int
 
     @property
     def settings(self) -> int:
-        """Number of settings: scenarios times values of the outer inputs."""
+        """Number of settings of the study."""
         return self.scenarios * prod(self.outer)
 
     @property
@@ -97,7 +105,9 @@ class CaseLayout(NamedTuple):
     @property
     def rows(self) -> int:
         """Largest number of cases in a partition."""
-        return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.cases_per_setting)
+        rows_for_numbers = max(NUMBERS_PER_PARTITION // self.columns, ROWS_OF_WIDE_PARTITION)
+        rows_for_settings = SETTINGS_PER_PARTITION * self.cases_per_setting
+        return min(ROWS_PER_PARTITION, rows_for_numbers, rows_for_settings)
 
     @property
     def partitions(self) -> int:
@@ -125,41 +135,40 @@ class CaseLayout(NamedTuple):
             )
 
     def coordinates(self, cases: AnyArray) -> tuple[list[AnyArray], AnyArray]:
-        """Return the places of cases on the axes asked as arrays, and their draws."""
+        """Return the indices of cases on each inner axis, and their draws."""
         *value_indices, draws = np.unravel_index(cases, (*self.inner, self.draws))
         return value_indices, draws
 
 
 class SweepJob(NamedTuple):
-    """All that a partition follows from, beside its number."""
+    """Everything beside its number that decides the content of a partition."""
 
     study: Study
     scenarios: tuple[StudyScenario, ...]
     baseline: StudyScenario | None
-    outer: tuple[SweepAxis, ...]  # set one value at a time
-    inner: tuple[SweepAxis, ...]  # asked as arrays
-    drawn: tuple[tuple[str, str], ...]  # paths with their units
-    stream_names: tuple[
-        str, ...
-    ]  # names that are drawn for: inputs whose draws others share, and causes
-    environment: StudyEnvironment  # of each scenario, then of the baseline
+    outer: tuple[SweepAxis, ...]  # axes whose inputs take one value at a time
+    inner: tuple[SweepAxis, ...]  # axes whose inputs are evaluated as arrays
+    drawn: tuple[tuple[str, str], ...]  # path and unit of each drawn input
+    # names of the random streams: inputs whose draws others share, and causes
+    stream_names: tuple[str, ...]
+    environment: StudyEnvironment  # program and data of each scenario, then of the baseline
 
     @property
     def layout(self) -> CaseLayout:
-        """Layout by which the study's cases are counted."""
+        """Numbers of scenarios, axis values, draws and columns."""
         draws = self.study.draw.samples if self.study.draw else 1
         outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
         return CaseLayout(len(self.scenarios), outer, inner, draws, len(self.columns))
 
     @property
     def axes(self) -> list[SweepAxis]:
-        """Its axes in the order of the study's file."""
+        """The axes in the order of the study's file."""
         axes_by_path = {axis.path: axis for axis in (*self.outer, *self.inner)}
         return [axes_by_path[path] for path in self.study.grid]
 
     @property
     def columns(self) -> list[tuple[str, str | None]]:
-        """The columns of its tables with their units; none is one of texts."""
+        """Columns of the tables with their units; a column of texts has the unit None."""
         axes = [(axis.path, axis.unit) for axis in self.axes]
         return [
             ("scenario", None),
@@ -170,19 +179,19 @@ class SweepJob(NamedTuple):
 
     @property
     def inputs_hash(self) -> str:
-        """A short hash of all that its cases rest on: study, scenarios, data and program."""
+        """A short hash of all that decides the cases: study, scenarios, data and program."""
         scenarios = [
             [scenario.name, *scenario.function.scenario._replace(where="")]
             for scenario in (*self.scenarios, *([self.baseline] if self.baseline else []))
         ]
-        rests = [
+        content = [
             self.study.content,
             sorted(self.study.settings.items()),
             scenarios,
             self.environment.data,
             self.environment.program,
         ]
-        hashed_text = json.dumps(rests, ensure_ascii=False)
+        hashed_text = json.dumps(content, ensure_ascii=False)
         return hashlib.sha256(hashed_text.encode()).hexdigest()[:16]
 
 
@@ -204,9 +213,9 @@ def fingerprint_metrics(job: SweepJob) -> Figures:
     )
 
 
-# ---------------------------------------------------------------- making one
+# ---------------------------------------------------------------- preparation
 def prepare_sweep(study: Study, data_folder: Path | None) -> SweepJob:
-    """Return a study made ready to run; every path and value that it names is tried."""
+    """Return a study that is ready to run, after a trial of every path and value that it names."""
     scenarios = tuple(
         _study_scenario(scenario_name, study, data_folder) for scenario_name in study.scenarios
     )
@@ -233,7 +242,7 @@ def prepare_sweep(study: Study, data_folder: Path | None) -> SweepJob:
             searched |= settled.reads & {axis.path for axis in number_axes}
         ranges |= beliefs_of(settled.result)
         priced = scenario.function._replace(workload=False, refuse=False)
-        for fixed in _other_names(axes, first):
+        for fixed in _settings_of_other_texts(axes, first):
             if study.draw is not None:
                 ranges |= beliefs_of(settle_case(scenario, (*stated, *fixed)).result)
             else:
@@ -305,8 +314,10 @@ def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]
     return parsed_axes
 
 
-def _other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedSettings]:
-    """Yield the settings in which one text is another than the first."""
+def _settings_of_other_texts(
+    axes: list[SweepAxis], first: FixedSettings
+) -> Iterator[FixedSettings]:
+    """Yield the first settings with one text replaced, for each other text of an axis."""
     for axis in axes:
         if axis.unit is None:
             for value_index in range(1, axis.length):
@@ -335,17 +346,16 @@ def _sampled_paths(study: Study, ranges: Mapping[str, Range]) -> list[str]:
     return list(study.draw.paths)
 
 
-PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
-
-
 def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
-    """Return the table of a partition, and how many cases it was made of."""
+    """Return the table of a partition, and its number of cases before the constraints."""
     pa = library("pyarrow", "Parquet", "sweep")
 
-    schema, tables, cases = _partition_schema(job, number), [], 0
-    for piece in job.layout.slices(number):
-        for case_slice in _cache_sized_slices(piece, job.layout.draws):
-            cases += case_slice.stop - case_slice.start
+    schema = _partition_schema(job, number)
+    tables = []
+    case_count = 0
+    for setting_slice in job.layout.slices(number):
+        for case_slice in _cache_sized_slices(setting_slice, job.layout.draws):
+            case_count += case_slice.stop - case_slice.start
             count, columns = _evaluate_slice(job, case_slice)
             tables.append(
                 pa.Table.from_arrays(
@@ -353,27 +363,27 @@ def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
                     schema=schema,
                 )
             )
-    return pa.concat_tables(tables), cases
+    return pa.concat_tables(tables), case_count
 
 
 def _cache_sized_slices(case_slice: CaseSlice, draws: int) -> Iterator[CaseSlice]:
     """Yield a slice in pieces that fit the cache.
 
-    A piece goes through the draws once at most, unless they fit several times.
+    A piece has each draw at most once, unless all draws fit in it several times.
     """
     start = case_slice.start
     while start < case_slice.stop:
-        stop = min(start + PIECE, case_slice.stop)
-        if draws > PIECE:
+        stop = min(start + CASES_PER_PIECE, case_slice.stop)
+        if draws > CASES_PER_PIECE:
             stop = min(stop, (start // draws + 1) * draws)
         yield case_slice._replace(start=start, stop=stop)
         start = stop
 
 
 def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObject]:
-    """Evaluate cases of one setting, and return their allowed number and columns.
+    """Return the number of allowed cases of a slice, and their columns by name.
 
-    A text in a column holds for all rows.
+    A column of one text or number is the same for all rows.
     """
     cases = np.arange(case_slice.start, case_slice.stop)
     value_indices, draws = job.layout.coordinates(cases)
@@ -425,8 +435,8 @@ def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObje
     return int(is_allowed.sum()), columns
 
 
-# pieces of a small number of draws share them, and so do a scenario and its baseline
-dice_kept = lru_cache(maxsize=2)(dice_of)
+# A scenario and its baseline share their draws, and so do pieces if the draws are few.
+cached_dice = lru_cache(maxsize=2)(dice_of)
 
 
 def _evaluate_cases(
@@ -438,11 +448,12 @@ def _evaluate_cases(
 ) -> CaseResults:
     """Evaluate a scenario in some cases."""
     drawing = None
-    if (draw := job.study.draw) is not None:
+    draw = job.study.draw
+    if draw is not None:
         start, stop = int(draws.min()), int(draws.max()) + 1
-        if draw.samples <= PIECE:
+        if draw.samples <= CASES_PER_PIECE:
             start, stop = 0, draw.samples
-        dice = dice_kept(scenario.function.catalogue, draw, job.stream_names, start, stop)
+        dice = cached_dice(scenario.function.catalogue, draw, job.stream_names, start, stop)
         drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
     units = {axis.path: str(axis.unit) for axis in job.inner}
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
@@ -452,7 +463,7 @@ def _evaluate_cases(
 
 
 def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
-    """Return the columns of a partition with their units, and what it is made of."""
+    """Return the schema of a partition: columns with units, and the program and data behind it."""
     pa = library("pyarrow", "Parquet", "sweep")
 
     fields = [
@@ -473,7 +484,7 @@ def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
 
 
 def _arrow_column(column_value: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
-    """Return a column of a partition; what has no value is null."""
+    """Return a column of a partition, with null for a missing value."""
     pa = library("pyarrow", "Parquet", "sweep")
 
     if column_value is None:

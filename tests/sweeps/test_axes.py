@@ -104,8 +104,8 @@ def test_bad_values_say_what_was_expected(axis, stated_values, message):
 )
 @settings(max_examples=60)
 def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
-    before = job.ROWS
-    job.ROWS = most
+    before = job.ROWS_PER_PARTITION
+    job.ROWS_PER_PARTITION = most
     try:
         layout = CaseLayout(scenarios, tuple(outer), tuple(inner), draws, 4)
         met = [
@@ -118,7 +118,7 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
             max((layout.cases_in(number) for number in range(layout.partitions)), default=0) <= most
         )
     finally:
-        job.ROWS = before
+        job.ROWS_PER_PARTITION = before
     assert met == list(
         product(range(scenarios), *map(range, outer), range(layout.cases_per_setting))
     )
@@ -168,7 +168,8 @@ def test_a_hypercube_has_one_draw_in_each_stratum():
 
 def test_a_sequence_is_that_of_scipy():
     sobol_sequence = cases.Sequence(CATALOGUE, 5, 64, 256, ("a", "b", "c"))
-    points = qmc.Sobol(3, scramble=True, bits=cases.BITS, seed=np.random.default_rng(5)).random(256)
+    seed = np.random.default_rng(5)
+    points = qmc.Sobol(3, scramble=True, bits=cases.SOBOL_BITS, seed=seed).random(256)
     np.testing.assert_allclose(norm.cdf(sobol_sequence.throw("b")), points[64:, 1], rtol=1e-9)
 
 

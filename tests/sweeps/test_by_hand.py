@@ -98,7 +98,7 @@ def test_other_names_of_an_axis_of_texts_change_one_text_at_a_time():
         SweepAxis("cluster", None, ("m", "n")),
     ]
     first = (("site", "x"), ("parts.a.price", (1.0, "USD")), ("cluster", "m"))
-    assert list(job._other_names(axes, first)) == [
+    assert list(job._settings_of_other_texts(axes, first)) == [
         (("site", "y"), *first[1:]),
         (("site", "z"), *first[1:]),
         (*first[:2], ("cluster", "n")),

@@ -246,7 +246,7 @@ def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
 @pytest.fixture
 def cut(monkeypatch):
     """Partitions of seven cases."""
-    monkeypatch.setattr(job, "ROWS", 7)
+    monkeypatch.setattr(job, "ROWS_PER_PARTITION", 7)
 
 
 def test_partition_size_changes_no_value(tmp_path, monkeypatch):
@@ -255,8 +255,8 @@ def test_partition_size_changes_no_value(tmp_path, monkeypatch):
         "draw": {"samples": 50, "method": "latin-hypercube"},
     }
     uncut_frame = frame_of(study, tmp_path / "whole")
-    monkeypatch.setattr(job, "PIECE", 16)
-    monkeypatch.setattr(job, "ROWS", 60)
+    monkeypatch.setattr(job, "CASES_PER_PIECE", 16)
+    monkeypatch.setattr(job, "ROWS_PER_PARTITION", 60)
     pd.testing.assert_frame_equal(frame_of(study, tmp_path / "cut"), uncut_frame, check_exact=True)
 
 
