@@ -15,13 +15,13 @@ from tco.cost.ownership import load_agreement
 from tco.fabric.libraries import combined_library
 from tco.scenario import evaluate_samples, metrics
 from tco.scenario.baseline_ratio import fill_ratio_to_baseline
+from tco.scenario.chip_figures import chip_figures
 from tco.scenario.collective_links import links_of_system
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate_samples import DRAWS_PER_CALL
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 from tco.scenario.resolve import plain_inputs, resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario, bounds
-from tco.scenario.result import chip_figures
 from tco.scenario.system_bill import SystemBill, bill_of_system
 from tco.scenario.workload import server_of, serving_workload
 from tests.catalogue import CATALOGUE

@@ -26,7 +26,7 @@ class CostChange(NamedTuple):
     after: float | None
     median_before: float | None = None  # of the draws; None without draws
     median_after: float | None = None
-    # where the settings change nothing: the inputs that bind
+    # inputs that bind, where the settings change nothing
     notes: Hidden[Sequence[str]] = ()
     # terms that a buyer who is set brings: without the settings and with them
     terms: Hidden[Sequence[tuple[Input, Input]]] = ()

@@ -86,10 +86,10 @@ class Driver(NamedTuple):
     """An input that moves the performance per cost of a scenario."""
 
     path: str
-    # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no
-    # value at one of them
+    # change of the ratio to the baseline from the input's P5 to its P95; None where the ratio is
+    # infinite or has no value at an end
     swing: float | None
-    # where in between the ratio passes one; none where it is on one side of it at both ends
+    # break-even value of the input, at which the ratio passes one; None without one in the range
     flips_at: float | None
     unit: str
     value: Hidden[float]

@@ -34,8 +34,8 @@ PROGRAM_KINDS = ("version", "formula", "fit", "code")
 class ChangeCause(NamedTuple):
     """One thing that differs: an input, a text, a quantity or a formula."""
 
-    # of an input: price, quantity, assumption, data; of the program: version, formula, fit, code;
-    # of another system: asked, cost, performance
+    # for an input: price, quantity, assumption, data; for the program: version, formula, fit, code;
+    # for another system: asked, cost, performance
     kind: str
     path: str
     old: Side = None

@@ -29,7 +29,7 @@ from tco.report.table import Table, headed, input_unit, significant
 if TYPE_CHECKING:
     from tco.catalog.system_tree import System
     from tco.cost.ownership import Agreement, Worth
-    from tco.scenario.result import Figures
+    from tco.scenario.chip_figures import ChipFigures
 
 
 # ---------------------------------------------------------------- parts
@@ -280,8 +280,8 @@ def _system_answer(catalogue: Catalogue, system_id: str, variant: Mapping[str, s
         variant: Variants of the system by key.
 
     """
+    from tco.scenario.chip_figures import chip_figures
     from tco.scenario.resolve import system_inputs
-    from tco.scenario.result import chip_figures
 
     inputs = system_inputs(catalogue, system_id, {}, variant)
     figures = chip_figures(inputs, inputs.values())
@@ -302,7 +302,7 @@ def _system_answer(catalogue: Catalogue, system_id: str, variant: Mapping[str, s
     return SYSTEM.answer(catalogue, (system, figures, notes), tables, (LEAF, system.leaves))
 
 
-def _figures_table(system: System, figures: Figures) -> Table:
+def _figures_table(system: System, figures: ChipFigures) -> Table:
     peaks = [chip_key.split("_")[1] for chip_key in figures.chip if chip_key.startswith("peak_")]
     # label, key, scale and key of the FLOP per byte read
     lines = [

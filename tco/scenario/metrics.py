@@ -237,15 +237,15 @@ SERVED = (
     )
     - TRAINING
 )
-PERFORMANCE = SERVED | TRAINING | RATIOS  # rest on the workload
+PERFORMANCE = SERVED | TRAINING | RATIOS  # metrics that depend on the workload
 OUTPUT_RATE = "output_tokens_per_s_per_chip"
 CHIP_HOUR = "tco_usd_per_chip_hour"
-# what the work of a scenario costs: the one it has
+# costs of the work; a scenario has at most one of them
 PRICED = (
     "usd_per_million_output_tokens",
     "train_usd_per_trillion_tokens",
 )
-# ratios to another scenario, of what the work of each costs
+# ratios of the costs of the work of two scenarios
 AGAINST_BASELINE = ("perf_per_tco_vs_baseline",)
 
 
@@ -264,7 +264,7 @@ def priced_by(metrics: JsonMapping) -> str | None:
     )
 
 
-# none is below zero or above one
+# metrics between zero and one
 SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput"))
 MAY_BE_NONE = SHARES | frozenset(
     (
@@ -274,15 +274,15 @@ MAY_BE_NONE = SHARES | frozenset(
             "rebate_usd_per_chip",
             "network_usd_per_chip",
             "energy_usd_per_chip_hour",
-        ),  # of who rents
+        ),  # zero for rented chips
         *("scale_up_byte_per_s", "scale_out_byte_per_s", "waiting_usd_per_chip"),
-        # of a model without attention, and of engines that read prompts all the time
+        # zero for a model without attention, and for engines that read prompts all the time
         *("rate_card_cached_input_usd_per_million", "rate_card_output_usd_per_million"),
         *(
             "peak_bf16_flop_per_s",
             "peak_fp8_flop_per_s",
             "peak_fp4_flop_per_s",
-        ),  # of a format that the chip does not compute in
+        ),  # zero for a format that the chip does not compute in
         *(
             "grid_co2e_g_per_chip_hour",
             "embodied_co2e_g_per_chip_hour",
@@ -304,7 +304,7 @@ def needs_site(metric_name: str) -> bool:
 
 
 def is_possible(metric: str, metric_value: float) -> bool:
-    """Say whether a metric may have a value: positive, or zero where there may be none of it."""
+    """Return whether a metric may have a value: positive, or zero for some metrics."""
     return (metric_value > 0 or (metric_value == 0 and metric in MAY_BE_NONE)) and not (
         metric in SHARES and metric_value > 1
     )
@@ -549,8 +549,9 @@ def joined_metrics(
     metrics: JsonObject,
     name_metric: Name,
 ) -> None:
-    """Name what a peak, a bandwidth and a token cost."""
-    hour, used = metrics["tco_usd_per_chip_hour"], metrics.get("tco_usd_per_used_chip_hour")
+    """Name the costs of peak compute, of memory bandwidth and of tokens."""
+    hour = metrics["tco_usd_per_chip_hour"]
+    used = metrics.get("tco_usd_per_used_chip_hour")
     if input_values.exists(peak_fp8):
         name_metric(
             "usd_per_peak_fp8_pflop_hour",
@@ -578,21 +579,24 @@ def joined_metrics(
             )
             name_metric("train_usd", lambda: training_job_cost(cost, tokens))
     elif isinstance(workload, ServingResult) and OUTPUT_RATE in metrics:
-        out, into = metrics[OUTPUT_RATE], metrics.get("input_tokens_per_s_per_chip")
-        name_metric("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
-        if into is not None:  # a rate that is stated is one of output tokens
+        output_rate = metrics[OUTPUT_RATE]
+        input_rate = metrics.get("input_tokens_per_s_per_chip")
+        name_metric(
+            "usd_per_million_output_tokens", lambda: usd_per_million(used, output_rate, 1.0)
+        )
+        if input_rate is not None:  # stated rates have output tokens alone
             name_metric(
                 "usd_per_million_input_tokens",
-                lambda: usd_per_million(used, into, workload.prefill_share),
+                lambda: usd_per_million(used, input_rate, workload.prefill_share),
             )
             name_metric(
                 "usd_per_million_tokens",
-                lambda: usd_per_million(used, total("all_tokens", [out, into]), 1.0),
+                lambda: usd_per_million(used, total("all_tokens", [output_rate, input_rate]), 1.0),
             )
             _rate_card(input_values, workload, metrics, name_metric)
         name_metric(
             "tokens_per_s_per_facility_mw",
-            lambda: tokens_per_megawatt(out, metrics["facility_power_w_per_chip"]),
+            lambda: tokens_per_megawatt(output_rate, metrics["facility_power_w_per_chip"]),
         )
 
 

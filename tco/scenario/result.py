@@ -1,4 +1,4 @@
-"""The result of a scenario, comparability of two results, missing metrics, and peak figures."""
+"""The result of a scenario, its file, and why a metric is missing or a comparison is wrong."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco import __version__
-from tco.catalog import Catalogue
 from tco.catalog.accuracy import Standing
 from tco.core.errors import DataError
 from tco.core.files import data_directory, write_atomically
-from tco.core.inputs import Values
 from tco.core.notebook_display import html_of
 from tco.core.provenance import Input, period
 from tco.core.trace import Node
@@ -25,66 +23,81 @@ from tco.cost.ledger import CIRCULAR
 from tco.cost.ownership import Rebate
 from tco.cost.price_dates import Ages
 from tco.cost.waiting import Available, available_of
-from tco.fabric.collective_costs import lanes_rate
-from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.record import ServingResult
 from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS, MetricValues
-from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.structure import Structure, plain_plan
 from tco.scenario.workload import KINDS, metric_workload_kinds
-from tco.system.bill import Bill, device_capacity, domain_peak, joint_capacity
+from tco.system.bill import Bill
 
 if TYPE_CHECKING:
     from tco.performance.serving.axes import PlanAxis
     from tco.performance.training.result import TrainingResult
 
-    pass
 
-
-# on what basis a result is priced
-OWN_COST, VENDOR_PRICE, RENTED = (
-    "own-cost",
-    "vendor-price",
-    "rent",
-)
+# Bases of the price of a result.
+OWN_COST = "own-cost"
+VENDOR_PRICE = "vendor-price"
+RENTED = "rent"
 SCHEMA = "tco.result/2"
-FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
-# of the structure, what the file does not hold anyway
-DECIDED = (
-    "alternatives",
-    "readings",
-    "compared",
-    "choices",
+SAVED_TEXTS = ("scenario", "title", "system", "perspective")  # fields that a file has as texts
+SAVED_TABLES = ("notes", "bounds", "texts", "order")  # fields that a file has unchanged
+# Fields of the structure that a file has under `structure`; it has the others elsewhere.
+SAVED_DECISIONS = ("alternatives", "readings", "compared", "choices")
+SAVED_AS = {"stated_quantity": "shown"}  # keys of a file by field of a record, where they differ
+# Inputs that define the work of a scenario: what is requested, but not the formats, the software or
+# the plan.
+WORK_INPUTS = (
+    "kind",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cache_hit",
+    "interactivity",
+    "ttft",
+    "offline",
+    "global_batch",
+    "sequence_length",
 )
-SAVED_AS = {"stated_quantity": "shown"}  # fields of records that files name otherwise
-KEPT = ("notes", "bounds", "texts", "order")  # plain lists and tables
-
-
+# Inputs that two results must have in common to be compared.
+COMPARABLE_INPUTS = (
+    "terms.date",
+    "terms.perspective",
+    "terms.owner",
+    *(f"workload.{work_input}" for work_input in WORK_INPUTS),
+)
+# Reasons why a chip or a site may lack a metric.
+UNSTATED = {
+    "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
+    "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
+    "embodied_co2e_g_per_chip_hour": "nothing states the gas of making its chip (embodied_carbon)",
+    "waiting_usd_per_chip": "none of its parts states when it comes in numbers (first_volume)",
+    "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated "
+    "(site.grid_carbon, embodied_carbon)",
+}
+# Shares of sourced, estimated and assumed values, by subject: `hardware` (its price) and `terms`
+# (terms and site).
 Shares = dict[str, dict[str, float]]
 
 
 class Origin(NamedTuple):
     """Documents, settings and data from which a result was computed.
 
-    The data hash, the formulas, the ages and the shares take time, and are computed when they are
-    asked for.
+    Fields that take time to compute are functions.
     """
 
-    documents: dict[str, str]  # site, terms, workload, cluster -> id
-    settings: dict[str, str]
-    variant: dict[str, str]
+    documents: dict[str, str]  # ids of site, terms, workload and cluster
+    settings: dict[str, str]  # by input path
+    variant: dict[str, str]  # variants of the system, by key
     data_hash: Callable[[], str]
-    formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
-    version: str = __version__
-    # names of the formulas that a metric rests on
-    used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()
-    ages: Callable[[], Ages] = Ages  # of the prices of the bill
-    # of the hardware's price, and of terms and site: sourced, estimated, assumed
+    formulas: Callable[[], dict[str, str]]  # fingerprint of each formula behind the metrics
+    version: str = __version__  # version of the program
+    used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()  # formulas behind a metric
+    ages: Callable[[], Ages] = Ages  # ages of the prices of the bill
     shares: Callable[[], Shares] = dict
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what is known without the catalogue: the formulas are not."""
+        """Pickle the origin without its formulas, which need the catalogue."""
         return origin_of, (
             self.documents,
             self.settings,
@@ -107,7 +120,7 @@ def origin_of(
     ages: Ages,
     shares: Shares,
 ) -> Origin:
-    """Return an origin of which everything is known."""
+    """Return an origin whose fields are all computed."""
     return Origin(
         *(documents, settings, variant, lambda: data_hash, lambda: formulas, by),
         ages=lambda: ages,
@@ -123,29 +136,29 @@ class Result:
     title: str
     system: str
     perspective: str
-    # numbers, none where one cannot be computed; arrays where many values were asked together
+    # by name: a number, an array if inputs are arrays, or None if it cannot be computed
     metrics: dict[str, Any]
     notes: list[str]
     lines: list[Flow]
-    bill: Bill | None  # none of a chip alone
+    bill: Bill | None  # None for a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
-    bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
+    bounds: dict[str, dict[str, float]]  # share of the time by bound, of each phase
     inputs: dict[str, Input]
     texts: dict[str, str]
-    standing: Standing  # how well the same model does on measurements of this kind and chip
-    order: str  # how often it puts two systems in the right order
+    standing: Standing  # errors of the model on published runs of this kind and chip
+    order: str  # how often the model ranks two systems correctly, in words
     report: Report  # how the plan was found, and where the time of its phases goes
     plan: Any = None
-    structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
-    # of the notes those of what was chosen or left out, which a short answer goes without
+    structure: Structure | None = None  # structural choices, which `evaluate` accepts
+    # notes on choices and on what was left out; short answers do not show them
     chosen: list[str] = field(default_factory=list)
-    # traced metrics, when a trace was asked for
-    nodes: dict[str, Node] = field(default_factory=dict)
-    origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
+    nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics; empty without a trace
+    # what the result was computed from; None if it was not evaluated
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Let the metrics refuse an unknown name with the nearest ones."""
+        """Turn the metrics into a table whose errors suggest the nearest names."""
         self.metrics = MetricValues(self.metrics)
 
     def __repr__(self) -> str:
@@ -188,12 +201,12 @@ class Result:
 
     @property
     def shares(self) -> Shares:
-        """Shares of the hardware's price, and of terms and site, that have each kind of source."""
+        """Shares of sourced, estimated and assumed values in hardware price and terms."""
         return self.origin.shares() if self.origin else {}
 
     @property
     def costless(self) -> str:
-        """Why it has no cost, in words; empty where it has one. Its notes say more."""
+        """Reason why the result has no cost, in words; empty if it has one."""
         if self.metrics["tco_usd_per_chip_hour"] is not None:
             return ""
         return (
@@ -204,28 +217,23 @@ class Result:
 
     @property
     def rent(self) -> tuple[str, str] | None:
-        """Name of the rent input and its publisher.
-
-        None where the chips are owned.
-        """
-        line = next((cost_line for cost_line in self.lines if cost_line.asset == "rent"), None)
-        rent_input = None if line is None else self.inputs[line.inputs[0]]
-        return (
-            None
-            if rent_input is None
-            else (rent_input.path.rpartition(".")[2], rent_input.publisher)
-        )
+        """Name of the rent input and its publisher; None where the chips are owned."""
+        for line in self.lines:
+            if line.asset == "rent":
+                rent_input = self.inputs[line.inputs[0]]
+                return rent_input.path.rpartition(".")[2], rent_input.publisher
+        return None
 
     @property
     def hall_cooling(self) -> str | None:
-        """Cooling of the hall in which the racks stand, 'air' or 'liquid'; None of a chip alone."""
+        """Cooling of the hall of the racks, 'air' or 'liquid'; None for a chip alone."""
         return self.texts.get("site.cooling")
 
     @property
     def basis(self) -> str | None:
-        """Return the basis of the price, or None without a cost.
+        """Basis of the price; None without a cost.
 
-        A chip's own builder pays for its design.
+        Only the builder of a chip pays for its design, so a line for the design means own cost.
         """
         assets = {line.asset for line in self.lines}
         if not assets:
@@ -236,12 +244,12 @@ class Result:
 
     @property
     def available(self) -> Available | None:
-        """When its system is there; None where none of its parts states a date."""
+        """Dates from which the system is available; None where no part states a date."""
         return available_of(self.inputs, self.texts["terms.date"])
 
     @property
     def axes(self) -> list[PlanAxis]:
-        """Where the axes of the plan lie on the fabric."""
+        """Axes of the plan, with their place on the fabric."""
         return self.serving.axes if self.serving else []
 
     @property
@@ -273,7 +281,7 @@ class Result:
 
 
 def set_of(scenario_result: Result) -> dict[str, str]:
-    """Return the settings that a result rests on, as `--set` takes them.
+    """Return the settings of a result, as `--set` takes them.
 
     Args:
         scenario_result: Result of an evaluation.
@@ -319,7 +327,7 @@ def saved_document(scenario_result: Result) -> JsonObject:
         "schema": SCHEMA,
         "tco_version": origin.version,
         "data_hash": origin.data_hash(),
-        **{field_name: getattr(scenario_result, field_name) for field_name in FOUND},
+        **{field_name: getattr(scenario_result, field_name) for field_name in SAVED_TEXTS},
         "documents": origin.documents,
         "overrides": {"set": origin.settings, "variant": origin.variant},
         "plan": plain_plan(scenario_result.plan),
@@ -327,12 +335,12 @@ def saved_document(scenario_result: Result) -> JsonObject:
         if scenario_result.structure is None
         else {
             decision_name: getattr(scenario_result.structure, decision_name)
-            for decision_name in DECIDED
+            for decision_name in SAVED_DECISIONS
         },
         "metrics": {
             metric_name: scenario_result.metrics.get(metric_name) for metric_name in METRICS
         },
-        **{field_name: getattr(scenario_result, field_name) for field_name in KEPT},
+        **{field_name: getattr(scenario_result, field_name) for field_name in SAVED_TABLES},
         "shares": scenario_result.shares,
         "lines": [line._asdict() for line in scenario_result.lines],
         "bill": None
@@ -372,28 +380,6 @@ def in_json(numpy_value: Any) -> Any:
     return numpy_value.tolist()
 
 
-# What the same work is, whoever does it and however: what is asked for, not the formats, the
-# software or the plan that answer it.
-WORK = (
-    "kind",
-    "model",
-    "input_tokens",
-    "output_tokens",
-    "cache_hit",
-    "interactivity",
-    "ttft",
-    "offline",
-    "global_batch",
-    "sequence_length",
-)
-SAME = (
-    "terms.date",
-    "terms.perspective",
-    "terms.owner",
-    *(f"workload.{work_input}" for work_input in WORK),
-)
-
-
 def why_incomparable(scenario_result: Result, other_result: Result) -> str | None:
     """Return the reason why two results must not be compared.
 
@@ -405,26 +391,18 @@ def why_incomparable(scenario_result: Result, other_result: Result) -> str | Non
         The reason; None where the results may be compared.
 
     """
-    for path in SAME:
+    for path in COMPARABLE_INPUTS:
         if _comparable_value(scenario_result, path) != _comparable_value(other_result, path):
             return (
                 f"its {path} is {_input_text(scenario_result, path)}, that of "
                 f"{other_result.scenario} {_input_text(other_result, path)}"
             )
-    circular = next(
-        (
-            compared_result
-            for compared_result in (scenario_result, other_result)
-            if scenario_result is not other_result
-            and any(CIRCULAR in line.sources for line in compared_result.lines)
-        ),
-        None,
-    )
-    return (
-        None
-        if circular is None
-        else f"the rent of {circular.scenario} follows from this program's own cost"
-    )
+    if scenario_result is other_result:
+        return None
+    for compared_result in (scenario_result, other_result):
+        if any(CIRCULAR in line.sources for line in compared_result.lines):
+            return f"the rent of {compared_result.scenario} follows from this program's own cost"
+    return None
 
 
 def _comparable_value(scenario_result: Result, path: str) -> Any:
@@ -442,16 +420,6 @@ def _input_text(scenario_result: Result, path: str) -> str:
     return f"{shown_value:g} {unit}".rstrip()
 
 
-UNSTATED = {  # metrics that rest on what not every chip and site has
-    "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
-    "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
-    "embodied_co2e_g_per_chip_hour": "nothing states the gas of making its chip (embodied_carbon)",
-    "waiting_usd_per_chip": "none of its parts states when it comes in numbers (first_volume)",
-    "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated "
-    "(site.grid_carbon, embodied_carbon)",
-}
-
-
 def why_absent(scenario_result: Result, metric: str) -> str:
     """Return the reason why a metric of a result has no value.
 
@@ -463,7 +431,8 @@ def why_absent(scenario_result: Result, metric: str) -> str:
         metric: Name of a metric without a value.
 
     """
-    kind, kinds = scenario_result.texts["workload.kind"], metric_workload_kinds(metric)
+    kind = scenario_result.texts["workload.kind"]
+    kinds = metric_workload_kinds(metric)
     if kind not in kinds:
         return (
             "it is of a workload that "
@@ -485,99 +454,16 @@ def why_absent(scenario_result: Result, metric: str) -> str:
             ),
             "a chip alone has no cost",
         )
-    about = "performance per TCO" if metric in RATIOS else metric
-    # such as no finite number
-    note_text = next(
-        (
-            note.partition(": ")[2]
-            for note in scenario_result.notes
-            if about in note.partition(": ")[0]
-        ),
-        "",
-    )
-    usual = (
-        "it needs the cost of a baseline, and there is none here: `tco uncertainty SCENARIO "
-        "--baseline gb200-nvl72` gives it"
-    )
-    return note_text or (
-        usual
-        if metric in RATIOS
-        else UNSTATED.get(metric, "the scenario does not state what it rests on")
-    )
-
-
-FORMATS = ("bf16", "fp8", "fp4")
-
-
-@dataclass(slots=True)
-class Figures:
-    """Figures of a chip and of its scale-up domain; None where unknown.
-
-    `notes` hold the reason.
-    """
-
-    chip: JsonObject = field(default_factory=dict)
-    domain: JsonObject = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
-def chip_figures(inputs: ResolvedScenario, input_values: Values) -> Figures:
-    """Return the peaks, memory and intensities of a system's chip.
-
-    Args:
-        inputs: Scenario with its documents and system.
-        input_values: Inputs by path.
-
-    Returns:
-        Figures of a chip and sums over its scale-up domain: peaks in FLOP/s by number format, HBM
-        capacity in bytes and bandwidth in byte/s. The chip also has intensities in FLOP per byte.
-        A figure that cannot be computed is None; a note tells an absent input.
-
-    """
-    system = inputs.system
-    figures = Figures(domain={"chips": system.chips})
-    capacity = _chip_attribute_or_none(
-        figures, inputs.catalogue, input_values, system.chip, "hbm_capacity"
-    )
-    bandwidth = _chip_attribute_or_none(
-        figures, inputs.catalogue, input_values, system.chip, "hbm_bandwidth"
-    )
-    for format_name in FORMATS:
-        peak = _chip_attribute_or_none(
-            figures, inputs.catalogue, input_values, system.chip, f"peak_{format_name}"
+    metric_subject = "performance per TCO" if metric in RATIOS else metric
+    for note in scenario_result.notes:
+        subject, _, reason = note.partition(": ")
+        if metric_subject in subject:
+            if reason:
+                return reason
+            break
+    if metric in RATIOS:
+        return (
+            "it needs the cost of a baseline, and there is none here: `tco uncertainty SCENARIO "
+            "--baseline gb200-nvl72` gives it"
         )
-        figures.chip[f"peak_{format_name}_flop_per_s"] = peak
-        figures.domain[f"peak_{format_name}_flop_per_s"] = (
-            None if peak is None else domain_peak(system.chips, peak)
-        )
-        figures.chip[f"flop_per_byte_{format_name}"] = (
-            machine_balance(peak, bandwidth) if peak and bandwidth else None
-        )
-        if peak == 0:
-            figures.notes.append(
-                f"flop_per_byte_{format_name}: {system.chip} computes no {format_name.upper()}"
-            )
-    figures.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
-    if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
-        part = f"parts.{system.chip}"
-        figures.chip["logical_device_bytes"] = device_capacity(
-            capacity, input_values[f"{part}.cores_per_device"], input_values[f"{part}.cores"]
-        )
-    figures.domain["hbm_bytes"] = (
-        None if capacity is None else joint_capacity(system.chips, capacity)
-    )
-    figures.domain["hbm_byte_per_s"] = (
-        None if bandwidth is None else lanes_rate(system.chips, bandwidth)
-    )
-    return figures
-
-
-def _chip_attribute_or_none(
-    figures: Figures, catalogue: Catalogue, input_values: Values, chip: str, attribute: str
-) -> Any:
-    """Return an attribute of the chip; one that nobody states is None, and noted."""
-    path = f"parts.{chip}.{attribute}"
-    if input_values.has(path) or catalogue.has_part_value(chip, attribute):
-        return input_values[path]
-    figures.notes.append(f"{path} is missing, so what follows from it is not computed")
-    return None
+    return UNSTATED.get(metric, "the scenario does not state what it rests on")

@@ -18,7 +18,7 @@ from tco.cost.price_dates import Ages
 from tco.performance.profile import Report
 from tco.scenario.metrics import METRICS
 from tco.scenario.plan_records import plan_from
-from tco.scenario.result import FOUND, KEPT, SAVED_AS, SCHEMA, Result, origin_of
+from tco.scenario.result import SAVED_AS, SAVED_TABLES, SAVED_TEXTS, SCHEMA, Result, origin_of
 from tco.scenario.structure import Structure
 from tco.scenario.workload import KINDS
 from tco.system.bill import Bill, BillLine
@@ -131,7 +131,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     ),
 }
 TOP = {
-    **dict.fromkeys(("tco_version", "data_hash", *FOUND, "order"), "a text"),
+    **dict.fromkeys(("tco_version", "data_hash", *SAVED_TEXTS, "order"), "a text"),
     **dict.fromkeys(("documents", "texts", "formulas"), "a table of texts"),
     **dict.fromkeys(
         ("overrides", "bounds", "shares", "inputs", "standing", "report", "ages"), "a table"
@@ -171,7 +171,10 @@ def load_result(path: str | Path) -> Result:
             "expected a scenario"
         )
     return Result(
-        **{document_field: document[document_field] for document_field in (*FOUND, *KEPT)},
+        **{
+            document_field: document[document_field]
+            for document_field in (*SAVED_TEXTS, *SAVED_TABLES)
+        },
         # a metric that is newer than the file has no value
         metrics={metric_name: document["metrics"].get(metric_name) for metric_name in METRICS},
         lines=[

@@ -9,39 +9,39 @@ from typing import Any, NamedTuple
 from tco.core.errors import DataError, refuse_unknown
 from tco.core.types import JsonMapping, is_finite_number
 
-FIGURE = ("says", "metric", "at", "over", "quantile")
+FIGURE_KEYS = ("says", "metric", "at", "over", "quantile")
 MEDIAN = 0.5
-WRITTEN = re.compile(r"([+-]?\d[\d,]*(?:\.\d+)?)( %| million)?")
+FIGURE_PATTERN = re.compile(r"([+-]?\d[\d,]*(?:\.\d+)?)( %| million)?")
 
 
 class ExpectedFigure(NamedTuple):
-    """A figure of the answer: the words for it, and the case that has it."""
+    """A figure of the answer: its words, and the case that has it."""
 
-    # as the answer writes it; "+5 %" is a change against another case, words without a digit say
-    # that there is no value
+    # words of the answer: "+5 %" is a change against another case, and words without a digit mean
+    # that the metric has no value
     says: str
     metric: str
-    figure_case: JsonMapping  # its scenario, and its value of every path of the grid
-    # what differs in the case that it is divided by; none: it stands alone
+    figure_case: JsonMapping  # scenario, and value of each path of the grid
+    # what differs in the case that the figure is divided by; None where it is not divided
     over: JsonMapping | None
-    quantile: float  # of the draws of the case that have a value
+    quantile: float  # quantile of the draws of the case that have a value
 
     def reads(self, today: float | None) -> bool:
-        """Say whether today's value reads as the answer has it, at the digits that it gives."""
-        if (figure_match := WRITTEN.fullmatch(self.says)) is None or today is None:
+        """Return whether today's value, rounded to the digits of the answer, is the answer's."""
+        figure_match = FIGURE_PATTERN.fullmatch(self.says)
+        if figure_match is None or today is None:
             return figure_match is None and today is None
-        digits, words = figure_match[1].replace(",", ""), figure_match[2]
-        today = (
-            (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
-        )
+        digits, unit = figure_match[1].replace(",", ""), figure_match[2]
+        if unit == " %":
+            today = (today - 1) * 100
+        elif unit == " million":
+            today = today / 1e6
         integer_digits, _, decimals = digits.partition(".")
-        # the place of the last digit that tells
-        last = (
-            -len(decimals)
-            if decimals
-            else len(integer_digits) - len(integer_digits.rstrip("0") or "0")
-        )
-        return abs(today - float(digits)) <= 10.0**last / 2
+        exponent_of_last_digit = -len(decimals)
+        if not decimals:
+            significant_digits = integer_digits.rstrip("0") or "0"
+            exponent_of_last_digit = len(integer_digits) - len(significant_digits)
+        return abs(today - float(digits)) <= 10.0**exponent_of_last_digit / 2
 
     @property
     def where(self) -> str:
@@ -75,7 +75,7 @@ def parse_expected_figures(document: JsonMapping, where: str) -> tuple[ExpectedF
 
 def _figure_of(figure_table: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
     """Return a figure: its words in the answer, a reported metric, and a case of the grid."""
-    refuse_unknown("key", figure_table, FIGURE, where)
+    refuse_unknown("key", figure_table, FIGURE_KEYS, where)
     says = str(figure_table.get("says", ""))
     metric = str(figure_table.get("metric", ""))
     quantile = figure_table.get("quantile", MEDIAN)
