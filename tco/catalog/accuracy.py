@@ -12,20 +12,23 @@ from tco.catalog.catalogue import Catalogue
 from tco.catalog.labels import count_with_noun
 from tco.core.files import read_csv
 
-ERRORS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
-CHIPS = ("kind", "part", "n", "median_ape", "p90_ape", "left_out", "date")
-ORDERS = ("kind", "pairs", "right", "ratio_error", "date")
-LEFT_OUT = ("kind", "left_out", "member", "path", "value")
-FILES = {"kinds": ERRORS, "chips": CHIPS, "orders": ORDERS, "left_out": LEFT_OUT}
-FEW = 20  # rows of a chip, below which it is anchored on its relatives as well
-FAR = 0.5  # median error from which rows refute rather than validate
+# Columns of the files in `data/accuracy/`, by name of the file.
+FILES = {
+    "kinds": ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date"),
+    "chips": ("kind", "part", "n", "median_ape", "p90_ape", "left_out", "date"),
+    "orders": ("kind", "pairs", "right", "ratio_error", "date"),
+    "left_out": ("kind", "left_out", "member", "path", "value"),
+}
+ENOUGH_RUNS = 20  # runs of a chip from which the runs of its relatives do not count
+REFUTING_ERROR = 0.5  # median error from which runs do not support a figure
 WORDS = {
     "inference": "serving runs",
     "training": "training runs",
     "collectives": "collectives",
     "kernels": "kernels",
 }
-FAMILY_WORDS = {  # of kinds that measure a part of the above
+# Words for kinds that measure a part of the kinds in `WORDS`.
+FAMILY_WORDS = {
     "mlperf": "audited submissions",
     "amd_gemm": "matrix products on AMD",
     "moe": "experts",
@@ -36,25 +39,21 @@ FAMILY_WORDS = {  # of kinds that measure a part of the above
 
 
 class Standing(NamedTuple):
-    """Validation of an answer: measured rows of its chip and its relatives.
+    """Validation of an answer by published runs of its kind."""
 
-    The rows are of the kind of the answer. Relatives are the chips that anchor the answer. Both may
-    be without rows.
-    """
-
-    validated_rows: int  # of this very chip
-    median: float | None
-    left_out: float | None
+    validated_rows: int  # runs of the chip
+    median: float | None  # median error on these runs; None without runs
+    left_out: float | None  # median error of a fit without these runs; None for too few runs
     text: str
-    path: str = ""  # of the engine that the answer took
-    unmeasured: str = "prior"  # what an answer without rows rests on
-    # chips of the same family that were measured where this one was not, or hardly
+    path: str = ""  # path of the answer through the engine
+    unmeasured: str = "prior"  # basis of an answer without runs
+    # Chips of the same family whose runs stand in where the chip has no runs or few.
     anchors: tuple[str, ...] = ()
-    anchored_rows: int = 0  # of these
+    anchored_rows: int = 0  # runs of the anchors
 
     @property
     def short(self) -> str:
-        """The count of published runs of the chip, and their error, in a table cell."""
+        """Number of published runs of the chip with their error, for a table cell."""
         if self.median is not None:
             return f"{count_with_noun(self.validated_rows, 'run')}, {self.median * 100:.0f} % error"
         if self.anchors:
@@ -63,14 +62,18 @@ class Standing(NamedTuple):
 
     @property
     def evidence(self) -> str:
-        """The published runs of the chip, or of the chip that stands in for it."""
+        """Published runs of the chip, or of the chip that stands in for it."""
         if self.anchors and self.median is None:
             return f"{self.anchored_rows} runs of {self.anchors[0]}"
         return self.short
 
 
 STATED = Standing(
-    0, None, None, "not computed: no model is run, rates are stated", unmeasured="stated"
+    validated_rows=0,
+    median=None,
+    left_out=None,
+    text="not computed: no model is run, rates are stated",
+    unmeasured="stated",
 )
 
 
@@ -79,14 +82,14 @@ def accuracy_rows(catalogue: Catalogue, file_name: str) -> list[dict[str, str]]:
 
     Args:
         catalogue: Names the data folders.
-        file_name: Name of the file without its ending, a key of `FILES`.
+        file_name: Name of the file without its extension, a key of `FILES`.
 
     Returns:
         Rows in the order of the folders, each with its texts by column. A folder without the file
         adds no rows.
 
     Raises:
-        DataError: A file is no CSV file with the columns of `FILES`.
+        DataError: A file is not a CSV file with the columns of `FILES`.
 
     """
     return [
@@ -97,9 +100,9 @@ def accuracy_rows(catalogue: Catalogue, file_name: str) -> list[dict[str, str]]:
 
 
 def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
-    """Return the errors of a kind by the data left out.
+    """Return the errors of a kind by the data that the fit left out.
 
-    The data are left out of the fit: nothing, accelerator, model or source.
+    The fit leaves out nothing, an accelerator, a model or a source.
 
     Args:
         catalogue: Names the data folders.
@@ -145,58 +148,60 @@ def standing(
 def _chip_standing(
     catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]
 ) -> Standing:
-    """Return the validation of answers of a kind on a chip.
-
-    The result holds for every path through the engine.
-    """
+    """Return the validation of answers of a kind on a chip, on any path through the engine."""
     chip_rows = (
         chip_row
         for chip_row in accuracy_rows(catalogue, "chips")
         if chip_row["kind"] == kind or chip_row["kind"].endswith(f"_{kind}")
     )
-    # of several kinds the one with most rows
-    measured = {
+    # Of several rows of a chip the last one counts, which is the row with the most runs.
+    rows_by_chip = {
         chip_row["part"]: chip_row
         for chip_row in sorted(chip_rows, key=lambda chip_row: int(chip_row["n"]))
     }
-    measured_chip = measured.get(chip)
+    measured_chip = rows_by_chip.get(chip)
+    unmeasured = Standing(validated_rows=0, median=None, left_out=None, text="")
     if measured_chip is None and catalogue.is_own(chip):
-        standing_text = f"not checked: {chip} is a sketch of your own, without measured runs"
-        return Standing(0, None, None, standing_text, unmeasured="a sketch")
-    own_rows = int(measured_chip["n"]) if measured_chip else 0
-    related_kinds = (
-        sorted(
-            (-int(chip_row["n"]), part)
-            for part, chip_row in measured.items()
-            if part in relatives and part != chip
+        return unmeasured._replace(
+            text=f"not checked: {chip} is a sketch of your own, without measured runs",
+            unmeasured="a sketch",
         )
-        if own_rows < FEW
-        else []
-    )
-    anchors = tuple(part for _, part in related_kinds)
-    anchored = -sum(count for count, _ in related_kinds)
+    run_count = int(measured_chip["n"]) if measured_chip else 0
+    anchors: list[str] = []
+    if run_count < ENOUGH_RUNS:
+        anchors = sorted(
+            (part for part in rows_by_chip if part in relatives and part != chip),
+            key=lambda part: (-int(rows_by_chip[part]["n"]), part),
+        )
+    anchored = sum(int(rows_by_chip[part]["n"]) for part in anchors)
     runs = f"{anchored:,} run{'s' * (anchored != 1)} of {', '.join(anchors)}"
-    rest = f"; {runs} stand in" if anchors else ""
+    anchor_text = f"; {runs} stand in" if anchors else ""
     if measured_chip is None:
         prior = "" if anchors else " (prior)"
-        standing_text = f"not checked{prior}: no published {WORDS[kind]} of {chip}{rest}"
-        return Standing(0, None, None, standing_text, anchors=anchors, anchored_rows=anchored)
+        return unmeasured._replace(
+            text=f"not checked{prior}: no published {WORDS[kind]} of {chip}{anchor_text}",
+            anchors=tuple(anchors),
+            anchored_rows=anchored,
+        )
     median = float(measured_chip["median_ape"])
-    left_out_error = (
-        float(measured_chip["left_out"]) if measured_chip["left_out"] else None
-    )  # too few rows to say
-    unseen = (
-        ""
-        if left_out_error is None
-        else f". A fit without these runs has a median error of {left_out_error * 100:.0f} %"
-    )
-    error = f"median error {median * 100:.0f} %"
-    doubt = "" if median < FAR else ", too far off to prove a figure"
-    standing_text = (
-        f"checked on {own_rows:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}{unseen}"
-    )
+    left_out_error = None
+    left_out_text = ""
+    if measured_chip["left_out"]:  # empty for too few runs
+        left_out_error = float(measured_chip["left_out"])
+        left_out_text = (
+            f". A fit without these runs has a median error of {left_out_error * 100:.0f} %"
+        )
+    doubt = "" if median < REFUTING_ERROR else ", too far off to prove a figure"
     return Standing(
-        own_rows, median, left_out_error, standing_text, anchors=anchors, anchored_rows=anchored
+        validated_rows=run_count,
+        median=median,
+        left_out=left_out_error,
+        text=(
+            f"checked on {run_count:,} published {WORDS[kind]} of {chip}, median error "
+            f"{median * 100:.0f} %{doubt}{anchor_text}{left_out_text}"
+        ),
+        anchors=tuple(anchors),
+        anchored_rows=anchored,
     )
 
 
@@ -213,7 +218,8 @@ def order_of(catalogue: Catalogue, kind: str) -> str:
     """
     for order_row in accuracy_rows(catalogue, "orders"):
         if order_row["kind"] == kind:
-            share, error = float(order_row["right"]) * 100, float(order_row["ratio_error"]) * 100
+            share = float(order_row["right"]) * 100
+            error = float(order_row["ratio_error"]) * 100
             return (
                 "Measured systems were ranked at one speed per user without the runs of their own "
                 f"chip. The order was right in {share:.0f} % of {int(order_row['pairs']):,} pairs; "

@@ -1,4 +1,4 @@
-"""The catalogue: what `data/` knows, with a person's own folder laid over it."""
+"""The catalogue: the content of `data/`, with the user's own folders on top of it."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ from tco.core.provenance import Input, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonMapping, JsonObject
 
-# owners of the practice of one alone: those of a system are called after both
-CONFIGURATION, RUN = (
-    "configuration",
-    "run",
-)
+# Prefixes of owners whose software parameters apply to one configuration or one run.
+CONFIGURATION = "configuration"
+RUN = "run"
 LONGEST_NAME = 200  # characters of an id
-BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(
+# Directness of a value by its kind, where neither its row nor its source states the directness.
+DIRECTNESS_BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(
     ("analyst", "press", "derived"), "second-hand"
 )
+# Seconds between two checks for changed shipped files, since a check takes as long as an answer.
+CHECK_INTERVAL = 1.0
 Rows = dict[tuple[str, str], list[CatalogueRow]]  # by owner and attribute
-# of rows, by the group of their attributes: their folders, and the column that names the owner
+# Folders of the tables of a group of attributes, and the column that names the owner.
 TABLES = {
     "parts": (("parts",), "part"),
     "shares": (("shares",), "company"),
@@ -66,15 +67,21 @@ class Source(NamedTuple):
     title: str
     url: str
     date: str
-    # who says it, where several sources are of one: else its id stands for itself
-    publisher: str = ""
+    publisher: str = ""  # stated where several sources have the same publisher
 
 
 T = TypeVar("T")
 
 
 class Catalogue:
-    """Reads the shipped data and any overlay folders; later folders win, value by value."""
+    """Reader of the shipped data and of overlay folders.
+
+    A value of a later folder replaces the value of an earlier one.
+
+    Args:
+        overlays: Folders of the user.
+
+    """
 
     def __init__(self, overlays: Iterable[Path] = ()) -> None:
         self.folders = [data_directory(), *overlays]
@@ -83,16 +90,13 @@ class Catalogue:
                 raise DataError(
                     f"--data {folder}: no such folder; `tco init DIR` makes one to begin with"
                 )
-            for shelf in self.shelves:  # there may be anything beside them
+            for shelf in self.shelves:  # the user's folder may contain other folders
                 refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, JsonObject] = {}
-        # what other rooms have read from this catalogue: systems, models
-        self.cache: dict[Any, Any] = {}
-        # measured runs of a person's own that answers are moved by
-        self.anchors: tuple[Any, ...] = ()
+        self.cache: dict[Any, Any] = {}  # results that other packages derived, by key
+        self.anchors: tuple[Any, ...] = ()  # the user's measured runs, which correct answers
 
-    # ---------------------------------------------------------------- tables of rows
     @once_per_owner
     def rows(self, group: str) -> Rows:
         """Return a group's rows of every table by (owner, attribute), read once."""
@@ -135,7 +139,7 @@ class Catalogue:
         return self.rows("performance")
 
     def practice(self, family: str, parameter_name: str) -> Input:
-        """Return a software parameter of an owner: fitted, a prior, or that of its kind."""
+        """Return a software parameter of an owner, or else of the kind of the owner."""
         cache_key = (f"performance.{family}.{parameter_name}", "")
         practice_input = self._inputs.get(cache_key)
         if practice_input is None:
@@ -149,16 +153,17 @@ class Catalogue:
                 raise unknown(
                     f"parameter of {family}",
                     parameter_name,
-                    [n for f, n in self.calibration_rows if f == family],
+                    [name for owner, name in self.calibration_rows if owner == family],
                 )
             practice_input = self._inputs[cache_key] = self.chosen(practice_rows, *cache_key)
         return practice_input
 
     def kind_of(self, owner: str) -> str:
-        """Return the kind of a software-maturity owner, or an empty text.
+        """Return the kind of an owner of software parameters that needs no rows of its own.
 
-        The kind is a chip, a model, a configuration or a run. Owners of these kinds need no rows of
-        their own. The text is empty for every other owner.
+        Returns:
+            `chip`, `model`, `configuration` or `run`; empty for every other owner.
+
         """
         for level in (CONFIGURATION, RUN):
             if owner.startswith(f"{level}-"):
@@ -169,7 +174,7 @@ class Catalogue:
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:
-        """The attributes known of each part, by part id."""
+        """Attributes of each part that rows state, by part id."""
         return lists_by_key(self.part_rows)
 
     @cached_property
@@ -193,17 +198,19 @@ class Catalogue:
         return source_records
 
     def source_title(self, source: str) -> str:
-        """Return the title of a source id; a text that is no id stands for itself."""
+        """Return the title of a source; a text that is not the id of a source is unchanged."""
         source_record = self.sources.get(source)
         return source_record.title if source_record else source
 
     def publisher(self, source: str) -> str:
         """Return the publisher of a source, or the title of the source.
 
-        The title counts where no publisher is named. An unknown source is returned as it is.
+        An unknown source is returned unchanged.
         """
         source_record = self.sources.get(source)
-        return source_record.publisher or source_record.title if source_record else source
+        if source_record is None:
+            return source
+        return source_record.publisher or source_record.title
 
     @cached_property
     def directness(self) -> dict[str, str]:
@@ -222,13 +229,12 @@ class Catalogue:
         direct = (
             stated_input.directness
             or self.directness.get(stated_input.source)
-            or BY_KIND[stated_input.kind]
+            or DIRECTNESS_BY_KIND[stated_input.kind]
         )
         return stated_input._replace(
             directness=direct, publisher=self.publisher(stated_input.source)
         )
 
-    # ---------------------------------------------------------------- one value
     def chosen(self, input_rows: list[CatalogueRow], path: str, date: str) -> Input:
         """Return the input of the chosen row, or of a dated series' latest row up to `date`."""
         group, _, attribute_name = split_path(path)
@@ -237,9 +243,11 @@ class Catalogue:
         return self.with_directness(read_row(chosen_row, path))
 
     def part_input(self, part: str, attribute_name: str, date: str) -> Input:
-        """Return `parts.<part>.<name>` at a date.
+        """Return the input `parts.<part>.<attribute_name>` at a date.
 
-        An unknown part or a missing value raises `DataError`.
+        Raises:
+            DataError: The part is unknown, or the value is missing.
+
         """
         cache_key = (f"parts.{part}.{attribute_name}", date)
         shipped_input = self._inputs.get(cache_key)
@@ -258,30 +266,28 @@ class Catalogue:
         return shipped_input
 
     def also_missing(self, part: str, attribute_name: str) -> str:
-        """Return a text on the further attributes missing from `part`.
+        """Return a text on further attributes that a part without `attribute_name` lacks.
 
-        All other parts with the attribute `attribute_name` have them, so the user can give all of
-        them at once. The text is empty where no further attribute is missing.
+        All other parts with `attribute_name` have these attributes, so the user can add them at the
+        same time. The text is empty where no further attribute is missing.
         """
-        part_attributes = self.parts
-        alike = [
+        similar_parts = [
             set(attribute_names)
-            for part_name, attribute_names in part_attributes.items()
+            for part_name, attribute_names in self.parts.items()
             if attribute_name in attribute_names and part_name != part
         ]
-        lacking = (
-            sorted(set.intersection(*alike) - set(part_attributes[part]) - {attribute_name})
-            if alike
-            else []
-        )
+        if not similar_parts:
+            return ""
+        missing = set.intersection(*similar_parts) - set(self.parts[part]) - {attribute_name}
+        if not missing:
+            return ""
         return (
-            f"; every part that has it has these too, and {part} has not: {', '.join(lacking)}"
-            if lacking
-            else ""
+            f"; every part that has it has these too, and {part} has not: "
+            f"{', '.join(sorted(missing))}"
         )
 
     def has_part_value(self, part: str, attribute_name: str) -> bool:
-        """Say whether the catalogue holds this attribute of this part."""
+        """Return whether the catalogue states an attribute of a part."""
         return (part, attribute_name) in self.part_rows
 
     def share_price(self, company: str, date: str) -> Input:
@@ -293,7 +299,9 @@ class Catalogue:
     def grid_carbon(self, region: str, date: str) -> Input:
         """Return the carbon intensity of a region's grid at `date`.
 
-        Raises `DataError` for an unknown region.
+        Raises:
+            DataError: The region is unknown.
+
         """
         if (region, "grid_carbon") not in (site_rows := self.rows("site")):
             raise unknown(
@@ -305,8 +313,11 @@ class Catalogue:
     def of_country(self, country: str, date: str) -> dict[str, Input]:
         """Return a country's hall, power and cooling inputs at `date`, by path.
 
-        A site in the country has these values unless it states its own. Raises `DataError` for an
-        unknown country.
+        A site in the country has these values unless the site states its own.
+
+        Raises:
+            DataError: The country is unknown.
+
         """
         site_rows = self.rows("site")
         country_rows = {
@@ -343,7 +354,7 @@ class Catalogue:
 
         Returns:
             (P / last hurdle)^n of the highest price P of the series, at most 1; None where the
-            agreement states no hurdle, so that it may state the share itself.
+            agreement states no hurdle.
 
         """
         terms = self.document_inputs("rebates", agreement, "rebate", f"rebates.{agreement}")
@@ -384,8 +395,6 @@ class Catalogue:
             stated_quantity=(reached_share, ""),
         )
 
-    # ---------------------------------------------------------------- documents: systems, sites,
-    # terms, ...
     def ids(self, folder_name: str) -> list[str]:
         """Return the ids of the documents in a folder of the catalogue."""
         return sorted(
@@ -393,9 +402,11 @@ class Catalogue:
         )
 
     def find(self, folder_name: str, document_name: str, what: str) -> Path:
-        """Return the file of a document, the last folder's first; an unknown id raises `DataError`.
+        """Return the file of a document, from the last folder that has the document.
 
-        An id is a name, never a path.
+        Raises:
+            DataError: The id is unknown, or is not a name but a path.
+
         """
         for folder in reversed(self.folders):
             path = folder / folder_name / f"{document_name}.toml"
@@ -420,9 +431,11 @@ class Catalogue:
         return path, folder_name == "systems" and self.is_overlay(path), self.toml(path)
 
     def with_base(self, folder_name: str, document_name: str, what: str) -> list[str]:
-        """Return a TOML document's name after that of its base, if it has one.
+        """Return the name of a TOML document, preceded by the name of its base if it has a base.
 
-        A base with a base of its own raises `DataError`.
+        Raises:
+            DataError: The base has a base itself.
+
         """
         where, document = self.document(folder_name, document_name, what)
         if (base := document.get("base")) is None:
@@ -445,7 +458,7 @@ class Catalogue:
         return value_once(self.cache, cache_key, make)
 
     def folder_files(self, name: str) -> list[Path]:
-        """Return the files of a name that data folders have, the shipped one first."""
+        """Return the files with a name in all data folders, the shipped file first."""
         return [path for folder in self.folders if (path := folder / name).is_file()]
 
     @cached_property
@@ -458,7 +471,7 @@ class Catalogue:
         }
 
     def is_own(self, part: str) -> bool:
-        """Whether a part is one that a person added: no shipped row is of it."""
+        """Return whether the user has added a part, so that none of its rows is shipped."""
         matching_rows = [
             part_row
             for (owner, _), part_rows in self.part_rows.items()
@@ -468,7 +481,7 @@ class Catalogue:
         return bool(matching_rows) and all(part_row.overlay for part_row in matching_rows)
 
     def is_overlay(self, path: Path) -> bool:
-        """Say whether a file is a person's own: in a folder of theirs, or not shipped."""
+        """Return whether a file is the user's own: in an own folder, or not shipped."""
         shipped_folder, *own_folders = self.folders
         in_own_folder = any(path.is_relative_to(folder) for folder in own_folders)
         return in_own_folder or not path.is_relative_to(shipped_folder)
@@ -483,7 +496,7 @@ class Catalogue:
     ) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, read once.
 
-        A site's include those of the hall of the given cooling.
+        The values of a site include those of its hall with the given cooling.
         """
         path, document = self.document(folder_name, document_name, what)
         return self.once(
@@ -499,14 +512,14 @@ class Catalogue:
         prefix: str,
         cooling: str | None = None,
     ) -> dict[str, Input]:
-        """Return the values of a TOML document by path, in redaction with stand-ins for own ones.
+        """Return the values of a TOML document by path; redaction replaces own values.
 
         Args:
-            folder_name: Folder of the catalogue that holds documents of its kind.
-            path: File of the document, in the catalogue or anywhere else.
+            folder_name: Folder of the catalogue with documents of the same kind.
+            path: File of the document, inside or outside the catalogue.
             document: Content of the file.
             prefix: Beginning of the input paths.
-            cooling: Cooling of the hall whose values count too; None for no hall.
+            cooling: Cooling of the hall whose values are added; None for no hall.
 
         Raises:
             DataError: A key is unknown, or a value is malformed.
@@ -525,9 +538,9 @@ class Catalogue:
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
     ) -> Callable[[CatalogueRow, str], CatalogueRow]:
-        """Return the function that maps a document's row and its path to its redacted substitute.
+        """Return the function that replaces a row of a document in redaction, from row and path.
 
-        Rows of shipped documents, and all rows outside redaction, are mapped to themselves.
+        The function does not change rows of shipped documents, nor any row outside redaction.
         """
         if not (making.get() and self.is_overlay(path)):
             return _as_stated
@@ -542,7 +555,7 @@ class Catalogue:
         return partial(self.own_row, shipped=shipped)
 
     def own_row(self, catalogue_row: CatalogueRow, path: str, shipped: Rows) -> CatalogueRow:
-        """Return a user's own row, or its stand-in where the answer withholds it."""
+        """Return the user's own row, or its stand-in where the answer withholds it."""
         if not making.get():
             return catalogue_row
         group, owner_name, attribute_name = split_path(path)
@@ -564,14 +577,14 @@ class Catalogue:
 
     @cached_property
     def published(self) -> dict[str, Path]:
-        """The scenarios that hold figures of publications, by name."""
+        """The scenarios with figures of publications, by name."""
         return {
             path.stem: path for path in sorted((scenario_directory() / "published").glob("*.toml"))
         }
 
     @cached_property
     def shelves(self) -> list[str]:
-        """The folders of a data folder that the catalogue reads."""
+        """The names of the folders that the catalogue reads in a data folder."""
         return [
             path.name
             for path in self.folders[0].iterdir()
@@ -579,14 +592,14 @@ class Catalogue:
         ]
 
     def hash(self) -> str:
-        """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
+        """Return a short hash of all data files; equal data have equal hashes."""
         import hashlib
 
-        # a hash lets who guesses an own value make sure of it
+        # With a hash a reader could confirm a guess of an own value.
         if making.get() and len(self.folders) > 1:
             return WITHHELD
         digest = hashlib.sha256()
-        # of a folder of one's own only what the catalogue reads: there may be anything beside it
+        # The user's folder may contain other folders, which the catalogue does not read.
         for folder in self.folders:
             files = [path for path in folder.iterdir() if path.is_file()]
             for path in sorted(
@@ -602,9 +615,7 @@ class Catalogue:
 
 
 def is_name(id_text: str) -> bool:
-    """Say whether a text may be an id: a single path step.
-
-    An id is also short enough for the name of a file.
+    """Return whether a text may be an id: a single path step, short enough for a file name.
 
     Args:
         id_text: The text.
@@ -632,15 +643,15 @@ def values_of(
 ) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`.
 
-    Texts of the document are left to their reader. The attributes are of the group that begins the
-    prefix: `site`, `terms`, `rebates`, ...
+    Entries that are not values are ignored. The attributes belong to the group with which the
+    prefix begins, such as `site`, `terms` or `rebates`.
 
     Args:
         document: The parsed document.
         prefix: Beginning of the input paths.
         where: Path of the file, for errors.
-        overlay: Whether the file belongs to a user's own folder.
-        in_place: Gives the row to read in place of a row, from the row and its path.
+        overlay: Whether the file is in the user's own folder.
+        in_place: Returns the replacement of a row, from the row and its path.
         table: Place of the values inside the file, such as `halls.air.`.
 
     Raises:
@@ -667,7 +678,7 @@ def values_of(
 
 
 def _rows_of_tables(folder: Path, group: str, overlay: bool = False) -> Iterator[CatalogueRow]:
-    """Yield the rows of every CSV under a folder, in the order of the files' paths."""
+    """Yield the rows of every CSV under a folder, in the order of the paths of the files."""
     columns = (TABLES[group][1], "attribute", *COLUMNS)
     for path in sorted(folder.rglob("*.csv")):
         for line, cells in read_csv(path, columns, optional=("use", "residual", *OPTIONAL)):
@@ -691,33 +702,26 @@ def load_catalogue(data: Path | str | None = None) -> Catalogue:
     return shipped() if data is None else Catalogue([Path(data)])
 
 
-# seconds between two looks at whether a shipped file has changed: to look takes as long as an
-# answer
-LOOK = 1.0
-
-
-class Read(NamedTuple):
-    """The shipped catalogue as this process has read it."""
+class CatalogueReading(NamedTuple):
+    """Shipped catalogue as this process has read it."""
 
     catalogue: Catalogue
-    stamp: tuple[Any, ...]
-    looked: float
+    stamp: tuple[Any, ...]  # sizes and change times of the files
+    checked_at: float  # s, time of the last check for changed files
 
 
-_read: dict[Path, Read] = {}
+_readings: dict[Path, CatalogueReading] = {}  # by data folder
 
 
 def shipped() -> Catalogue:
-    """Return the shipped catalogue of this process, read again once a file has changed."""
-    folder, now = data_directory(), monotonic()
-    kept_reading = _read.get(folder)
-    if kept_reading is not None and now - kept_reading.looked < LOOK:
-        return kept_reading.catalogue
+    """Return the shipped catalogue of this process, which is read again when a file changes."""
+    folder = data_directory()
+    now = monotonic()
+    reading = _readings.get(folder)
+    if reading is not None and now - reading.checked_at < CHECK_INTERVAL:
+        return reading.catalogue
     stamp = (*file_stamps(folder, "measured"), *file_stamps(scenario_directory()))
-    fresh_catalogue = (
-        kept_reading.catalogue
-        if kept_reading is not None and kept_reading.stamp == stamp
-        else Catalogue()
-    )
-    _read[folder] = Read(fresh_catalogue, stamp, now)
-    return fresh_catalogue
+    is_unchanged = reading is not None and reading.stamp == stamp
+    catalogue = reading.catalogue if reading is not None and is_unchanged else Catalogue()
+    _readings[folder] = CatalogueReading(catalogue, stamp, now)
+    return catalogue

@@ -14,21 +14,26 @@ from tco.core.memory import once_per_owner
 from tco.core.provenance import Input
 from tco.core.units import convert
 
-NAMED = 3  # rows that a note names
-FARTHEST = 2.0  # times outside the shipped range: beyond, a unit or a decimal mark may have slipped
-# folders of documents that state values of a group, beside its tables and its defaults
-SHELVES = {"site": ("sites",), "terms": ("terms", "perspectives"), "cluster": ("clusters",)}
-# groups whose values are fitted, or are what is asked for
+NAMED_ROWS = 3  # rows that a note names
+# Largest factor outside the shipped range. Beyond it a unit or a decimal mark may be wrong.
+LARGEST_FACTOR = 2.0
+# Folders of documents with values of a group, in addition to its tables and its defaults.
+DOCUMENT_FOLDERS = {
+    "site": ("sites",),
+    "terms": ("terms", "perspectives"),
+    "cluster": ("clusters",),
+}
+# Groups whose values have no expected range: they are fitted, or state the question.
 WITHOUT_RANGE = ("performance", "workload")
-LOOKED = 100  # rows that are held against all names, for the nearest
-# attributes that parts of every kind have
-COMMON = frozenset(("price", "own_price", "power", "assembly_time", "failure_rate"))
-LEAST_ATTRIBUTES = 3  # of a part that a setting may name
+ROWS_WITH_HINT = 100  # rows for which the nearest known name is searched
+# Attributes that parts of every kind have.
+COMMON_ATTRIBUTES = frozenset(("price", "own_price", "power", "assembly_time", "failure_rate"))
+LEAST_ATTRIBUTES = 3  # attributes of a part that a setting may name
 
 
 @once_per_owner
 def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
-    """Return the path and the row of every value in the tables of a person's own folders."""
+    """Return the path and the row of every value in the tables of the user's folders."""
     return [
         (f"{group}.{owner_name}.{attribute_name}", row)
         for group in TABLES
@@ -45,7 +50,7 @@ def check_own_rows(catalogue: Catalogue) -> None:
         catalogue: Holds the rows.
 
     Raises:
-        DataError: A row cannot be read; the message tells the first fault and counts the rest.
+        DataError: A row cannot be read; the message states the first fault and counts the others.
 
     """
     faults = []
@@ -77,33 +82,34 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     rows_by_path = dict(own_rows(catalogue))
     if not rows_by_path:
         return []
-    own_places = {
-        own_input.where for own_input in inputs.values()
-    }  # a row of a grid stands for any site on it
-    in_force = {
+    # The input of a row may have another path: the row of a grid applies to any site on the grid.
+    input_places = {own_input.where for own_input in inputs.values()}
+    used_paths = {
         path
         for path, user_row in own_rows(catalogue)
-        if path in inputs or user_row.where in own_places
+        if path in inputs or user_row.where in input_places
     }
-    known_owners = _shipped_owners(catalogue, "parts") | _in_own_trees(catalogue)
-    unread = [(path, user_row) for path, user_row in rows_by_path.items() if path not in in_force]
-    idle = [
-        (path, user_row, hint(path, known_owners) if row_index < LOOKED else "")
-        for row_index, (path, user_row) in enumerate(unread)
+    known_parts = _shipped_owners(catalogue, "parts") | _parts_of_own_systems(catalogue)
+    unused_rows = [
+        (path, user_row) for path, user_row in rows_by_path.items() if path not in used_paths
     ]
-    idle.sort(key=lambda unread_row: not unread_row[2])  # what looks like a slip comes first
-    named = [
-        f"{user_row.where} {path.partition('.')[2]}{slip}" for path, user_row, slip in idle[:NAMED]
-    ]
-    more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
+    descriptions: list[str] = []  # of rows without a nearest part
+    descriptions_with_hint: list[str] = []  # of rows whose part is probably misspelt
+    for row_index, (path, user_row) in enumerate(unused_rows):
+        part_hint = hint(path, known_parts) if row_index < ROWS_WITH_HINT else ""
+        description = f"{user_row.where} {path.partition('.')[2]}{part_hint}"
+        (descriptions_with_hint if part_hint else descriptions).append(description)
+    named = [*descriptions_with_hint, *descriptions][:NAMED_ROWS]
+    unused = len(unused_rows)
+    more = [f"{unused - NAMED_ROWS} more"] if unused > NAMED_ROWS else []
     return [
-        f"own values: {len(rows_by_path) - len(idle)} in force, {len(idle)} not "
-        f"used{': ' if idle else ''}{', '.join([*named, *more])}"
+        f"own values: {len(rows_by_path) - unused} in force, {unused} not "
+        f"used{': ' if unused else ''}{', '.join([*named, *more])}"
     ]
 
 
-def _in_own_trees(catalogue: Catalogue) -> set[str]:
-    """Return the parts that trees of a person's own systems name: new ones, and no slips."""
+def _parts_of_own_systems(catalogue: Catalogue) -> set[str]:
+    """Return the parts in the trees of the user's systems, which are not misspelt."""
     tree_parts: set[str] = set()
     for folder in catalogue.folders[1:]:
         for path in (folder / "systems").glob("*.toml"):
@@ -114,33 +120,34 @@ def _in_own_trees(catalogue: Catalogue) -> set[str]:
 
 
 def untaken_rows(catalogue: Catalogue, stated_names: Iterable[str] = ()) -> list[str]:
-    """Return a sentence on each own row that nothing can take, such as one of a misspelt part.
+    """Return a sentence on each own row that no answer can use, such as one of a misspelt part.
 
     Args:
         catalogue: Holds the rows.
-        stated_names: Names that settings state; what they name is taken.
+        stated_names: Names that settings state, whose rows an answer can use.
 
     Returns:
-        Sentences with the file and the line, the first `LOOKED` also with the nearest shipped name.
+        Sentences with the file and the line. The first `ROWS_WITH_HINT` also have the nearest
+        shipped name.
 
     """
     if len(catalogue.folders) == 1:
         return []
     user_rows = own_rows(catalogue)
     named = {*stated_names, *_names_in_own_documents(catalogue)}
-    shipped = {group: _shipped_owners(catalogue, group) for group in TABLES}
+    shipped_by_group = {group: _shipped_owners(catalogue, group) for group in TABLES}
     sentences: list[str] = []
     for path, user_row in user_rows:
         group, owner, _ = split_path(path)
-        owners = shipped[group]
-        if owner not in owners | named and not _stands_alone(catalogue, group, owner, owners):
-            near = nearest(owner, owners) if len(sentences) < LOOKED else ""
-            sentences.append(f"{user_row.where}: {path}: nothing takes this row{near}")
+        owners = shipped_by_group[group]
+        if owner not in owners | named and not _can_be_asked_for(catalogue, group, owner, owners):
+            name_hint = nearest(owner, owners) if len(sentences) < ROWS_WITH_HINT else ""
+            sentences.append(f"{user_row.where}: {path}: nothing takes this row{name_hint}")
     return sentences
 
 
 def _shipped_owners(catalogue: Catalogue, group: str) -> set[str]:
-    """Return the owners of rows in a group, such as parts, of which a row is shipped."""
+    """Return the owners in a group, such as parts, that have at least one shipped row."""
     return {
         owner
         for (owner, _), attribute_rows in catalogue.rows(group).items()
@@ -148,17 +155,22 @@ def _shipped_owners(catalogue: Catalogue, group: str) -> set[str]:
     }
 
 
-def _stands_alone(
+def _can_be_asked_for(
     catalogue: Catalogue, group: str, owner: str, shipped_owners: Collection[str]
 ) -> bool:
-    """Say whether a question can name an own owner that no document names."""
+    """Return whether a question can name an own owner that no document names.
+
+    A part can be named if it has all attributes of a shipped part of a specific kind.
+    """
     if group == "parts":
-        attributes = catalogue.parts[owner]
-        return len(attributes) >= LEAST_ATTRIBUTES and any(
-            len(alike) >= LEAST_ATTRIBUTES and not alike <= COMMON and alike <= set(attributes)
-            for alike in (set(catalogue.parts[part]) for part in shipped_owners)
+        own_attributes = set(catalogue.parts[owner])
+        return len(own_attributes) >= LEAST_ATTRIBUTES and any(
+            len(attributes) >= LEAST_ATTRIBUTES
+            and not attributes <= COMMON_ATTRIBUTES
+            and attributes <= own_attributes
+            for attributes in (set(catalogue.parts[part]) for part in shipped_owners)
         )
-    if group == "site":  # `--set site.grid` names one
+    if group == "site":  # `--set site.grid` names a grid
         return not nearest(owner, shipped_owners)
     if group == "performance":
         return bool(catalogue.kind_of(owner))
@@ -166,12 +178,12 @@ def _stands_alone(
 
 
 def _names_in_own_documents(catalogue: Catalogue) -> set[str]:
-    """Return every key and text of the TOML files in a person's own folders."""
+    """Return every key and text of the TOML files in the user's folders."""
     own_names: set[str] = set()
     for folder in catalogue.folders[1:]:
         for shelf in catalogue.shelves:
             for path in (folder / shelf).rglob("*.toml"):
-                with suppress(DataError):  # whoever reads the file says what is wrong
+                with suppress(DataError):  # the reader of the document raises the error
                     own_names.update(_names_in(catalogue.toml(path)))
     return own_names
 
@@ -188,17 +200,17 @@ def _names_in(content: object) -> Iterator[str]:
 
 
 def hint(path: str, parts: Collection[str]) -> str:
-    """Return the nearest known part where the row's part is none of them, most likely a slip."""
+    """Return the nearest known part in brackets, or an empty text where the part is known."""
     group, part, *_ = path.split(".")
     nearest_part = nearest(part, parts) if group == "parts" and part not in parts else ""
     return nearest_part and f" ({nearest_part.removeprefix('; ')})"
 
 
 def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
-    """Return a note on each own value that is more than twice outside its shipped range.
+    """Return a note on each own value more than `LARGEST_FACTOR` times outside its shipped range.
 
-    Own values are those of own files and those that are set. Fitted values and those of a
-    workload have no such note.
+    Own values come from the user's files or settings. Fitted values and the values of a workload
+    have no such note.
 
     Args:
         catalogue: Holds the rows.
@@ -209,9 +221,9 @@ def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     for path, own_input in inputs.items():
         if not own_input.overlay or path.partition(".")[0] in WITHOUT_RANGE:
             continue
-        ends = catalogue.once(("shipped range", path), partial(_shipped_range, path))
-        if ends is not None:
-            notes += _range_note(own_input, *ends)
+        shipped_range = catalogue.once(("shipped range", path), partial(_shipped_range, path))
+        if shipped_range is not None:
+            notes += _range_note(own_input, *shipped_range)
     return notes
 
 
@@ -227,14 +239,14 @@ def own_row_notes(catalogue: Catalogue) -> list[str]:
         attribute = attribute_of_path(path)
         if attribute is None:
             continue
-        with suppress(DataError):  # the check names a row that cannot be read
+        with suppress(DataError):  # another check names the rows that cannot be read
             inputs[path] = to_input(user_row, path, attribute)
     return range_notes(catalogue, inputs)
 
 
 def _range_note(own_input: Input, low: float, high: float) -> list[str]:
     own_value = float(own_input.value)
-    if low / FARTHEST <= own_value <= high * FARTHEST:
+    if low / LARGEST_FACTOR <= own_value <= high * LARGEST_FACTOR:
         return []
     number, unit = own_input.stated_quantity or (own_value, own_input.unit)
     least, most = (convert(end, own_input.unit, unit) for end in (low, high))
@@ -250,15 +262,20 @@ def _range_note(own_input: Input, low: float, high: float) -> list[str]:
 
 
 def _shipped_range(path: str) -> tuple[float, float] | None:
-    """Return the least and the largest shipped number of an input; None where no range is shipped.
+    """Return the smallest and the largest shipped number of an input.
 
-    Those of a new part, of a site and of terms are of the attribute, whoever has it.
+    For a new part, a site and terms these are the numbers of all owners of the attribute.
+
+    Returns:
+        The range; None where no range is shipped.
+
     """
-    (group, owner, attribute_name), ours = split_path(path), shipped()
+    group, owner, attribute_name = split_path(path)
+    shipped_catalogue = shipped()
     known_attribute = attribute_of_path(path)
     if known_attribute is None:
         return None
-    tables = ours.rows(group) if group in TABLES else {}
+    tables = shipped_catalogue.rows(group) if group in TABLES else {}
     shipped_rows = tables.get((owner, attribute_name)) or [
         shipped_row
         for (_, table_attribute), named_rows in tables.items()
@@ -267,7 +284,7 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
     ]
     inputs = [to_input(shipped_row, path, known_attribute) for shipped_row in shipped_rows]
     if not owner:
-        inputs += _document_values(ours, group, path)
+        inputs += _document_values(shipped_catalogue, group, path)
     if not any(shipped_input.low is not None for shipped_input in inputs):
         return None
     numbers = [
@@ -279,20 +296,24 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
     return (min(numbers), max(numbers)) if max(numbers) > 0 else None
 
 
-def _document_values(ours: Catalogue, group: str, path: str) -> list[Input]:
-    """Return the values that shipped documents state of an input, in all halls of a site."""
+def _document_values(shipped_catalogue: Catalogue, group: str, path: str) -> list[Input]:
+    """Return the values of an input in shipped documents, in all halls of a site."""
     documents = [
         ("defaults", group),
         *(
-            (shelf, document_name)
-            for shelf in SHELVES.get(group, ())
-            for document_name in ours.ids(shelf)
+            (folder_name, document_name)
+            for folder_name in DOCUMENT_FOLDERS.get(group, ())
+            for document_name in shipped_catalogue.ids(folder_name)
         ),
     ]
-    return [
-        inputs[path]
-        for shelf, document_name in documents
-        if (ours.folders[0] / shelf / f"{document_name}.toml").is_file()
-        for cooling in (None, *COOLING_KINDS)
-        if path in (inputs := ours.document_inputs(shelf, document_name, group, group, cooling))
-    ]
+    document_values = []
+    for folder_name, document_name in documents:
+        if not (shipped_catalogue.folders[0] / folder_name / f"{document_name}.toml").is_file():
+            continue
+        for cooling in (None, *COOLING_KINDS):
+            inputs = shipped_catalogue.document_inputs(
+                folder_name, document_name, group, group, cooling
+            )
+            if path in inputs:
+                document_values.append(inputs[path])
+    return document_values

@@ -1,9 +1,9 @@
-"""The one mapping every quantity comes from: `values[path]`. The mapping alone chooses the reading.
+"""Mapping of inputs by path: every quantity of an evaluation is read as `values[path]`.
 
-A path is a dotted name such as `parts.trn3.tdp` or `site.electricity_price`. What it gives is a
-float, an array, a quantity or a traced leaf. Derived values are named too: `values.derived(path,
-unit, compute)` computes one, unless the user has set that path; then the given value cuts off
-whatever lay below it.
+A path is a dotted name such as `parts.trn3.tdp` or `site.electricity_price`. Its value is a float,
+an array, a quantity or a traced leaf; the mapping decides which. Derived values have paths too:
+`values.derived(path, unit, compute)` computes a value, unless the user has set the path. Then the
+user's value replaces the computation.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tco.core.trace import Traced, TraceRecorder, paused, scope
 from tco.core.types import JsonObject
 from tco.core.units import convert, is_pure
 
-# what came of paths and what goes with them
+# Results of decisions, by deciding function, paths of its inputs and its further arguments.
 Decisions = Mapping[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any]
 T = TypeVar("T")
 Reader = Callable[[Input], Any]
-Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
-DERIVED = "tco-model"  # the source of what follows from other inputs
+Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from a look-up of inputs by path
+DERIVED = "tco-model"  # source of values that follow from other inputs
 
 
 def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
@@ -81,18 +81,19 @@ def as_traced(trace: TraceRecorder) -> Reader:
             source_input.kind,
             source_input.path,
         )
-        leaf.node.given, leaf.node.stated_quantity, leaf.node.note = (
-            source_input,
-            source_input.stated_quantity,
-            source_input.note,
-        )
+        leaf.node.given = source_input
+        leaf.node.stated_quantity = source_input.stated_quantity
+        leaf.node.note = source_input.note
         return leaf
 
     return read
 
 
 class Readings(dict[str, float]):
-    """Inputs read to decide structure, as numbers or as true for positive, and the decisions."""
+    """Inputs that decided the structure, by path, and the decisions.
+
+    A value is a number, or a flag where only the sign of the input was read.
+    """
 
     def __init__(
         self, recorded_values: Mapping[str, float] | None = None, decisions: Decisions | None = None
@@ -101,21 +102,21 @@ class Readings(dict[str, float]):
         self.decisions = dict(decisions or {})
 
     def take(self, other_readings: Readings) -> None:
-        """Take in what others read and decided."""
+        """Add the inputs and decisions of other readings."""
         self.update(other_readings)
         self.decisions |= other_readings.decisions
 
     def decide_alike(self, other_values: Mapping[str, float]) -> bool:
-        """Say whether other numbers of these inputs lead to the same decisions.
+        """Return whether other values of these inputs lead to the same decisions.
 
-        A number without a known decision must stay as it is.
+        The value of an input without a recorded decision must be equal.
         """
         all_values = {**self, **other_values}
-        judged = {path for _, paths, _ in self.decisions for path in paths}
+        decision_paths = {path for _, paths, _ in self.decisions for path in paths}
         if any(
             other_value != self[path]
             for path, other_value in other_values.items()
-            if path in self and path not in judged
+            if path in self and path not in decision_paths
         ):
             return False
         return all(
@@ -129,42 +130,38 @@ class Readable(JsonObject):
 
     @abstractmethod
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide which parts, operators or formats exist."""
+        """Return an input as a number that decides which parts, operators or formats exist."""
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
         """Return `decide` applied to plain numbers at `paths` and to `rest`.
 
-        Numbers that lead to the same decision change no structure.
+        The structure depends on the decision only, and not on the numbers themselves.
         """
         return decide(*[self.structure(path) for path in paths], *rest)
 
     def exists(self, path: str) -> bool:
-        """Say whether an input is above zero, to decide whether what it describes exists."""
+        """Return whether an input is positive, which decides whether its subject exists."""
         return self.structure(path) > 0
 
     def has(self, path: str) -> bool:
-        """Say whether whoever asks gives this path."""
+        """Return whether the user has set this path."""
         return path in self
 
     def unless_zero(self, path: str) -> Any:
         """Return an input, or None where it is a plain zero that changes nothing.
 
-        An array or a traced value is never left out: one of its values, or a later one, may be
-        another.
+        An array or a traced value is always returned, since other values of it may not be zero.
         """
         input_value = self[path]
         return None if isinstance(input_value, float | int) and not input_value else input_value
 
 
 class Reads(NamedTuple):
-    """Inputs that a calculation read, in the order of reading.
+    """Inputs that a calculation read, in the order of reading."""
 
-    `looked` holds the paths of which the calculation only asked whether a value is set.
-    """
-
-    inputs: dict[str, Input]
-    derived: dict[str, str]
-    looked: set[str]
+    inputs: dict[str, Input]  # by path
+    derived: dict[str, str]  # units of derived values, by path
+    looked: set[str]  # paths for which the calculation checked whether the user has set them
 
 
 class Values(Readable):
@@ -186,11 +183,10 @@ class Values(Readable):
         self.bounds = bounds
         self.read = read
         self.given = dict(given_values or {})
-        self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
-        self.derived_units: dict[str, str] = {}  # every derived path met
-        self.looked: set[str] = set()  # every path that was asked whether it is set
-        self.follows = follows or {}  # paths whose values follow from others, unless they are set
-        # inputs structure was decided by
+        self.inputs: dict[str, Input] = {}  # inputs read so far, by path
+        self.derived_units: dict[str, str] = {}  # units of derived values so far, by path
+        self.looked: set[str] = set()  # paths that were checked for a setting so far
+        self.follows = follows or {}  # rules of paths whose values follow from others unless set
         self.readings = Readings() if readings is None else readings
 
     def __missing__(self, path: str) -> Any:
@@ -209,7 +205,12 @@ class Values(Readable):
         return None if path in self.given else self.follows.get(path)
 
     def input(self, path: str) -> Input:
-        """Return a path's input with its provenance; an unknown path raises `DataError`."""
+        """Return the input of a path with its provenance.
+
+        Raises:
+            DataError: The path is unknown.
+
+        """
         stated_input = self.inputs.get(path)
         if stated_input is None:
             if path in self.given:
@@ -224,10 +225,11 @@ class Values(Readable):
         return stated_input
 
     def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
-        """Return worst kind, sources and user override flag of inputs at `paths`.
+        """Return the evidence for a figure that is computed from inputs.
 
-        A figure that `paths` price rests on these grounds. The flag is true where a user set at
-        least one input.
+        Returns:
+            Weakest kind of evidence, sources, and whether at least one input is the user's own.
+
         """
         input_list = [self.input(path) for path in paths]
         return (
@@ -265,24 +267,24 @@ class Values(Readable):
         return recorded_value
 
     def exists(self, path: str) -> bool:
-        """Say whether an input is positive, to decide whether its subject exists.
+        """Return whether an input is positive, which decides whether its subject exists.
 
         The reading is recorded, as in `structure`.
         """
         recorded_value = self.readings.get(path)
         if recorded_value is None:
-            above = self.number(path) > 0
-            if somewhere(above) != everywhere(above):
+            is_positive = self.number(path) > 0
+            if somewhere(is_positive) != everywhere(is_positive):
                 raise DataError(
-                    f"{path} decides what exists and is zero in some of {above.size} values: give "
-                    "the structure to evaluate them on"
+                    f"{path} decides what exists and is zero in some of {is_positive.size} values: "
+                    "give the structure to evaluate them on"
                 )
-            recorded_value = self.readings[path] = somewhere(above)
-        above = self.readings.decisions[operator.gt, (path,), (0,)] = recorded_value > 0
-        return above
+            recorded_value = self.readings[path] = somewhere(is_positive)
+        decision = self.readings.decisions[operator.gt, (path,), (0,)] = recorded_value > 0
+        return decision
 
     def number(self, path: str) -> Any:
-        """Return an input, or what a path follows from, in the reading of numbers."""
+        """Return the value of an input or of a derived path as a number or an array."""
         rule = self.rule(path) if path in self.follows else None
         if rule is None:
             return self.input(path).value
@@ -293,42 +295,32 @@ class Values(Readable):
         """Return a setting's input for a path, checked for unit, finiteness and bounds."""
         if given_value.array is not None:
             overriding_input = Input(
-                path,
-                given_value.array,
-                unit,
-                None,
-                None,
-                "",
-                given_value.kind,
-                given_value.source,
-                "",
-                None,
-                given_value.where,
+                path=path,
+                value=given_value.array,
+                unit=unit,
+                kind=given_value.kind,
+                source=given_value.source,
+                where=given_value.where,
             )
-            least, most = self.bounds(path)
+            minimum, maximum = self.bounds(path)
             for extreme_value in (float(given_value.array.min()), float(given_value.array.max())):
-                if not least <= extreme_value <= most:
-                    check_bounds(overriding_input._replace(value=extreme_value), least, most)
+                if not minimum <= extreme_value <= maximum:
+                    check_bounds(overriding_input._replace(value=extreme_value), minimum, maximum)
             return overriding_input
         return setting_input(path, given_value, unit, self.bounds(path), lambda: self.unset(path))
 
     def unset(self, path: str) -> float | None:
-        """Return the value that `path` has if no user sets a value.
-
-        The value is a number, or None where `path` then has no value.
-        """
+        """Return the value of a path without the user's setting, or None if it has no value."""
         try:
             with paused():
-                return float(
-                    self.follows[path](self.number)
-                    if path in self.follows
-                    else self.resolve(path).value
-                )
+                if path in self.follows:
+                    return float(self.follows[path](self.number))
+                return float(self.resolve(path).value)
         except DataError:
             return None
 
     def has(self, path: str) -> bool:
-        """Say whether the user has set this path."""
+        """Return whether the user has set this path."""
         self.looked.add(path)
         return path in self.given
 
@@ -350,26 +342,32 @@ class Values(Readable):
 
         The call starts as if nothing had been read before.
         """
-        readings_before, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
+        earlier_values = dict(self)
+        earlier_reads = Reads(self.inputs, self.derived_units, self.looked)
         self.clear()
         self.inputs, self.derived_units, self.looked = {}, {}, set()
         try:
             computed = compute()
         finally:
             reads = Reads(self.inputs, self.derived_units, self.looked)
-            self.inputs, self.derived_units, self.looked = before
-            self.update(readings_before)
+            self.inputs, self.derived_units, self.looked = earlier_reads
+            self.update(earlier_values)
             self.take(reads)
         return computed, reads
 
     def take(self, reads: Reads) -> None:
-        """Count what was read elsewhere of the same inputs as read here."""
+        """Add the reads of another calculation on the same inputs."""
         self.inputs = self.inputs | reads.inputs
         self.derived_units |= reads.derived
         self.looked |= reads.looked
 
     def check_given(self, is_known_path: Callable[[str], bool]) -> list[str]:
-        """Return the set paths that had no effect; an unknown path raises `DataError`."""
+        """Return the paths that the user has set without effect.
+
+        Raises:
+            DataError: A path is unknown.
+
+        """
         unused = [path for path in self.given if path not in self.inputs]
         for path in unused:
             if not is_known_path(path):
@@ -378,13 +376,11 @@ class Values(Readable):
 
 
 def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
-    """Return a setting in the form that the inputs take.
-
-    A single number becomes a text. Many numbers become an array in the input's unit.
+    """Return a setting as a text, or as an array in the input's unit for many numbers.
 
     Args:
         path: Input path of the setting.
-        setting: Text such as `5 GB`, pure numbers, or a pair of numbers and unit.
+        setting: Text such as `5 GB`, a number or numbers without a unit, or a pair (numbers, unit).
         unit_of: Function from an input path to its unit.
 
     Raises:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-ROWS = 60  # of a table; a longer one shows its first and its last
+LARGEST_ROW_COUNT = 60  # a longer table shows its first and its last rows
 
 
 class Shown:
-    """A result that has a line and a table of its own, however much it holds."""
+    """Base class of results that notebooks display as a line and a table."""
 
     @property
     @abstractmethod
@@ -21,10 +21,10 @@ class Shown:
 
     @abstractmethod
     def to_frame(self) -> Any:
-        """Return it as a pandas data frame."""
+        """Return the whole result as a pandas data frame."""
 
     def table(self) -> Any:
-        """Return the data frame that is shown: all of it, unless that is long."""
+        """Return the data frame to display; a subclass may shorten it."""
         return self.to_frame()
 
     def __repr__(self) -> str:
@@ -32,7 +32,7 @@ class Shown:
         return f"{type(self).__name__}({self.line}; to_frame() has all of it)"
 
     def _repr_html_(self) -> str:
-        """Show a table, in a notebook."""
+        """Return the HTML that a notebook displays."""
         return html_of(self.table(), self.line)
 
 
@@ -40,14 +40,17 @@ def html_of(frame: Any, title: str, below: str = "") -> str:
     """Return a data frame as HTML with title and line below.
 
     Args:
-        frame: A pandas data frame; rows beyond `ROWS` are elided.
+        frame: A pandas data frame; rows beyond `LARGEST_ROW_COUNT` are left out.
         title: Text of the title.
         below: Text of the line; an empty text adds no line.
 
     """
-    from html import escape  # its table of entities takes a millisecond, and only a notebook asks
+    from html import escape  # a slow import that only notebooks need
 
     html: str = frame.to_html(
-        float_format=lambda cell_value: f"{cell_value:,.6g}", border=0, max_rows=ROWS, na_rep=""
+        float_format=lambda cell_value: f"{cell_value:,.6g}",
+        border=0,
+        max_rows=LARGEST_ROW_COUNT,
+        na_rep="",
     )
     return f"<h4>{escape(title)}</h4>{html}" + (f"<p>{escape(below)}</p>" if below else "")

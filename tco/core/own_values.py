@@ -1,7 +1,7 @@
-"""The gate for a person's own values: what is typed or laid over the shipped data is read here.
+"""The only reader of a user's own values, from the command line and from the user's files.
 
-While an answer keeps own values back, a stand-in comes out of the gate, and an error that names a
-place and no value. No other module parses a quantity: the linter refuses the import.
+While an answer withholds own values, this module returns stand-ins for them, and its errors name
+places and no values. No other module may import the parser of quantities; the linter checks this.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tco.core.units import number_and_unit, parse_quantity
 def own_input(
     typed: Input, usual: Callable[[], float | None], minimum: float, maximum: float
 ) -> Input:
-    """Return a person's own input, or its stand-in where an answer keeps it back.
+    """Return a user's own input, or its stand-in where the answer withholds it.
 
     Args:
-        typed: Input as it was read.
-        usual: Gives the shipped value in its place, in the unit of `typed`, or None.
-        minimum: Least value that the input may have, in the unit of `typed`.
-        maximum: Greatest value that the input may have, in the unit of `typed`.
+        typed: Input as the user states it.
+        usual: Returns the shipped value of the input in the unit of `typed`, or None.
+        minimum: Smallest value that the input may have, in the unit of `typed`.
+        maximum: Largest value that the input may have, in the unit of `typed`.
 
     """
     return placeholder_value(typed, usual(), minimum, maximum) if making.get() else typed
@@ -32,13 +32,13 @@ def own_input(
 
 @contextmanager
 def untold_errors(what: str) -> Iterator[None]:
-    """Withhold the text of an error raised inside the block, where an answer keeps values back.
+    """Replace the text of an error of the block where the answer withholds own values.
 
     Args:
-        what: Place of the value and what is wrong in general, which is told in any case.
+        what: Text that replaces the error: the place of the value and the kind of fault.
 
     Raises:
-        DataError: The block raised `DataError`; its text names values only where it may.
+        DataError: The block raised `DataError`.
 
     """
     try:
@@ -56,17 +56,17 @@ def setting_input(
     bounds: tuple[float, float],
     usual: Callable[[], float | None],
 ) -> Input:
-    """Return the input of a setting, or its stand-in where an answer keeps it back.
+    """Return the input of a setting, or its stand-in where the answer withholds it.
 
     Args:
         path: Input path.
         setting: Setting with a text such as `5 GB`.
         unit: Unit of the input.
-        bounds: Least and greatest value, in `unit`.
-        usual: Gives the value without the setting, in `unit`, or None.
+        bounds: Smallest and largest value, in `unit`.
+        usual: Returns the value without the setting, in `unit`, or None.
 
     Raises:
-        DataError: The text is no quantity of the unit, or lies out of bounds.
+        DataError: The text is not a quantity of the unit, or is out of bounds.
 
     """
     if not setting.keeps_back(path):
@@ -84,11 +84,11 @@ def _read_setting(path: str, setting: Given, unit: str, bounds: tuple[float, flo
         raise DataError(f"{path}={setting.text}: {error}") from None
     number, unit_text = number_and_unit(setting.text) or (parsed_value, unit)
     typed = Input(
-        path,
-        parsed_value,
-        unit,
-        parsed_value,
-        parsed_value,
+        path=path,
+        value=parsed_value,
+        unit=unit,
+        low=parsed_value,
+        high=parsed_value,
         kind=setting.kind,
         source=setting.source,
         stated_quantity=(number, unit_text) if unit_text != "%" else (parsed_value, unit),
@@ -99,19 +99,19 @@ def _read_setting(path: str, setting: Given, unit: str, bounds: tuple[float, flo
 
 
 def question_quantity(quantity_text: str, unit: str) -> float:
-    """Return a quantity that a question itself names, in `unit`; its answer shows it.
+    """Return a quantity of the question itself, which is never withheld, in `unit`.
 
     Args:
         quantity_text: Text of an option such as `--power`, or of a study.
-        unit: Unit of the result; a pure number needs none.
+        unit: Unit of the result; empty for a pure number.
 
     Raises:
-        DataError: The text is no quantity of the unit.
+        DataError: The text is not a quantity of the unit.
 
     """
     return parse_quantity(quantity_text, unit)
 
 
 def question_number_and_unit(quantity_text: str) -> tuple[float, str] | None:
-    """Return the number and the unit that a question's text states; None where it states none."""
+    """Return the number and the unit of a question's text; None for a text without a number."""
     return number_and_unit(quantity_text)

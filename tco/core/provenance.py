@@ -14,35 +14,35 @@ from typing import Any, NamedTuple
 
 from tco.core.errors import DataError, KeptBackError
 
-WRITTEN = re.compile(
+WRITTEN_DATE = re.compile(
     r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d{2})(-(?P<day>\d{2}))?)?", re.ASCII
 )
-EXPECTED = (
+EXPECTED_DATE = (
     "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
 )
 
-MONTHS = 12
-# attributes that hold a date, as a calendar year with its part
+MONTHS = 12  # of a year
+# Attributes that are dates, as calendar years with fractions.
 DATE_ATTRIBUTES = ("released", "general_availability", "first_volume", "grown_up")
 
 
 class Period(NamedTuple):
-    """The first and the last day of a written date; prices of a date are those of its last day."""
+    """First and last day of a written date. The prices of a date are those of its last day."""
 
     first: date
     last: date
 
 
 def is_date(path: str) -> bool:
-    """Say whether the input of a path is a date, kept as a calendar year with its part."""
+    """Return whether the input of a path is a date, as a calendar year with a fraction."""
     return path.rpartition(".")[2] in DATE_ATTRIBUTES
 
 
 def month_text(year: float) -> str:
-    """Return a calendar year with its part as year and month.
+    """Return a calendar year with a fraction as year and month.
 
     Args:
-        year: Calendar year with its part, such as 2026.5.
+        year: Calendar year with a fraction, such as 2026.5.
 
     Returns:
         Text such as 2026-07.
@@ -57,27 +57,27 @@ def period(date_text: str, where: str = "") -> Period:
 
     Args:
         date_text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
-        where: Place of the date, which opens the message of an error.
+        where: Place of the date, with which the message of an error begins.
 
     Raises:
-        DataError: The text is no date of the calendar; the message says the expected form.
+        DataError: The text is not a date of the calendar; the message states the expected form.
 
     """
     period_days = days_of(date_text)
     if period_days is None:
-        raise DataError(f"{where + ': ' if where else ''}{date_text!r} is no date, {EXPECTED}")
+        raise DataError(f"{where + ': ' if where else ''}{date_text!r} is no date, {EXPECTED_DATE}")
     return period_days
 
 
 @cache
 def days_of(date_text: str) -> Period | None:
-    """Return the days a date covers; None for a text that is no date of the calendar.
+    """Return the days that a date covers; None for a text that is not a date of the calendar.
 
     Args:
         date_text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
 
     """
-    date_match = WRITTEN.fullmatch(date_text)
+    date_match = WRITTEN_DATE.fullmatch(date_text)
     if date_match is None:
         return None
     year = int(date_match["year"])
@@ -85,56 +85,57 @@ def days_of(date_text: str) -> Period | None:
         None if date_match[date_part] is None else int(date_match[date_part])
         for date_part in ("quarter", "month", "day")
     )
-    first, last = (
-        (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
-    )
+    if quarter:
+        first_month, last_month = 3 * quarter - 2, 3 * quarter
+    elif month is not None:
+        first_month, last_month = month, month
+    else:
+        first_month, last_month = 1, MONTHS
     try:
         if day is not None:
-            return Period(date(year, first, day), date(year, first, day))
-        return Period(date(year, first, 1), date(year, last, monthrange(year, last)[1]))
-    except ValueError:  # a month or a day the calendar lacks
+            return Period(date(year, first_month, day), date(year, first_month, day))
+        last_day = monthrange(year, last_month)[1]
+        return Period(date(year, first_month, 1), date(year, last_month, last_day))
+    except ValueError:  # a month or a day that the calendar does not have
         return None
 
 
-# From the firmest to the weakest; a line carries the worst kind it rests on.
+# Kinds of evidence, the firmest first. A cost line has the weakest kind among its inputs.
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 RANK = {kind: rank for rank, kind in enumerate(KINDS)}
-# How near a number stands to whoever makes, sells, files or measured the thing it is said of, the
-# nearest first.
+# Closeness of a number to those who make, sell, report or measured the subject, the closest first.
 DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
-GUESSED = ("estimate", "assumed")  # kinds that are a belief of ours
+GUESSED = ("estimate", "assumed")  # kinds without a source
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
-SETTING = "--set"  # where a setting stands that no file holds
-KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
-LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
+SETTING = "--set"  # place of a setting from the command line
+KEPT = "kept earlier"  # source of a value that an earlier answer used
+LEADER = "follows "  # beginning of the note of a fitted value that another value determines
 
-# standard normal deviate of the 95th percentile: `low` and `high` are P5 and P95 of a belief
+# Standard normal deviate of the 95th percentile. `low` and `high` are P5 and P95 of a belief.
 P95 = 1.6448536269514722
 
 UNTOLD = "what is wrong is told without --redact"
-ANCHOR = "anchor"  # the key of a scenario that names a file of measured runs
-# Measured runs of one's own that answers are moved by: the file that `--anchor` names.
+ANCHOR = "anchor"  # key of a scenario with the path of a file of measured runs
+# The user's own measured runs, by which answers are corrected: the file of `--anchor`.
 anchoring: ContextVar[Any] = ContextVar("anchoring", default=None)
-# Facts that options state of measured runs whose file does not, by option.
+# Facts about measured runs that options state and their file does not, by option.
 measured_facts: ContextVar[Mapping[str, str]] = ContextVar(
     "measured_facts", default=MappingProxyType({})
 )
-# A person's own values are read as they are, or in the making of an answer that keeps them back
-# others in their place.
+# The making in progress: a run that replaces the user's own values by stand-ins. It is None where
+# the user's own values are read as they are.
 making: ContextVar[Any] = ContextVar("making", default=None)
 
 
 def refuse_own(what: str) -> None:
     """Refuse an item of the user's own that `--redact` cannot replace.
 
-    The refusal comes before the answer reveals any of the item.
-
     Args:
         what: Item in words, for the message.
 
     Raises:
-        KeptBackError: The answer in the making keeps the user's own values back.
+        KeptBackError: The current answer withholds the user's own values.
 
     """
     if making.get():
@@ -145,7 +146,7 @@ def refuse_own(what: str) -> None:
 
 
 def worst(kinds: list[str]) -> str:
-    """Return the weakest of several kinds; an empty list counts as derived.
+    """Return the weakest of several kinds, or "derived" for an empty list.
 
     Args:
         kinds: Kinds of evidence, from `KINDS`.
@@ -155,7 +156,7 @@ def worst(kinds: list[str]) -> str:
 
 
 def least_direct(directness_kinds: Iterable[str]) -> str:
-    """Return the least direct of several levels; an empty collection is an estimate.
+    """Return the least direct of several levels, or "estimate" without levels.
 
     Args:
         directness_kinds: Levels of directness, from `DIRECTNESS`.
@@ -174,46 +175,47 @@ class Input(NamedTuple):
     path: str
     value: Any
     unit: str
-    low: float | None = None
-    high: float | None = None
-    as_of: str = ""
-    kind: str = "assumed"
-    source: str = ""
+    low: float | None = None  # P5
+    high: float | None = None  # P95
+    as_of: str = ""  # date
+    kind: str = "assumed"  # member of `KINDS`
+    source: str = ""  # id of the source
     note: str = ""
-    # value and unit as the catalogue or the user writes them
+    # Value and unit as the catalogue or the user writes them.
     stated_quantity: tuple[float, str] | None = None
     where: str = ""  # file:line or file:key
-    overlay: bool = False  # a person's own number
-    directness: str = "estimate"  # one of DIRECTNESS
-    publisher: str = ""  # who says so
-    solved_from: str = ""  # ids of further sources it was derived from
-    evidence_of: str = ""  # date of what it rests on, where that is older than `as_of`
+    overlay: bool = False  # whether the number is the user's own
+    directness: str = "estimate"  # member of `DIRECTNESS`
+    publisher: str = ""  # publisher of the source
+    solved_from: str = ""  # ids of further sources from which the number was derived
+    evidence_of: str = ""  # date of the evidence where it is older than `as_of`
 
     @property
     def evidence_date(self) -> str:
-        """Date of the evidence that the number rests on."""
+        """Date of the evidence for the number."""
         return self.evidence_of or self.as_of
 
 
 class Given(NamedTuple):
-    """A setting that replaces an input: by the user, by a scenario, or by a variant of a system."""
+    """Setting that replaces an input, from the user, a scenario or a variant of a system."""
 
     text: str
     source: str = "set by the user"
     kind: str = "assumed"
     where: str = SETTING
-    # an array of values in the input's unit, asked together; the text then only says how many
+    # Array of values in the input's unit. The text then only states the number of values.
     array: Any = None
-    is_own: bool = True  # a person's own, and not of a file that is shipped
+    is_own: bool = True  # whether the setting is the user's own and not from a shipped file
 
     def keeps_back(self, path: str) -> bool:
-        """Say whether the setting is withheld in this run; a study's own setting is not."""
+        """Return whether the setting is withheld in this run.
+
+        A setting that a study varies is not withheld.
+        """
         current_making = making.get()
-        return (
-            bool(current_making)
-            and self.is_own
-            and (self.where != SETTING or (path, self.text) in current_making.typed_settings)
-        )
+        if not current_making or not self.is_own:
+            return False
+        return self.where != SETTING or (path, self.text) in current_making.typed_settings
 
 
 def check_bounds(bounded_input: Input, minimum: float, maximum: float) -> Input:
@@ -236,11 +238,9 @@ def check_bounds(bounded_input: Input, minimum: float, maximum: float) -> Input:
     ):
         if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
             unit = bounded_input.unit or "1"
-            hint = (
-                f"; per cent are written '{number:g}%'"
-                if unit == "ratio" and maximum < number <= 100 * maximum <= 1000
-                else ""
-            )
+            hint = ""
+            if unit == "ratio" and maximum < number <= 100 * maximum <= 1000:
+                hint = f"; per cent are written '{number:g}%'"
             raise DataError(
                 f"{bounded_input.where}: {bounded_input.path}: {field_name} {number:g} {unit} is "
                 f"outside {minimum:g} to {maximum:g} {unit}{hint}"

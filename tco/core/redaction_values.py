@@ -1,11 +1,11 @@
-"""Stand-ins for a user's own values, from which a withholding answer is computed.
+"""Stand-ins for a user's own values, from which an answer that withholds them is computed.
 
-A making is one run of a command with a stand-in for each own value. A stand-in depends on the path
-of the value and on the shipped value alone, so people with other values at the same paths get the
-same bytes. A command has several makings: the first puts every stand-in near the shipped value, the
-others put it far above or far below. Each path has a factor of its own, so that no sum or quotient
-of stand-ins stays the same. A figure that is equal in all makings does not depend on own values,
-and may be shown.
+A making is one run of a command with a stand-in for each own value. A stand-in depends only on the
+path of the value and on the shipped value, so users with other values at the same paths get the
+same bytes. A command has several makings: in the first every stand-in is near the shipped value, in
+the others it is far above or far below. Each path has a different factor, so that no sum or
+quotient of stand-ins stays the same. A figure that is equal in all makings does not depend on own
+values, and may be shown.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tco.core.types import JsonObject
 from tco.core.units import convert
 
 WITHHELD = "withheld"
-# most that a stand-in of a group is scaled by: the time of a service grows with its load
+# Largest factor of stand-ins by group. The time to compute a service grows with its load.
 LARGEST_SPANS = {"traffic": 1.5}
-MARK_COUNT = 2**32  # a path's mark is a whole number below it
-NEAR_SPAN = 1.1  # least factor between a near stand-in and the shipped value
-# Whether each making puts a stand-in above the shipped value, by the mark of its path. The first
-# far making puts all below, where an answer fails most often and soonest. The last two put half of
-# the paths above and half below: a quotient of two values shows only there.
+MARK_COUNT = 2**32  # the mark of a path is a whole number below this
+NEAR_SPAN = 1.1  # smallest factor between a near stand-in and the shipped value
+# Whether a stand-in is above the shipped value, by making and mark of the path. In the first far
+# making all stand-ins are below, where an answer fails most often and soonest. In the last two half
+# of them are above and half below, which also changes the quotient of two values.
 DIRECTIONS: tuple[Callable[[int], bool], ...] = (
     lambda _: True,
     lambda _: False,
@@ -41,12 +41,12 @@ class Making:
 
     def __init__(self, number: int, own_paths: set[str], span: float = NEAR_SPAN) -> None:
         self.number = number  # index in `DIRECTIONS`
-        # least factor between a stand-in and the shipped value, above or below it
+        # Smallest factor between a stand-in and the shipped value, above or below it.
         self.span = span
-        self.own_paths = own_paths  # paths that were given a stand-in
-        self.is_printed = False  # its answer was released, and is printed next
-        # paths and texts that the command line sets: those are a person's own, and the values that
-        # a study sets in turn are not
+        self.own_paths = own_paths  # paths that have a stand-in
+        self.is_printed = False  # whether the answer was released and is printed next
+        # Paths and texts of the command line, which are the user's own. Values that a study varies
+        # are not.
         self.typed_settings: set[tuple[str, str]] = set()
 
 
@@ -68,66 +68,64 @@ def made_with(making_rules: Making) -> Iterator[None]:
 def placeholder_value(
     own_input: Input, usual: float | None, minimum: float, maximum: float
 ) -> Input:
-    """Return a stand-in for a person's own value in the current making.
-
-    `usual` is the shipped value in its place, if there is a shipped value.
+    """Return a stand-in for a user's own value in the current making.
 
     The stand-in keeps no value of the input. It keeps the path, date, kind, source and unit of the
     input, and whether the input is a range.
 
     Args:
-        own_input: The person's own input.
-        usual: Shipped value in the unit of `own_input`, or None.
-        minimum: Least value that the input may have, in the unit of `own_input`.
-        maximum: Greatest value that the input may have, in the unit of `own_input`; may be
-            infinite.
+        own_input: The user's own input.
+        usual: Shipped value of the input in the unit of `own_input`, or None.
+        minimum: Smallest value that the input may have, in the unit of `own_input`.
+        maximum: Largest value that the input may have, in the unit of `own_input`; may be infinite.
 
     """
     current_making: Making = making.get()
     current_making.own_paths.add(own_input.path)
     mark = crc32(f"{own_input.path} {own_input.as_of}".encode())
-    middle = (
-        usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
-    )
+    if usual and minimum < usual <= maximum:
+        shipped_value = usual
+    else:
+        shipped_value = _placeholder_number(minimum, maximum)
     span = min(current_making.span, LARGEST_SPANS.get(own_input.path.partition(".")[0], math.inf))
     scaled_value = _scaled_within_bounds(
-        middle,
-        DIRECTIONS[current_making.number](mark),
-        span * (1 + mark / MARK_COUNT / 2),
-        minimum,
-        maximum,
+        shipped_value,
+        is_raised=DIRECTIONS[current_making.number](mark),
+        factor=span * (1 + mark / MARK_COUNT / 2),
+        minimum=minimum,
+        maximum=maximum,
     )
     if own_input.unit == "count":
         scaled_value = max(float(round(scaled_value)), math.ceil(minimum), 1.0)
-    low, high = (
-        None
-        if end is None
-        else scaled_value
-        if end == own_input.value
-        else max(minimum, min(share * scaled_value, maximum))
-        for end, share in ((own_input.low, 0.9), (own_input.high, 1.1))
-    )
+
+    def placeholder_end(end: float | None, share: float) -> float | None:
+        if end is None:
+            return None
+        if end == own_input.value:
+            return scaled_value
+        return max(minimum, min(share * scaled_value, maximum))
+
     shown_value = own_input.stated_quantity and (
         convert(scaled_value, own_input.unit, own_input.stated_quantity[1]),
         own_input.stated_quantity[1],
     )
     return own_input._replace(
         value=scaled_value,
-        low=low,
-        high=high,
+        low=placeholder_end(own_input.low, 0.9),
+        high=placeholder_end(own_input.high, 1.1),
         note=WITHHELD if own_input.note else "",
         stated_quantity=shown_value,
     )
 
 
 def figures_apart(figures: JsonObject, group: str) -> JsonObject:
-    """Return figures, changed to differ between makings where they rest on own values of a group.
+    """Return figures, changed to differ between makings where a group has own values.
 
     A figure that moves in steps, such as a number of racks, may be equal in all makings by chance.
-    It would then be shown as if it held for the own values.
+    Without the change it would be shown, although it depends on own values.
 
     Args:
-        figures: Figures by name; tables of figures may stand among them.
+        figures: Figures by name; a figure may be a table of figures.
         group: Group of the own values, the first word of their paths.
 
     """
@@ -153,14 +151,14 @@ def _placeholder_number(minimum: float, maximum: float) -> float:
 
 
 def _scaled_within_bounds(
-    middle: float, up: bool, factor: float, minimum: float, maximum: float
+    value: float, is_raised: bool, factor: float, minimum: float, maximum: float
 ) -> float:
     """Return a value scaled up or down by a factor, within its bounds.
 
-    Where the product lies out of bounds, the value moves part of the way to the bound.
+    Where the product is out of bounds, the value moves part of the way to the bound.
     """
-    scaled_value = middle * factor if up else middle / factor
+    scaled_value = value * factor if is_raised else value / factor
     if minimum <= scaled_value <= maximum:
         return scaled_value
-    end = maximum if up and middle < maximum else minimum
-    return middle + (end - middle) * (1 - 1 / factor)
+    bound = maximum if is_raised and value < maximum else minimum
+    return value + (bound - value) * (1 - 1 / factor)

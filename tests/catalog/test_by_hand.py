@@ -149,10 +149,10 @@ def test_the_first_fault_of_own_rows_is_told_and_the_rest_counted(monkeypatch):
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (2.0 * overlay.FARTHEST, None),
-        (1.0 / overlay.FARTHEST, None),
-        (4.0 * overlay.FARTHEST, f"{2 * overlay.FARTHEST:,.3g} times above"),
-        (0.25 / overlay.FARTHEST, f"{4 * overlay.FARTHEST:,.3g} times below"),
+        (2.0 * overlay.LARGEST_FACTOR, None),
+        (1.0 / overlay.LARGEST_FACTOR, None),
+        (4.0 * overlay.LARGEST_FACTOR, f"{2 * overlay.LARGEST_FACTOR:,.3g} times above"),
+        (0.25 / overlay.LARGEST_FACTOR, f"{4 * overlay.LARGEST_FACTOR:,.3g} times below"),
         (0.0, ", below the shipped range, 1 to 2 USD;"),
         (-1.0, ", below the shipped range, 1 to 2 USD;"),
     ],
@@ -179,7 +179,7 @@ def test_own_part_that_nothing_names_stands_alone_with_the_attributes_of_a_shipp
     own_attributes = {"price", "power", "own_price", "bandwidth", "ports"}
     parts = {"own": dict.fromkeys(own_attributes), "shipped": dict.fromkeys(shipped_attributes)}
     catalogue = SimpleNamespace(parts=parts)
-    assert overlay._stands_alone(catalogue, "parts", "own", ["shipped"]) is stands_alone
+    assert overlay._can_be_asked_for(catalogue, "parts", "own", ["shipped"]) is stands_alone
 
 
 def test_draft_of_a_scenario_states_documents_variants_and_settings_line_by_line():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog.overlay import LOOKED
+from tco.catalog.overlay import ROWS_WITH_HINT
 from tests.cli import document, tco
 
 QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
@@ -59,11 +59,13 @@ def test_row_of_a_misspelt_part_fails_the_check_and_is_named_when_quiet(folder, 
 def test_many_rows_that_nothing_takes_are_all_named_and_the_first_with_a_near_part(folder):
     """Each search for a near name takes milliseconds: with 150,000 rows they took minutes."""
     folder.write("sources.csv", "id,title,url,date\nmy-quote,Quote,,2025-12\n")
-    slips = [f"nitro-v6-400-{number}" for number in range(LOOKED + 20)]
+    slips = [f"nitro-v6-400-{number}" for number in range(ROWS_WITH_HINT + 20)]
     folder.parts(*(QUOTE.replace("nitro-v6-400g", slip) for slip in slips))
     findings = document("parts", "check", "--data", folder.folder, code=1)["findings"]
     assert len(findings) == len(slips)
-    assert ["did you mean" in finding for finding in findings] == [True] * LOOKED + [False] * 20
+    assert ["did you mean" in finding for finding in findings] == [True] * ROWS_WITH_HINT + [
+        False
+    ] * 20
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def test_cache_of_another_user_is_refused(monkeypatch, owner, mode, is_refused):
     state = SimpleNamespace(st_mode=0o040000 | mode, st_uid=owner)
     if is_refused:
         with pytest.raises(PermissionError):
-            disk_cache._refuse_others(state)
+            disk_cache._refuse_foreign(state)
     else:
-        disk_cache._refuse_others(state)
+        disk_cache._refuse_foreign(state)
 
 
 @pytest.mark.parametrize(("count", "exists"), [(-1.0, False), (0.0, False), (1.0, True)])
