@@ -1,4 +1,4 @@
-"""Labels of inputs by path: names of `data/words/labels.csv`, else the words of the path."""
+"""Labels of inputs by path: names from `data/words/labels.csv`, or else the words of the path."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from functools import cache
 
 from tco.core.files import data_directory, read_csv
 
-PLAIN_NUMBERS = ("ratio", "count")  # units that no reader needs
+PLAIN_NUMBERS = ("ratio", "count")  # units that labels leave out
 
 
 @cache
 def _patterns() -> list[tuple[str, str, str]]:
-    """Return the labels of `data/words/labels.csv`: beginning, pattern and name.
+    """Return the beginning, the pattern and the name of each label in `data/words/labels.csv`.
 
-    A `*` stands for one part of a path, or for a piece of it. The beginning of the paths, up to the
-    first `*`, rules out most patterns quickly.
+    A `*` matches a part of a path, or a piece of a part. The beginning is the text before the first
+    `*`, which rules out most patterns quickly.
     """
     patterns = []
     for _, label_row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name")):
@@ -29,7 +29,7 @@ def _patterns() -> list[tuple[str, str, str]]:
 def short_name(path: str) -> str:
     """Return an input in words, from `data/words/labels.csv` or from its path.
 
-    An input without a label is called by its owner, if any, and its attribute.
+    The words of an input without a label are its owner, if any, and its attribute.
 
     Args:
         path: Path of the input.
@@ -48,7 +48,7 @@ def part_label(part: str) -> str:
 
 
 def axis_label(path: str, unit: str) -> str:
-    """Return an input in words with its unit, where the words do not say it already.
+    """Return an input in words, with its unit unless the words begin with the unit.
 
     Args:
         path: Path of the input.
@@ -56,8 +56,9 @@ def axis_label(path: str, unit: str) -> str:
 
     """
     name = short_name(path)
-    is_said = unit in ("", *PLAIN_NUMBERS) or name.startswith(unit.replace("token", "tokens"))
-    return name if is_said else f"{name}, {unit}"
+    if unit in ("", *PLAIN_NUMBERS) or name.startswith(unit.replace("token", "tokens")):
+        return name
+    return f"{name}, {unit}"
 
 
 def count_with_noun(number: int, noun: str) -> str:

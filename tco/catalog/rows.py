@@ -22,30 +22,22 @@ from tco.core.units import (
 )
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
-# columns a file may leave out: what a row does not say, its source says
-OPTIONAL = (
-    "directness",
-    "solved_from",
-    "evidence_of",
-)
-ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
+OPTIONAL = ("directness", "solved_from", "evidence_of")  # columns that a file may leave out
+ALTERNATIVE = "alternative"  # in column `use`: a row that is shown beside the chosen row
 
 
 class Attribute(NamedTuple):
-    """Attribute of a catalogue entry: unit, bounds, distribution and date dependence.
-
-    The entry is a part, a site or another document. The unit is that of the formulas.
-    """
+    """Attribute of a part, a site or another document."""
 
     group: str
     name: str
-    unit: str
+    unit: str  # unit that formulas take
     minimum: float
     maximum: float
-    belief: str  # the distribution that a low and a high stand for
-    dated: bool
+    belief: str  # distribution whose P5 and P95 are low and high
+    dated: bool  # whether the value depends on the date
     description: str
-    also: str  # other words people have for it
+    also: str  # other words for the attribute
 
 
 @cache
@@ -53,8 +45,8 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
     """Return every attribute of `data/attributes.csv` by (group, name).
 
     Returns:
-        Attributes, with the floor and the ceiling as bounds where the file states them, else the
-        minimum and the maximum.
+        Attributes. Their bounds are the physical floor and ceiling where the file states them,
+        otherwise the minimum and maximum.
 
     """
     columns = (
@@ -73,19 +65,16 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
     attribute_table = {}
     for _, attribute_row in read_csv(data_directory() / "attributes.csv", columns):
         attribute_key = (attribute_row["group"], attribute_row["attribute"])
-        # physics binds closer than what can be written
-        ends = (
-            float(attribute_row["floor"] or attribute_row["minimum"]),
-            float(attribute_row["ceiling"] or attribute_row["maximum"]),
-        )
         attribute_table[attribute_key] = Attribute(
-            *attribute_key,
-            attribute_row["unit"],
-            *ends,
-            attribute_row["belief"],
-            attribute_row["dated"] == "yes",
-            attribute_row["description"],
-            attribute_row["also"],
+            group=attribute_row["group"],
+            name=attribute_row["attribute"],
+            unit=attribute_row["unit"],
+            minimum=float(attribute_row["floor"] or attribute_row["minimum"]),
+            maximum=float(attribute_row["ceiling"] or attribute_row["maximum"]),
+            belief=attribute_row["belief"],
+            dated=attribute_row["dated"] == "yes",
+            description=attribute_row["description"],
+            also=attribute_row["also"],
         )
     return attribute_table
 
@@ -103,7 +92,7 @@ def split_path(path: str) -> tuple[str, str, str]:
 
 
 def attribute_of_path(path: str) -> Attribute | None:
-    """Return the attribute of an input path; None of a derived input, which has none.
+    """Return the attribute of an input path; None for a derived input, which has no attribute.
 
     Args:
         path: Path of the input.
@@ -119,10 +108,10 @@ def attribute(group: str, attribute_name: str, where: str) -> Attribute:
     Args:
         group: Group of the attribute, the first word of an input path.
         attribute_name: Name of the attribute, the last word of an input path.
-        where: Place of the name, which opens the message of an error.
+        where: Place of the name, with which the message of an error begins.
 
     Raises:
-        DataError: The group has no such attribute; the message says the nearest name.
+        DataError: The group does not have the attribute; the message states the nearest name.
 
     """
     matched_attribute = input_attributes().get((group, attribute_name))
@@ -130,27 +119,27 @@ def attribute(group: str, attribute_name: str, where: str) -> Attribute:
         raise unknown(
             f"attribute of {group}",
             attribute_name,
-            [n for g, n in input_attributes() if g == group],
+            [name for known_group, name in input_attributes() if known_group == group],
             where,
         )
     return matched_attribute
 
 
 class CatalogueRow(NamedTuple):
-    """One row as written, with where it stands."""
+    """Row of the catalogue as written."""
 
-    cells: JsonObject
-    where: str
-    overlay: bool
+    cells: JsonObject  # by column
+    where: str  # place: file:line or file:key
+    overlay: bool  # whether the row is the user's own
 
     @property
     def as_of(self) -> str:
-        """The date the value holds for, as written."""
+        """Date from which the value holds, as written; may be empty."""
         return str(self.cells.get("as_of", ""))
 
     @property
     def begins(self) -> date:
-        """The first day the value holds; one without a date holds from the beginning."""
+        """First day on which the value holds; the earliest possible day without a date."""
         return period(self.as_of, self.where).first if self.as_of else date.min
 
 
@@ -160,10 +149,10 @@ def parse_finite_number(raw_cell: Any, column_name: str, where: str) -> float:
     Args:
         raw_cell: Cell: a number, or a number as text.
         column_name: Name of the column, for the message of an error.
-        where: Place of the cell, which opens the message of an error.
+        where: Place of the cell, with which the message of an error begins.
 
     Raises:
-        DataError: The cell is no number, or not finite.
+        DataError: The cell is not a finite number.
 
     """
     if isinstance(raw_cell, bool) or not isinstance(raw_cell, (int, float, str)):
@@ -190,13 +179,15 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
             the value or its range is out of bounds or out of order, or a guess has no range.
 
     """
-    cells, row_path = catalogue_row.cells, f"{catalogue_row.where}: {path}"
-    written, *ends = (
+    cells = catalogue_row.cells
+    row_path = f"{catalogue_row.where}: {path}"
+    stated_value, stated_low, stated_high = (
         stated_quantity(catalogue_row, column, row_path) for column in ("value", "low", "high")
     )
-    if written is None:
+    if stated_value is None:
         raise DataError(f"{row_path}: the value is missing; a missing value is never taken as zero")
-    kind, source = str(cells.get("kind", "")), str(cells.get("source", ""))
+    kind = str(cells.get("kind", ""))
+    source = str(cells.get("source", ""))
     if kind not in KINDS:
         raise DataError(
             f"{row_path}: kind {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
@@ -204,9 +195,10 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
     if not source:
         raise DataError(f"{row_path}: the source is missing")
     with located(row_path):
-        amount = convert(*written, expected_attribute.unit)
+        value = convert(*stated_value, expected_attribute.unit)
         low, high = (
-            None if end is None else convert(*end, expected_attribute.unit) for end in ends
+            None if end is None else convert(*end, expected_attribute.unit)
+            for end in (stated_low, stated_high)
         )
     if catalogue_row.as_of:
         period(catalogue_row.as_of, f"{row_path}: as_of")
@@ -217,19 +209,19 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
         raise DataError(f"{row_path}: use {usage!r}, expected {ALTERNATIVE!r} or nothing")
     note = str(cells.get("note", ""))
     row_input = Input(
-        path,
-        amount,
-        expected_attribute.unit,
-        low,
-        high,
-        catalogue_row.as_of,
-        kind,
-        source,
-        note,
-        written,
-        catalogue_row.where,
-        catalogue_row.overlay,
-        _own_directness(catalogue_row, kind, note, path),
+        path=path,
+        value=value,
+        unit=expected_attribute.unit,
+        low=low,
+        high=high,
+        as_of=catalogue_row.as_of,
+        kind=kind,
+        source=source,
+        note=note,
+        stated_quantity=stated_value,
+        where=catalogue_row.where,
+        overlay=catalogue_row.overlay,
+        directness=_own_directness(catalogue_row, kind, note, path),
         solved_from=str(cells.get("solved_from") or ""),
         evidence_of=_evidence_date(catalogue_row, path),
     )
@@ -239,18 +231,20 @@ def to_input(catalogue_row: CatalogueRow, path: str, expected_attribute: Attribu
 def stated_quantity(
     catalogue_row: CatalogueRow, column: str, row_path: str
 ) -> tuple[float, str] | None:
-    """Return number and unit of a cell, such as '$31,000'; None of an empty one.
+    """Return number and unit of a cell, such as '$31,000'; None for an empty cell.
 
     Args:
-        catalogue_row: Row as it is written.
+        catalogue_row: Row as written.
         column: Column of the cell.
         row_path: Path of the input, for errors.
 
     Raises:
-        DataError: The cell is no finite number, or its unit is not one of the row's kind.
+        DataError: The cell is not a finite number, or its unit has another dimension than the
+            unit of the row.
 
     """
-    cell, row_unit = catalogue_row.cells.get(column, ""), str(catalogue_row.cells.get("unit", ""))
+    cell = catalogue_row.cells.get(column, "")
+    row_unit = str(catalogue_row.cells.get("unit", ""))
     if cell in ("", None):
         return None
     try:
@@ -276,7 +270,7 @@ def read_row(catalogue_row: CatalogueRow, path: str) -> Input:
         path: Path of the input; its first word is the group, its last the attribute.
 
     Raises:
-        DataError: The group has no such attribute, or the row is wrong as in `to_input`.
+        DataError: The group does not have the attribute, or `to_input` refuses the row.
 
     """
     group, _, attribute_name = split_path(path)
@@ -303,10 +297,11 @@ def _evidence_date(catalogue_row: CatalogueRow, path: str) -> str:
 
 
 def _own_directness(catalogue_row: CatalogueRow, kind: str, note: str, path: str) -> str:
-    """Return the directness of `catalogue_row`, checked against `kind` and `note`.
+    """Return the directness that a row states, or empty where its source decides.
 
-    The result is empty where the row leaves the directness to its source. An unknown or
-    contradictory directness raises `DataError`.
+    Raises:
+        DataError: The directness is unknown, or contradicts the kind or the note.
+
     """
     stated_directness = str(catalogue_row.cells.get("directness") or "")
     if stated_directness and stated_directness not in DIRECTNESS:
@@ -365,24 +360,28 @@ def live(input_rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[Cat
 
 
 def at_date(dated_rows: list[CatalogueRow], when: str) -> CatalogueRow:
-    """Return the row of a dated series at `when`: the latest that begins by its last day.
+    """Return the latest row of a dated series that begins by the last day of a date.
 
-    `when` is a year, quarter, month or day.
+    Args:
+        dated_rows: Rows of an input, at least one.
+        when: Year, quarter, month or day.
 
-    A date before the whole series gets its first row; the caller shows the row's own date.
+    Returns:
+        The row; the first row of the series for an earlier date.
+
     """
     if len(dated_rows) == 1:
         return dated_rows[0]
     ordered = sorted(dated_rows, key=lambda dated_row: (dated_row.begins, dated_row.as_of))
     limit = period(when).last
-    before = [dated_row for dated_row in ordered if dated_row.begins <= limit]
-    return before[-1] if before else ordered[0]
+    begun_rows = [dated_row for dated_row in ordered if dated_row.begins <= limit]
+    return begun_rows[-1] if begun_rows else ordered[0]
 
 
 def usual_value(
     shipped: Mapping[tuple[str, str], Sequence[CatalogueRow]], target_attribute: Attribute
 ) -> float | None:
-    """Return the middle of the shipped values of an attribute, if there are any."""
+    """Return the median of the shipped values of an attribute; None without shipped values."""
     shipped_values = sorted(
         to_input(candidate_row, target_attribute.name, target_attribute).value
         for (_, attribute_name), attribute_rows in shipped.items()
@@ -399,13 +398,19 @@ def row_in_place(
     like: Sequence[CatalogueRow],
     usual: Callable[[], float | None],
 ) -> CatalogueRow:
-    """Return `catalogue_row` with placeholder values in place of a person's own.
+    """Return a row with stand-ins for the user's own values.
 
-    `like` holds the shipped rows of the path. Without shipped rows, `usual` gives the reference
-    value.
+    Args:
+        catalogue_row: The user's own row.
+        path: Path of the input.
+        target_attribute: Attribute of the input.
+        like: Shipped rows of the path; may be empty.
+        usual: Returns the reference value where no row is shipped, or None.
 
-    An unreadable row raises `DataError` with its place alone, because the cause may reveal its
-    value.
+    Raises:
+        DataError: The row cannot be read. The message has only its place, since the cause may
+            reveal the value.
+
     """
     with untold_errors(f"{catalogue_row.where}: {path}: cannot be read"):
         row_input = to_input(catalogue_row, path, target_attribute)
@@ -413,10 +418,13 @@ def row_in_place(
     def usual_in_place() -> float | None:
         return to_input(like[-1], path, target_attribute).value if like else usual()
 
-    after = own_input(row_input, usual_in_place, target_attribute.minimum, target_attribute.maximum)
-    unit = after.stated_quantity[1] if after.stated_quantity else target_attribute.unit
-    ends = {
-        column_name: "" if end is None else repr(convert(end, target_attribute.unit, unit))
-        for column_name, end in (("value", after.value), ("low", after.low), ("high", after.high))
+    stand_in = own_input(
+        row_input, usual_in_place, target_attribute.minimum, target_attribute.maximum
+    )
+    unit = stand_in.stated_quantity[1] if stand_in.stated_quantity else target_attribute.unit
+    numbers = {"value": stand_in.value, "low": stand_in.low, "high": stand_in.high}
+    cells = {
+        column_name: "" if number is None else repr(convert(number, target_attribute.unit, unit))
+        for column_name, number in numbers.items()
     }
-    return catalogue_row._replace(cells=catalogue_row.cells | ends | {"note": after.note})
+    return catalogue_row._replace(cells=catalogue_row.cells | cells | {"note": stand_in.note})

@@ -1,4 +1,4 @@
-"""Pydantic schemas of every kind of file, and the first thing that a file has against its own."""
+"""Pydantic schemas of every kind of file, and the error for the first fault of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tco.core.types import JsonObject
 
 
 class Strict(BaseModel):
-    """A table that has no other keys."""
+    """Table that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,7 +31,7 @@ class BranchSchema(Strict):
 
 
 class VariantSchema(BaseModel):
-    """The options of a variant, by name, and which of them stands if none is asked for."""
+    """Options of a variant, by name, with the name of the default option."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, BranchSchema]
@@ -78,7 +78,7 @@ class TokenFormatSchema(Strict):
 
 
 class LibrarySchema(Strict):
-    """A library of collectives: what it offers, to all groups or inside a domain alone."""
+    """Library of collectives: algorithms for all groups (`offers`) or for one domain only."""
 
     name: str = ""
     source: str = ""
@@ -116,10 +116,7 @@ class FigureSchema(Strict):
 
     @model_validator(mode="after")
     def strict(self) -> FigureSchema:
-        """Require value and tolerance up to 10 % unless `kind` is independent.
-
-        A figure of another kind takes no `reason` for missing.
-        """
+        """Require a value and a tolerance up to 10 %, and no reason, except where independent."""
         if self.kind != "independent" and (
             self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason
         ):
@@ -147,7 +144,7 @@ class ScenarioSchema(Strict):
 
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:
-    """Yield a line per pydantic error: key, expectation and found value."""
+    """Yield a line for each pydantic error: place, key, expectation and value."""
     for fault in error.errors():
         key_path = ".".join(str(part) for part in fault["loc"])
         fault_place = f"{where}: {key_path}: " if key_path else f"{where}: "
@@ -155,9 +152,9 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
 
 
 def expect_system(path: Path, document: JsonObject) -> None:
-    """Raise `DataError` with the first fault of a system's file by itself.
+    """Raise `DataError` with the first fault of the file of a system.
 
-    Its alternatives and spares are checked where they are placed.
+    Alternatives and spares are not checked here, but when the tree is read.
     """
     expect(
         SystemSchema,
@@ -185,13 +182,13 @@ def expect(schema: type[BaseModel], path: Path, document: JsonObject) -> None:
     try:
         schema.model_validate(document)
     except ValidationError as error:
-        of_the_file = {
+        top_level_faults = {  # first faulty key, by type of the fault
             fault["type"]: str(fault["loc"][0])
             for fault in reversed(error.errors())
             if len(fault["loc"]) == 1
         }
-        if faulty_key := of_the_file.get("extra_forbidden"):
+        if faulty_key := top_level_faults.get("extra_forbidden"):
             raise unknown("key", faulty_key, schema.model_fields, str(path)) from None
-        if faulty_key := of_the_file.get("missing"):
+        if faulty_key := top_level_faults.get("missing"):
             raise DataError(f"{path}: the key {faulty_key!r} is missing") from None
         raise DataError(next(problems(str(path), error))) from None

@@ -1,7 +1,7 @@
 """Statements: figures that claims and publications state, and whether a computed figure agrees.
 
-A row of `data/claims/ledger.csv` or of a file in `scenarios/published/` states a value within a
-tolerance, or a range. A forecast states a range itself, and is held to what was measured.
+A row of `data/claims/ledger.csv` or of a file in `scenarios/published/` states a value with a
+tolerance, or a range. A forecast states a range, and is compared with the later measurement.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tco.catalog.rows import parse_finite_number
 from tco.core.errors import DataError
 from tco.core.types import JsonMapping, JsonObject
 
-ROUNDING = 1e-12  # relative error of arithmetic, which is no miss
+ROUNDING = 1e-12  # relative rounding error of arithmetic, which does not count as a miss
 
 
 class Statement(NamedTuple):
     """A stated figure, and the range of figures that agree with it."""
 
-    value: float  # of a stated range its middle
+    value: float  # stated value, or the middle of a stated range
     tolerance: float | None  # share of the value; None for a stated range
     low: float
     high: float
@@ -44,17 +44,17 @@ class ReproducedFigure(NamedTuple):
     system: str
     metric: str
     unit: str
-    published: float  # of a range its middle
-    tolerance: float | None  # share of the value; a range has none
+    published: float  # published value, or the middle of a published range
+    tolerance: float | None  # share of the value; None for a range
     low: float
     high: float
     computed: float | None
     source: str
     note: str
-    reason: str  # why it misses, where it does
+    reason: str  # why the figures do not agree; empty where they agree
     ok: bool  # whether the two agree
     publisher: str
-    rests_on_publishers: tuple[str, ...]  # whose prices move it
+    rests_on_publishers: tuple[str, ...]  # publishers of prices that change the computed figure
 
     @property
     def excess(self) -> float | None:
@@ -73,7 +73,7 @@ def read_statement(
         value_column: Column of the value.
 
     Raises:
-        DataError: A cell is no number, the tolerance is below zero, or a cell is missing.
+        DataError: A cell is not a number, the tolerance is below zero, or a cell is missing.
 
     """
     numbers = {
@@ -81,7 +81,8 @@ def read_statement(
         for column in (value_column, "tolerance", "low", "high")
         if column in statement_row
     }
-    stated_value, tolerance = numbers.get(value_column), numbers.get("tolerance")
+    stated_value = numbers.get(value_column)
+    tolerance = numbers.get("tolerance")
     if stated_value is not None and tolerance is not None:
         if tolerance < 0:
             raise DataError(f"{where}: tolerance is {tolerance:g}, expected zero or more")
@@ -104,7 +105,7 @@ def published_rows(catalogue: Catalogue, file_name: str) -> Iterator[tuple[str, 
 
 
 def lies_within(figure: float | None, low: float | None, high: float | None) -> bool | None:
-    """Return whether a figure lies in a range, ends included; None where one of them is missing."""
+    """Return whether a figure is in a closed range; None where figure or range is missing."""
     if figure is None or low is None or high is None:
         return None
     return low <= figure <= high or any(
@@ -113,5 +114,8 @@ def lies_within(figure: float | None, low: float | None, high: float | None) -> 
 
 
 def relative_excess(computed: float | None, stated: float | None) -> float | None:
-    """Return the share by which a computed figure is above a stated one; None without either."""
+    """Return the share by which a computed figure exceeds a stated figure.
+
+    The result is None where one of the figures is missing.
+    """
     return None if computed is None or stated is None else computed / stated - 1

@@ -1,4 +1,4 @@
-"""Systems: a tree of parts with its variants, and the fabric that the same file describes."""
+"""Systems: the tree of parts with its variants, and the tables of fabric and network."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from tco.core.provenance import refuse_own
 from tco.core.types import JsonMapping, JsonObject, TextMapping, is_finite_number
 
 T = TypeVar("T")
+DEEPEST = 40  # levels of assemblies; more is a mistake
+MOST_PLACES = 20_000  # places of a tree; more is a mistake
+# Tables of a system that a branch of a variant may extend.
+BRANCH_TABLES = ("fabric", "network", "spares", "alternatives")
+DOMAIN = "scale_up_domain"  # attribute of a chip: number of chips in its usual domain
 
 
 class Leaf(NamedTuple):
-    """A place in the tree of a system, with the part that stands there."""
+    """Place in the tree of a system with its part, which may contain further parts."""
 
-    path: str  # parts from the root down, joined by "/"
-    part: str
-    quantity: float  # in one scale-up domain
-    parent: str  # path of the assembly around it; empty at the root
+    path: str  # part ids from the root down, joined by "/"
+    part: str  # part id
+    quantity: float  # number of parts in one scale-up domain
+    parent: str  # path of the assembly that contains the part; empty at the root
 
 
 @dataclass(slots=True)
@@ -37,24 +42,24 @@ class System:
     cooling: str
     source: str
     note: str
-    racks: float  # of one scale-up domain
+    racks: float  # racks of one scale-up domain
     variant: dict[str, str]  # chosen option, by variant
-    contains: dict[str, dict[str, float]]  # assembly -> its children, and how many of each
+    contains: dict[str, dict[str, float]]  # number of each child, by assembly and child
     fabric: JsonObject
     network: JsonObject
-    rebates: tuple[str, ...]  # agreements the usual owner holds
-    settings: dict[str, str]  # inputs a variant replaces, by path
+    rebates: tuple[str, ...]  # agreements that the usual owner holds
+    settings: dict[str, str]  # inputs that a variant replaces, by path
     where: str  # path of the file, for errors
-    # slot of the tree -> the parts that may fill it, and how many of each fill it
+    # Number of parts that fill a slot of the tree once, by slot and alternative part.
     alternatives: dict[str, dict[str, float]]
     leaves: list[Leaf] = field(default_factory=list)  # all places of the tree, parents first
-    quantity: dict[str, float] = field(default_factory=dict)  # by part, in one scale-up domain
+    # Number of parts in one scale-up domain, by part.
+    quantity: dict[str, float] = field(default_factory=dict)
     builder: str = ""  # company that builds the system for its own use; empty where it is sold
-    # part -> how many of an assembly's may fail before chips stop
+    # Number of parts of a holder that may fail before chips stop, by part.
     spares: dict[str, float] = field(default_factory=dict)
-    # only the chips of a scale-up domain, without anything around them that has a price
-    bare: bool = False
-    # results of `once`, which follow from the tree alone
+    bare: bool = False  # only the chips of a scale-up domain, without prices
+    # Results of `once`, which follow from the tree alone.
     cached_results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, cache_key: Any, make: Callable[[], T]) -> T:
@@ -63,7 +68,7 @@ class System:
 
     @property
     def chips(self) -> float:
-        """Accelerators of one scale-up domain."""
+        """Number of accelerators in one scale-up domain."""
         return self.quantity[self.chip]
 
     @property
@@ -72,18 +77,10 @@ class System:
         return " ".join(f"{variant_key}={option}" for variant_key, option in self.variant.items())
 
 
-DEEPEST = 40  # levels of assemblies; more is a mistake
-MOST_PLACES = 20_000  # of a tree; more is a mistake
-# tables of a system that a branch of a variant may extend
-BRANCH_TABLES = ("fabric", "network", "spares", "alternatives")
-
-DOMAIN = "scale_up_domain"  # attribute of a chip: chips of the domain that it is sold in
-
-
 def is_bare_chip(catalogue: Catalogue, system_name: str) -> bool:
-    """Say whether a name belongs to a chip that can stand alone.
+    """Return whether a name is that of a chip without a system.
 
-    No system has the name, and the scale-up domain of the chip is known.
+    The scale-up domain of the chip is known, and no system has the same name.
 
     Args:
         catalogue: Holds the systems and parts.
@@ -95,9 +92,7 @@ def is_bare_chip(catalogue: Catalogue, system_name: str) -> bool:
 
 
 def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:
-    """Return the scale-up domain of a chip as a system of its own.
-
-    The system has chips and links, and nothing that has a price.
+    """Return the scale-up domain of a chip as a system of chips and links, without prices.
 
     Args:
         catalogue: Holds the parts.
@@ -130,7 +125,7 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
 
 
 def known_systems(catalogue: Catalogue) -> list[str]:
-    """Return the names of all systems, and of chips that stand alone.
+    """Return the names of all systems, and of chips that may be used without a system.
 
     Args:
         catalogue: Holds the systems and parts.
@@ -229,7 +224,7 @@ def _read_system(
 def _checked_document(catalogue: Catalogue, system_name: str) -> tuple[str, JsonObject]:
     """Return the file of a system and its document; a user's file is checked first."""
     path, document = catalogue.document("systems", system_name, "system")
-    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+    if catalogue.is_overlay(path):  # shipped files are checked before release
         from tco.catalog.schema import expect_system
 
         expect_system(path, document)
@@ -242,7 +237,12 @@ def _change_assemblies(
     where: str,
     system_name: str,
 ) -> None:
-    """Change the children of assemblies in place; an unknown assembly raises `DataError`."""
+    """Change the children of assemblies in place.
+
+    Raises:
+        DataError: An assembly is unknown.
+
+    """
     for part, children in changes.items():
         if part not in contains:
             raise DataError(f"{where} changes {part!r}, which is no assembly of {system_name}")
@@ -253,7 +253,7 @@ def _expect_parts(catalogue: Catalogue, system: System) -> None:
     """Check the parts of a system's tree, its alternatives and its spares.
 
     Raises:
-        DataError: A part is unknown, a count of spares is no count, or the tree lacks the chip.
+        DataError: A part is unknown, a number of spares is invalid, or the tree lacks the chip.
 
     """
     where = system.where
@@ -278,9 +278,10 @@ def _substitute_alternative(
     part: str | None,
     where: str,
 ) -> dict[str, dict[str, float]]:
-    """Return the tree with an alternative in a slot, the first unless `part` names another.
+    """Return the tree with an alternative in a slot.
 
-    A slot that an assembly has n times receives n times the number of parts that fill it once.
+    The alternative is `part`, or the first candidate where `part` is None. A slot that an assembly
+    has n times receives n times the number of parts that fill it once.
     """
     if (
         not isinstance(candidates, dict)
@@ -310,7 +311,7 @@ def _substitute_alternative(
 
 
 def is_part_count(quantity: Any) -> bool:
-    """Say whether something is a number of parts.
+    """Return whether a value is a number of parts.
 
     Args:
         quantity: Value of any type.
@@ -323,10 +324,11 @@ def is_part_count(quantity: Any) -> bool:
 
 
 def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
-    """Return the parts inside shared assemblies, such as HBM stacks per chip.
+    """Return the parts inside assemblies that all systems share, such as HBM stacks per chip.
 
-    The contents are the same in every system. Raises `DataError` where the contents of a part are
-    no table of parts.
+    Raises:
+        DataError: The contents of a part are not a table of parts.
+
     """
     shared_parts: dict[str, dict[str, float]] = {}
     for path in catalogue.folder_files("assemblies.toml"):
@@ -370,7 +372,7 @@ def variant_options(variants: JsonMapping) -> dict[str, list[str]]:
 
 
 def single_variants(document: JsonMapping) -> Iterator[dict[str, str]]:
-    """Yield choices of variants of a system: none, then each option by itself."""
+    """Yield choices of variants of a system: the defaults, then each option with the defaults."""
     yield {}
     for variant_key, options in variant_options(document.get("variants", {})).items():
         yield from ({variant_key: option} for option in options)
@@ -380,29 +382,31 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
     """Yield every place of the tree below `world`, parents first.
 
     Args:
-        contains: Children of each assembly, and how many of each.
+        contains: Number of each child, by assembly and child.
         where: Path of the file, for errors.
 
     Raises:
-        DataError: The tree has no root, a cycle, a count that is none, or too many places.
+        DataError: The tree has no root, a cycle, an invalid number of parts, or too many places.
 
     """
     place_numbers = itertools.count(1)
 
-    # `count` is the number of the assembly `part` in the world, `above` the assemblies around it
-    def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
-        if len(above) > DEEPEST:
+    def leaves_inside(
+        part: str, path: str, count: float, ancestors: tuple[str, ...]
+    ) -> Iterator[Leaf]:
+        if len(ancestors) > DEEPEST:
             raise DataError(
                 f"{where}: {part} stands more than {DEEPEST} assemblies deep: "
-                f"{' > '.join(above[:4])} > ..."
+                f"{' > '.join(ancestors[:4])} > ..."
             )
         for child, quantity in contains.get(part, {}).items():
             if not is_part_count(quantity):
                 raise DataError(
                     f"{where}: {part} contains {quantity!r} of {child}, expected a count"
                 )
-            if child in above:
-                raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")
+            if child in ancestors:
+                cycle = " > ".join([*ancestors, child])
+                raise DataError(f"{where}: {child} contains itself: {cycle}")
             if quantity:
                 if next(place_numbers) > MOST_PLACES:
                     raise DataError(
@@ -411,8 +415,8 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
                     )
                 child_path = f"{path}/{child}" if path else child
                 yield Leaf(child_path, child, count * quantity, path)
-                yield from below(child, child_path, count * quantity, (*above, child))
+                yield from leaves_inside(child, child_path, count * quantity, (*ancestors, child))
 
     if "world" not in contains:
         raise DataError(f"{where}: the assembly 'world' is missing; it is the root of the tree")
-    yield from below("world", "", 1, ("world",))
+    yield from leaves_inside("world", "", 1, ("world",))

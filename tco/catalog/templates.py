@@ -1,4 +1,4 @@
-"""Templates of your own files, each a marked copy of something in the catalogue."""
+"""Drafts of a user's own files, each a marked copy of an entry of the catalogue."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.files import is_there, read_text, write_all
 from tco.core.types import TextMapping
 
-OWN, OWN_TITLE = "my-own", "My own figures"
-# when the other part came: the new one is a sketch, and has not
-HISTORY = (
-    "general_availability",
-    "first_volume",
-    "bring_up",
-)
+OWN_SOURCE = "my-own"  # id of the source of copied rows
+OWN_TITLE = "My own figures"
+# Attributes with the history of the copied part, which a sketch of a part does not have.
+HISTORY = ("general_availability", "first_volume", "bring_up")
 FAMILIES = "performance/families.toml"
-Files = dict[str, str]  # path below the data folder -> text
+Files = dict[str, str]  # texts of files, by path below the data folder
 
 
 def part_draft(
@@ -30,7 +27,7 @@ def part_draft(
 ) -> tuple[Files, list[str]]:
     """Return the rows of a new part, copied from another part.
 
-    All values are marked as assumed until the user replaces them. Of a dated series a single row is
+    All values are marked as assumed until the user replaces them. Only one row of a dated series is
     copied, so that its replacement also holds at every later date.
 
     Args:
@@ -52,36 +49,35 @@ def part_draft(
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(("part", "attribute", *COLUMNS, "use"))
-    left = []
+    omitted_rows = []
     for (owner, attribute_name), attribute_rows in catalogue.part_rows.items():
-        if (
-            owner == like
-            and attribute_name not in HISTORY
-            and (
-                live := [
-                    attribute_row
-                    for attribute_row in attribute_rows
-                    if attribute_row.cells.get("use", "") != ALTERNATIVE
-                ]
-            )
-        ):
-            chosen = at_date(live, date)
-            writer.writerow(_copied_part_row(chosen, part, attribute_name, like))
-            left += [
-                f"{attribute_name} of {live_row.as_of} ({live_row.cells['value']} "
-                f"{live_row.cells.get('unit', '')})"
-                for live_row in live
-                if live_row is not chosen
-            ]
-    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | _family_line(
-        catalogue, folder, part, like
-    ), left
+        if owner != like or attribute_name in HISTORY:
+            continue
+        live_rows = [
+            attribute_row
+            for attribute_row in attribute_rows
+            if attribute_row.cells.get("use", "") != ALTERNATIVE
+        ]
+        if not live_rows:
+            continue
+        chosen_row = at_date(live_rows, date)
+        writer.writerow(_copied_part_row(chosen_row, part, attribute_name, like))
+        omitted_rows += [
+            f"{attribute_name} of {live_row.as_of} ({live_row.cells['value']} "
+            f"{live_row.cells.get('unit', '')})"
+            for live_row in live_rows
+            if live_row is not chosen_row
+        ]
+    files = {f"parts/{part}.csv": stream.getvalue()}
+    files |= own_source(folder)
+    files |= _family_line(catalogue, folder, part, like)
+    return files, omitted_rows
 
 
 def _copied_part_row(
     catalogue_row: CatalogueRow, part: str, attribute_name: str, like: str
 ) -> Sequence[object]:
-    """Return a row for a copied part, marked as assumed, as its source knows only the original."""
+    """Return the cells of a row for a copied part, marked as assumed."""
     cells = catalogue_row.cells
     cell_value = cells["value"]
     note = (
@@ -97,7 +93,7 @@ def _copied_part_row(
         cells.get("high") or cell_value,
         catalogue_row.as_of,
         "assumed",
-        OWN,
+        OWN_SOURCE,
         note,
         "",
     ]
@@ -115,13 +111,16 @@ def own_source(folder: Path) -> Files:
     """
     path = folder / "sources.csv"
     sources_text = read_text(path) if is_there(path) else "id,title,url,date\n"
-    if any(line.startswith(f"{OWN},") for line in sources_text.splitlines()):
+    if any(line.startswith(f"{OWN_SOURCE},") for line in sources_text.splitlines()):
         return {}
-    return {"sources.csv": f"{sources_text.rstrip()}\n{OWN},{OWN_TITLE},,\n"}
+    return {"sources.csv": f"{sources_text.rstrip()}\n{OWN_SOURCE},{OWN_TITLE},,\n"}
 
 
 def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
-    """Return the list of families with the new chip in the family of `like`, if that is a chip."""
+    """Return the list of families with the new chip added to the family of `like`.
+
+    The result is empty if `like` is not a chip.
+    """
     for data_folder in catalogue.folders:
         path = data_folder / FAMILIES
         if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
@@ -156,7 +155,7 @@ def system_draft(catalogue: Catalogue, system: str, like: str) -> Files:
         r"^name = .*$", f'name = "{system}, as {like}"', system_text, count=1, flags=re.MULTILINE
     )
     system_text = re.sub(
-        r"^source = .*$", f'source = "{OWN}"', system_text, count=1, flags=re.MULTILINE
+        r"^source = .*$", f'source = "{OWN_SOURCE}"', system_text, count=1, flags=re.MULTILINE
     )
     return {
         f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check "
@@ -226,9 +225,9 @@ def refuse_taken(
 
 
 def write_draft(folder: Path, files: Files) -> None:
-    """Write files below a folder, and never replace an earlier draft.
+    """Write files below a folder without replacing an earlier draft.
 
-    Only `sources.csv` and the list of families are replaced.
+    Existing files of sources and families are replaced.
 
     Args:
         folder: Folder of the user's data.
@@ -238,8 +237,7 @@ def write_draft(folder: Path, files: Files) -> None:
         UsageError: A file of the draft exists; nothing is written.
 
     """
-    new = [draft_path for draft_path in files if draft_path not in ("sources.csv", FAMILIES)]
-    for draft_path in new:
-        if is_there(folder / draft_path):
+    for draft_path in files:
+        if draft_path not in ("sources.csv", FAMILIES) and is_there(folder / draft_path):
             raise UsageError(f"{folder / draft_path}: exists; edit it, or choose another name")
     write_all(folder, files)

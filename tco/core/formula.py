@@ -1,12 +1,13 @@
-"""Formulas: plain functions of numbers, written once and read as number, array, quantity or trace.
+"""Formulas: plain functions that take numbers, arrays, quantities with units, or traced values.
 
 A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp expm1
-log log1p log2 ceil floor`, and the helpers of this module. What is small beside what it is the
-difference of is computed as such: `expm1(x)` for exp(x) - 1, `log1p(x)` for log(1 + x), never one
-near number less another. It is elementwise and branch-free, so the same code serves a float, a
-million draws, a pint quantity and the symbols its equation is printed from. Its parameters and its
-result carry units; arithmetic between formulas is not allowed: while a trace is recorded, one
-formula call is one node.
+log log1p log2 ceil floor`, and the helpers of this module. A small difference of nearly equal
+numbers is computed directly: `expm1(x)` for exp(x) - 1, and `log1p(x)` for log(1 + x).
+
+A formula is elementwise and free of branches, so the same code serves a float, a million draws, a
+pint quantity and the symbols from which its equation is printed. Its parameters and its result have
+units. Arithmetic between formulas is not allowed, because a recorded trace has one node for each
+formula call.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ from tco.core.types import JsonObject, Quantity
 P = ParamSpec("P")
 R = TypeVar("R")
 
-REGISTRY: dict[str, Formula] = {}
+REGISTRY: dict[str, Formula] = {}  # every formula by name
+# Size of an array from which its memory costs more time than a function call.
+MANY = 2**11
+# Types that Python compares ten times as fast as numpy.
+NUMBERS = frozenset((float, int, np.float64))
 
 
 class Recorder(Protocol):
@@ -53,7 +58,11 @@ class Recorder(Protocol):
 class Formula:
     """Record of a formula: name, units, defaults, source and text.
 
-    The units are of the result and of the parameters.
+    Args:
+        function: Function whose parameters are annotated with their units.
+        unit: Unit of the result.
+        source: Id of the source of the equation.
+
     """
 
     def __init__(self, function: Callable[..., Any], unit: str, source: str) -> None:
@@ -88,7 +97,7 @@ class Formula:
         return _formula_of, (self.function.__module__, self.name)
 
 
-# The recorder in use in this thread or task, if any: the one flag a formula call tests.
+# Recorder in use in this thread or task; None while no trace is recorded.
 RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 in_use = RECORDER.get
 
@@ -104,7 +113,7 @@ def formula(unit: str, source: str = "tco-model") -> Callable[[Callable[P, R]], 
 
     Args:
         unit: Unit of the result.
-        source: Id of the source of the equation; without one the equation is this program's own.
+        source: Id of the source of the equation; the default is this program.
 
     Returns:
         Decorator; a call of the decorated function is a node while a trace is recorded. The
@@ -125,11 +134,9 @@ def formula(unit: str, source: str = "tco-model") -> Callable[[Callable[P, R]], 
             formula_result: R = recorder.call(record, arguments, named)
             return formula_result
 
-        call.__doc__, call.__name__, call.__module__ = (
-            function.__doc__,
-            function.__name__,
-            function.__module__,
-        )
+        call.__doc__ = function.__doc__
+        call.__name__ = function.__name__
+        call.__module__ = function.__module__
         call.__wrapped__ = function  # type: ignore[attr-defined]
         return call
 
@@ -156,7 +163,7 @@ def total(node_name: str, terms: Sequence[Quantity]) -> Quantity:
 def least(node_name: str, candidates: Sequence[Quantity]) -> Quantity:
     """Return the smallest of several candidates of the same unit, as a single node.
 
-    The choice of the cheapest algorithm is such a node.
+    The time of the fastest algorithm, for example, is such a node.
 
     Args:
         node_name: Name of the node in a trace.
@@ -175,7 +182,7 @@ def least(node_name: str, candidates: Sequence[Quantity]) -> Quantity:
 def greatest(node_name: str, candidates: Sequence[Quantity]) -> Quantity:
     """Return the largest of several candidates of the same unit, as a single node.
 
-    The bound that binds is such a node.
+    The time that binds, for example, is such a node.
 
     Args:
         node_name: Name of the node in a trace.
@@ -191,9 +198,6 @@ def greatest(node_name: str, candidates: Sequence[Quantity]) -> Quantity:
     return reduce(elementwise_maximum, candidates)
 
 
-MANY = 2**11  # numbers of an array that is large beside the cost of a call
-
-
 def least_over(
     node_name: str,
     candidates: tuple[tuple[float, ...], ...],
@@ -204,20 +208,19 @@ def least_over(
 
     The result is that of `least` over `compute(*candidate, *arguments)`, in a single call.
 
-    The candidates are stacked on an axis in front of all axes of the arguments: each number of a
-    candidate becomes an array of shape (candidates, 1, ..., 1) with as many ones as the argument of
-    most axes has axes, so it broadcasts against arguments of any shape. The minimum is taken over
-    the first axis. While a trace is recorded, and where arrays are so large that a call costs less
-    than the memory of all candidates, each candidate has a call of its own; the result is the same.
+    The candidates are stacked on a new first axis: each number of a candidate becomes an array of
+    shape (candidates, 1, ..., 1), which broadcasts against all arguments. The minimum is taken over
+    the first axis. Each candidate is computed by a separate call while a trace is recorded and for
+    large arrays; the result is the same.
 
     Args:
         node_name: Name of the node in a trace.
-        candidates: Rows of plain numbers, which open the arguments of `compute`.
+        candidates: Rows of plain numbers, the first arguments of `compute`.
         compute: Elementwise function of a candidate and the arguments.
         *arguments: Numbers or arrays that broadcast together.
 
     Returns:
-        Minimum, of the shape that the arguments broadcast to.
+        Minimum, in the joint shape of the arguments.
 
     """
     axes, size = extent(arguments)
@@ -229,28 +232,27 @@ def least_over(
 
 
 def extent(values: Iterable[Any]) -> tuple[int, int]:
-    """Return the most axes, and the most numbers, that any of some values has.
+    """Return the largest number of axes and the largest number of elements among values.
 
     Args:
-        values: Arrays, or values of any other type, which count as zero axes and a single number.
-
-    Returns:
-        Number of axes and number of elements, each the largest of all values.
+        values: Arrays, or values of any other type, which have no axes and one element.
 
     """
-    axes, size = 0, 1
+    axes = 0
+    size = 1
     for value in values:
         if isinstance(value, np.ndarray):
-            axes, size = max(axes, value.ndim), max(size, value.size)
+            axes = max(axes, value.ndim)
+            size = max(size, value.size)
     return axes, size
 
 
 def stack_terms(terms: Sequence[Any], axes: int) -> Any:
-    """Return values stacked on a new axis in front of all others.
+    """Return values stacked on a new first axis.
 
     Args:
         terms: Numbers or arrays that broadcast together.
-        axes: Most axes of the terms and of the values in the same calculation.
+        axes: Largest number of axes of the terms and of other values in the same calculation.
 
     Returns:
         Array of shape (terms, 1, ..., 1, *shape of a term), with `axes` axes after the first.
@@ -268,7 +270,7 @@ def stack_terms(terms: Sequence[Any], axes: int) -> Any:
 
 @cache
 def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any, ...]:
-    """Return each number of the candidates as an array whose first axis is theirs."""
+    """Return an array for each position in a candidate, with the candidates on the first axis."""
     return tuple(
         np.array(column, dtype=float).reshape(-1, *([1] * axes))
         for column in zip(*candidates, strict=True)
@@ -276,7 +278,9 @@ def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any,
 
 
 def select(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
-    """Return `yes` where the condition holds, else `no`. Both are evaluated: guard divisors.
+    """Return `yes` where the condition holds, else `no`.
+
+    Both are evaluated, so a divisor must not be zero where it is not selected.
 
     Args:
         condition: Flag, array of flags or symbol.
@@ -292,14 +296,10 @@ def select(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
     return where(condition, yes, no)
 
 
-# what Python compares in a tenth of the time a call of numpy takes
-NUMBERS = frozenset((float, int, np.float64))
-
-
 def maximum(left_term: Quantity, right_term: Quantity) -> Quantity:
     """Return the larger of two numbers or arrays, as `np.maximum`.
 
-    Plain numbers stay plain, and take less time.
+    Plain numbers give a plain number, in less time.
 
     Args:
         left_term: First number or array.
@@ -314,7 +314,7 @@ def maximum(left_term: Quantity, right_term: Quantity) -> Quantity:
 def minimum(left_term: Quantity, right_term: Quantity) -> Quantity:
     """Return the smaller of two numbers or arrays, as `np.minimum`.
 
-    Plain numbers stay plain, and take less time.
+    Plain numbers give a plain number, in less time.
 
     Args:
         left_term: First number or array.
@@ -327,9 +327,9 @@ def minimum(left_term: Quantity, right_term: Quantity) -> Quantity:
 
 
 def somewhere(condition: Any) -> bool:
-    """Say whether a condition on structure holds for at least one plan.
+    """Return whether a condition on structure holds for at least one plan.
 
-    Such a condition is on the sizes of groups, for example.
+    An example is a condition on the sizes of groups.
 
     Args:
         condition: Flag of a single plan, or array of flags over many plans.
@@ -341,7 +341,7 @@ def somewhere(condition: Any) -> bool:
 
 
 def everywhere(condition: Any) -> bool:
-    """Say whether a condition on structure holds for every plan.
+    """Return whether a condition on structure holds for every plan.
 
     Args:
         condition: Flag of a single plan, or array of flags over many plans.
@@ -368,9 +368,9 @@ def ceil_ratio(numerator: Quantity, denominator: Quantity) -> Quantity:
     return float(rounded_ratio) if type(rounded_ratio) is np.float64 else rounded_ratio
 
 
-# Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the
-# highest power down.
-_TAIL_OVER = (
+# Coefficients of Hart's rational form of the upper tail of the normal distribution (1968, algorithm
+# 5666), the highest power first.
+_TAIL_NUMERATOR = (
     0.0352624965998911,
     0.700383064443688,
     6.37396220353165,
@@ -379,7 +379,7 @@ _TAIL_OVER = (
     221.213596169931,
     220.206867912376,
 )
-_TAIL_UNDER = (
+_TAIL_DENOMINATOR = (
     0.0883883476483184,
     1.75566716318264,
     16.064177579207,
@@ -394,7 +394,7 @@ _TAIL_UNDER = (
 def normal_cdf(x: Quantity) -> Quantity:
     """Return the cumulative distribution of the standard normal, to 1e-14.
 
-    The form is Hart's rational form, and a continued fraction beyond 7.07.
+    It uses Hart's rational form, and a continued fraction beyond 7.07.
 
     Args:
         x: Standard normal deviate: a number, an array or a symbol.
@@ -404,7 +404,7 @@ def normal_cdf(x: Quantity) -> Quantity:
 
     """
     symbol: Any = x
-    if hasattr(symbol, "select"):  # an equation names it
+    if hasattr(symbol, "select"):  # an equation shows the call by name
         named: Quantity = symbol.apply("normal_cdf")
         return named
     return normal_form(x)
@@ -413,8 +413,8 @@ def normal_cdf(x: Quantity) -> Quantity:
 def normal_form(x: Quantity) -> Quantity:
     """Return the standard normal distribution in elementary operations.
 
-    `normal_cdf` is computed in this form. The form takes symbols too, for targets without a normal
-    distribution.
+    `normal_cdf` uses these operations. They also take symbols, for targets that have no function
+    of the normal distribution.
 
     Args:
         x: Standard normal deviate: a number, an array or a symbol.
@@ -425,30 +425,38 @@ def normal_form(x: Quantity) -> Quantity:
     """
     z = elementwise_maximum(x, -x)
     near = elementwise_minimum(z, 7.07)
-    over: Any = 0.0
-    for coefficient in _TAIL_OVER:
-        over = over * near + coefficient
-    under: Any = 0.0
-    for coefficient in _TAIL_UNDER:
-        under = under * near + coefficient
+    numerator: Any = 0.0
+    for coefficient in _TAIL_NUMERATOR:
+        numerator = numerator * near + coefficient
+    denominator: Any = 0.0
+    for coefficient in _TAIL_DENOMINATOR:
+        denominator = denominator * near + coefficient
     far = elementwise_minimum(elementwise_maximum(z, 7.07), 37.0)
     fraction = far + 1 / (far + 2 / (far + 3 / (far + 4 / (far + 0.65))))
-    tail = exp(-z * z / 2) * select(z < 7.07, over / under, 1 / (fraction * sqrt(2 * np.pi)))
+    tail = exp(-z * z / 2) * select(
+        z < 7.07, numerator / denominator, 1 / (fraction * sqrt(2 * np.pi))
+    )
     return select(x >= 0, 1 - tail, tail)
 
 
 class Known(dict[tuple[Any, ...], Any]):
-    """Cache of pure results by name, numbers and small arrays, while all else is equal."""
+    """Cache of pure results, by name and by the numbers and small arrays that decide them."""
 
-    kept_state: Any = None
+    kept_state: Any = None  # objects that stay alive as long as the cache
 
     def of(
         self, result_name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]
     ) -> Any:
-        """Return the result of `compute()`, kept under `result_name` and `rests`.
+        """Return the result of `compute()`, which is computed once for equal numbers.
 
-        The result is computed once for equal numbers. It is None where nothing is kept: for large
-        arrays, and in a trace.
+        Args:
+            result_name: Name of the result.
+            rests: Numbers and arrays that decide the result.
+            compute: Function that computes the result.
+
+        Returns:
+            The result; None for large arrays and in a trace, for which nothing is cached.
+
         """
         if in_use() is not None:
             return None
@@ -463,25 +471,25 @@ class Known(dict[tuple[Any, ...], Any]):
         full_key = tuple(key_parts)
         kept_answer = self.get(full_key)
         if kept_answer is None:
-            if len(self) >= MANY:  # an answer asks for some dozens: these are of others, long ago
+            if len(self) >= MANY:  # an answer needs a few dozen, so most are of earlier answers
                 self.clear()
             kept_answer = self[full_key] = compute()
         return kept_answer
 
 
 def known_on(rests: tuple[Any, ...], kept_state: Any) -> Known:
-    """Return the cache of results that rest on the values `rests`.
+    """Return the cache of results for equal values.
 
     Equal numbers share a cache. Arrays get an empty cache, and so does every call in a trace.
 
     Args:
-        rests: Numbers or arrays that the results rest on.
-        kept_state: Objects that numbers of `rests` stand for by `id`. They stay as long as the
-            numbers are among the last numbers of a call.
+        rests: Numbers or arrays that decide the results.
+        kept_state: Objects whose `id` is among the values. The cache keeps them alive, so that no
+            other object gets the same id.
 
     """
     try:
-        known_answers = _of_numbers(rests) if in_use() is None else Known()
+        known_answers = _known_on_numbers(rests) if in_use() is None else Known()
     except TypeError:  # arrays have no hash
         known_answers = Known()
     known_answers.kept_state = kept_state
@@ -489,7 +497,7 @@ def known_on(rests: tuple[Any, ...], kept_state: Any) -> Known:
 
 
 @lru_cache(maxsize=32)
-def _of_numbers(_: tuple[Any, ...]) -> Known:
+def _known_on_numbers(_: tuple[Any, ...]) -> Known:
     return Known()
 
 
@@ -498,9 +506,9 @@ Found = TypeVar("Found")
 
 
 def finite(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
-    """Return a function that refuses array arithmetic without a finite result.
+    """Return a function that raises an error for array arithmetic without a finite result.
 
-    The error settings of the caller stay as they are.
+    The error settings of the caller are not changed.
 
     Args:
         function: Function to guard.

@@ -1,6 +1,6 @@
 """Numeric environment: numpy version and CPU instructions, and agreement of results.
 
-Another environment rounds differently in the last digits, and its results agree to 1e-9.
+Results of another environment differ in the last digits and agree to a relative 1e-9.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-AGREE = 1e-9  # the same figures on any machine, relative
+RELATIVE_TOLERANCE = 1e-9  # of figures from different machines
 
 
 @cache
@@ -30,7 +30,7 @@ def arithmetic() -> str:
 
 
 def agree(figures: Iterable[float | None], other_figures: Iterable[float | None]) -> bool:
-    """Say whether two lists of figures are equal to a relative 1e-9.
+    """Return whether two lists of figures are equal to a relative 1e-9.
 
     Args:
         figures: First figures; None and nan equal only None and nan.
@@ -42,7 +42,7 @@ def agree(figures: Iterable[float | None], other_figures: Iterable[float | None]
         for figures_of in (figures, other_figures)
     )
     return first_array.shape == second_array.shape and np.allclose(
-        first_array, second_array, rtol=AGREE, atol=0.0, equal_nan=True
+        first_array, second_array, rtol=RELATIVE_TOLERANCE, atol=0.0, equal_nan=True
     )
 
 
@@ -56,12 +56,12 @@ def mixed_arithmetic_notes(kinds: Iterable[str]) -> list[str]:
         A list with the note; empty for a single arithmetic.
 
     """
-    kinds_found = sorted(set(kinds))
+    distinct_kinds = sorted(set(kinds))
     return (
         []
-        if len(kinds_found) < 2
+        if len(distinct_kinds) < 2
         else [
-            f"made with {' and with '.join(kinds_found)}: figures agree to {AGREE:.0e}, not to the "
-            "byte"
+            f"made with {' and with '.join(distinct_kinds)}: figures agree to "
+            f"{RELATIVE_TOLERANCE:.0e}, not to the byte"
         ]
     )

@@ -1,7 +1,7 @@
-"""Progress of a command that takes long: one line on stderr that a terminal shows.
+"""Progress of a long command: a line on stderr, which is shown only on a terminal.
 
-A timer signal writes the line from the main thread. No thread runs, so that workers may be forked,
-and they have no timer.
+A timer signal writes the line in the main thread. The module starts no thread, so that workers may
+be forked; the workers have no timer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
-AFTER = 2.0  # seconds of silence before the line
-REFRESH = 1.0  # seconds between two lines
-USUAL_WIDTH = 80  # characters, of a terminal that does not say
-CLEAR = "\r\x1b[K"
-# What is under way, the outermost step first.
+FIRST_LINE_DELAY = 2.0  # s
+REFRESH_INTERVAL = 1.0  # s
+USUAL_WIDTH = 80  # characters, where the terminal reports no width
+CLEAR_LINE = "\r\x1b[K"  # control characters that clear the current line of a terminal
+# Names of the current steps, the outermost step first.
 _steps: ContextVar[tuple[str, ...]] = ContextVar("steps", default=())
 
 
@@ -28,8 +28,8 @@ def with_progress(items: Sequence[T], describe: Callable[[T], str]) -> Iterator[
     """Yield items, each as a step of the progress line with its number.
 
     Args:
-        items: What is worked on, one item after another.
-        describe: Returns what is done with an item, such as "drawing gb200-nvl72".
+        items: Items to process in this order.
+        describe: Returns the text of a step for an item, such as "drawing gb200-nvl72".
 
     """
     outer = _steps.get()
@@ -52,12 +52,12 @@ def named_step(step_text: str) -> Iterator[None]:
 
 
 def name_step(step_text: str) -> None:
-    """Name what is under way, in place of the steps named before."""
+    """Replace all named steps by one step."""
     _steps.set((step_text,))
 
 
 class _ProgressLine:
-    """Line on a terminal that says for how long and on what a command works."""
+    """Line on a terminal with the elapsed time and the current steps of a command."""
 
     def __init__(self) -> None:
         self.start = time.monotonic()
@@ -68,20 +68,20 @@ class _ProgressLine:
         line_text = f"{seconds:.0f} s: {', '.join(_steps.get()) or 'working'}"
         width = (os.get_terminal_size(2).columns or USUAL_WIDTH) - 1
         self.is_visible = True
-        # not through `sys.stderr`, in whose midst the signal may come
-        os.write(2, f"{CLEAR}{line_text[:width]}".encode())
+        # Not through `sys.stderr`, since the signal may interrupt a write to it.
+        os.write(2, f"{CLEAR_LINE}{line_text[:width]}".encode())
 
     def clear(self) -> None:
         if self.is_visible:
             self.is_visible = False
-            os.write(2, CLEAR.encode())
+            os.write(2, CLEAR_LINE.encode())
 
 
 _lines: list[_ProgressLine] = []
 
 
 def takes_progress() -> bool:
-    """Say whether stderr is a terminal that shows a line of progress."""
+    """Return whether stderr is a terminal that shows a line of progress."""
     if sys.stderr is None or not hasattr(signal, "setitimer") or os.environ.get("TERM") == "dumb":
         return False
     try:
@@ -92,14 +92,14 @@ def takes_progress() -> bool:
 
 @contextmanager
 def progress_line(is_quiet: bool) -> Iterator[None]:
-    """Show a line of progress on a terminal while a block runs, from its second second on."""
+    """Show a line of progress on a terminal while a block runs, after a delay."""
     if is_quiet or _lines or not takes_progress():
         yield
         return
     line = _ProgressLine()
     previous = signal.signal(signal.SIGALRM, line.write)
     _lines.append(line)
-    signal.setitimer(signal.ITIMER_REAL, AFTER, REFRESH)
+    signal.setitimer(signal.ITIMER_REAL, FIRST_LINE_DELAY, REFRESH_INTERVAL)
     try:
         yield
     finally:
@@ -108,7 +108,7 @@ def progress_line(is_quiet: bool) -> Iterator[None]:
 
 
 def end_progress() -> None:
-    """Clear the line of progress and show none any more: the answer comes."""
+    """Clear the line of progress and show no further line, before the answer is printed."""
     if _lines:
         signal.setitimer(signal.ITIMER_REAL, 0)
         _lines.pop().clear()

@@ -1,6 +1,6 @@
 """CSV files as spreadsheets write them: delimiter, header, empty rows and columns, and faults.
 
-`read_csv` of `tco.core.files` asks here only where a header does not fit as it stands.
+`read_csv` of `tco.core.files` uses this module where a header does not have the expected columns.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NamedTuple
 from tco.core.errors import DataError, nearest
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-HEADER_LINES = 20  # rows of a file among which its header is looked for
-# a number as a cell holds it, with its currency or its unit
+HEADER_LINES = 20  # first rows of a file that may be its header
+# Cell with a number and its currency or its unit.
 NUMBER_CELL = re.compile(
     r"(?P<before>[-+$€£¥ ]*)(?P<number>\d[\d.,]*(?:[ '\u2019\u00a0\u202f]\d[\d.,]*)*)"
     r"(?P<after>\s*(?:[%$€£¥]|[A-Za-z][\w$/.]*)?)"
 )
-GROUP_BLANKS = re.compile(r"[ '\u2019\u00a0\u202f]")  # between thousands
-# numbers whose marks can mean one thing: "0,5", "3,25", "1.000,5" or "1.000.000"
+GROUP_BLANKS = re.compile(r"[ '\u2019\u00a0\u202f]")  # separators of thousands
+# Numbers whose marks have only one meaning: "0,5", "3,25", "1.000,5" or "1.000.000".
 MARKED = r"0{0}\d+|\d+{0}(?:\d{{1,2}}|\d{{4,}})|\d{{4,}}{0}\d+|\d{{1,3}}(?:{1}\d{{3}})+{0}\d+"
 CLEAR_MARKS = {
     ",": re.compile(MARKED.format(",", r"\.") + r"|\d{1,3}(?:\.\d{3}){2,}"),
@@ -35,15 +35,15 @@ NumberedRow = tuple[int, list[str]]
 
 
 class TableStart(NamedTuple):
-    """Where the header of a table stands, and how its cells are parted."""
+    """Header of a table and the delimiter of its cells."""
 
     delimiter: str
-    line: int  # of the file, from 1
-    names: list[str]  # normalised names of its columns
+    line: int  # line of the header in the file, from 1
+    names: list[str]  # normalised names of the columns
 
 
 def other_format(table_text: str) -> str:
-    """Return the format of a text that is no CSV, such as JSON; empty where it may be CSV."""
+    """Return the format of a text that is not CSV, such as JSON; empty where it may be CSV."""
     start = table_text.lstrip()[:200]
     if start.startswith(("{", "[")):
         return "JSON"
@@ -56,7 +56,7 @@ def other_format(table_text: str) -> str:
 
 def numbered_rows(path: Path, table_text: str, delimiter: str = ",") -> Iterator[NumberedRow]:
     """Yield line number and cells of each row of a CSV text; broken CSV raises `DataError`."""
-    # a line of a file ends with a line feed; texts may hold other marks, such as U+2028
+    # Only a line feed ends a line, while a cell may contain other line separators, such as U+2028.
     reader = csv.reader(StringIO(table_text), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
@@ -66,7 +66,7 @@ def numbered_rows(path: Path, table_text: str, delimiter: str = ",") -> Iterator
 
 
 def is_left_out(cells: Sequence[str]) -> bool:
-    """Say whether a row holds nothing, or a comment."""
+    """Return whether a row is empty or a comment."""
     return not cells or cells[0].startswith("#") or not any(map(str.strip, cells))
 
 
@@ -75,7 +75,7 @@ def _column_name(cell: str) -> str:
 
 
 def _table_start(path: Path, table_text: str, columns: Sequence[str]) -> TableStart | None:
-    """Return the row that holds most of the needed columns, however its cells are parted."""
+    """Return the row with most of the needed columns, for any delimiter."""
     starts = []
     for delimiter in DELIMITERS:
         try:
@@ -87,7 +87,7 @@ def _table_start(path: Path, table_text: str, columns: Sequence[str]) -> TableSt
             for line, cells in leading_rows
             if not is_left_out(cells)
         ]
-    # the first of those that hold as many
+    # `max` returns the first of several equal rows.
     return max(
         starts,
         key=lambda start: (len(set(start.names) & set(columns)), len(start.names) > 1),
@@ -96,19 +96,19 @@ def _table_start(path: Path, table_text: str, columns: Sequence[str]) -> TableSt
 
 
 def recognised_rows(path: Path, table_text: str, columns: Sequence[str]) -> Iterator[NumberedRow]:
-    """Yield header and rows of a table whose header does not fit as it stands.
+    """Yield header and rows of a table whose header does not have the expected columns.
 
     Names of columns are in lower case, words joined by `_`. Comments, lines above the header, empty
     rows and empty columns are left out.
 
     Args:
-        path: File, for errors.
-        table_text: Its content.
+        path: Path of the file, for errors.
+        table_text: Content of the file.
         columns: Columns that the file must have.
 
     Raises:
-        DataError: The text is no table, a column with content has no name, or a number may mean
-            two.
+        DataError: The text is not a table, a column with content has no name, or a number has two
+            possible meanings.
 
     """
     if format_name := other_format(table_text):
@@ -138,7 +138,7 @@ def recognised_rows(path: Path, table_text: str, columns: Sequence[str]) -> Iter
 
 
 def _named_columns(path: Path, start: TableStart, table_rows: Sequence[NumberedRow]) -> list[int]:
-    """Return the places of the columns that have a name; others must be empty."""
+    """Return the indices of the columns with a name, and refuse content in other columns."""
     named_places = [index for index, column_name in enumerate(start.names) if column_name]
     for line, cells in table_rows:
         for index, cell in enumerate(cells[: len(start.names)]):
@@ -153,10 +153,10 @@ def _named_columns(path: Path, start: TableStart, table_rows: Sequence[NumberedR
 def _plain_numbers(
     path: Path, start: TableStart, table_rows: Sequence[NumberedRow]
 ) -> list[NumberedRow]:
-    """Return rows whose numbers have decimal points, by the marks that the table's numbers show.
+    """Return rows whose numbers have decimal points, by the decimal mark of the table.
 
     Raises:
-        DataError: The numbers show both decimal marks, or no number tells what a mark means.
+        DataError: The table has both decimal marks, or no number shows the meaning of a mark.
 
     """
     number_columns = _number_columns(start, table_rows)
@@ -175,7 +175,7 @@ def _plain_numbers(
 
 
 def _number_columns(start: TableStart, table_rows: Sequence[NumberedRow]) -> list[int]:
-    """Return the places of the columns whose cells are numbers or empty."""
+    """Return the indices of the columns whose cells are numbers or empty."""
     texts = {
         index
         for _, cells in table_rows
@@ -191,8 +191,8 @@ def _decimal_mark(
     table_rows: Sequence[NumberedRow],
     number_columns: Sequence[int],
 ) -> str:
-    """Return the decimal mark that a table's numbers show; empty where none shows it."""
-    clear_cells: dict[str, str] = {}  # of the first number with each mark
+    """Return the decimal mark of a table; empty where no number shows it."""
+    clear_cells: dict[str, str] = {}  # description of the first cell with each decimal mark
     for line, cells in table_rows:
         for index in number_columns:
             digits = _digits_and_marks(cells[index]) if index < len(cells) else ""
@@ -214,7 +214,7 @@ def _digits_and_marks(cell: str) -> str:
 
 
 def _with_point(cell: str) -> str:
-    """Return a cell with a decimal point, of one with a decimal comma or points in thousands."""
+    """Return a cell with a decimal point instead of a decimal comma or points between thousands."""
     match, digits = NUMBER_CELL.fullmatch(cell.strip()), _digits_and_marks(cell)
     if not match or not (CLEAR_MARKS[","].fullmatch(digits) or UNCLEAR_MARK.fullmatch(digits)):
         return cell
@@ -223,9 +223,9 @@ def _with_point(cell: str) -> str:
 
 
 def _refuse_unclear_mark(where: str, start: TableStart, cell: str) -> None:
-    """Refuse a number whose one mark may be a decimal mark or part thousands."""
+    """Refuse a number whose only mark may be a decimal mark or separate thousands."""
     match = UNCLEAR_MARK.fullmatch(_digits_and_marks(cell))
-    # programs part cells by semicolons where a comma is the decimal mark
+    # Programs separate cells by semicolons where the decimal mark is a comma.
     if match is None or (match[2] == "." and start.delimiter != ";"):
         return
     mark = "comma" if match[2] == "," else "point"
@@ -237,7 +237,7 @@ def _refuse_unclear_mark(where: str, start: TableStart, cell: str) -> None:
 
 
 def header_fault(header: Sequence[str], columns: Sequence[str], optional: Collection[str]) -> str:
-    """Return the fault of a header with the nearest column; empty where it fits."""
+    """Return the fault of a header with the nearest column; empty without a fault."""
     missing = [column_name for column_name in columns if column_name not in header]
     surplus = [
         column_name
@@ -261,9 +261,9 @@ def header_fault(header: Sequence[str], columns: Sequence[str], optional: Collec
 
 
 def width_fault(cells: Sequence[str], header: Sequence[str]) -> str:
-    """Return the fault of the number of a row's cells, and a cell that a comma may part."""
+    """Return the fault of a wrong number of cells, with a number that a comma may have split."""
     first, rest = THOUSANDS
-    parted = next(
+    split_hint = next(
         (
             f"; quote the number {left},{right}, or write it without the comma"
             for left, right in pairwise(cells)
@@ -271,4 +271,4 @@ def width_fault(cells: Sequence[str], header: Sequence[str]) -> str:
         ),
         "",
     )
-    return f"{len(cells)} cells, expected {len(header)} ({', '.join(header)}){parted}"
+    return f"{len(cells)} cells, expected {len(header)} ({', '.join(header)}){split_hint}"

@@ -1,13 +1,13 @@
-"""The tracing reading: values that remember how they were made, and the graph they form.
+"""Traces: values that know how they were computed, and the graph of their nodes.
 
-While a trace is recorded every formula call opens one node. A traced value refuses arithmetic
-outside a formula, so whatever reaches a result without a node cannot pass unseen; it also refuses
-to be a bool, a float or an int.
+While a trace is recorded, every formula call adds one node. A traced value raises an error for
+arithmetic outside a formula, so no step of a computation can be missing from the graph. It also
+cannot be converted to a bool, a float or an int.
 
-Every node has an id that no other node of its trace has: an input its path, any other node the
-place it was made in and its name, `cost/servers/compute-tray/trn3/per_chip_hour`. Places are opened
-with `scope`. The id of a node follows from what is computed there, not from any value, so it names
-the same cell in every explanation, file and workbook.
+Every node has a unique id in its trace. The id of an input is its path. The id of another node is
+its place and its name, such as `cost/servers/compute-tray/trn3/per_chip_hour`; `scope` opens a
+place. Ids do not depend on values, so an id names the same quantity in every explanation, file and
+workbook.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tco.core.provenance import Input
 from tco.core.types import JsonObject
 from tco.core.units import same_unit
 
-STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
+STRUCTURE = "structure"  # source of a count that the system, model or plan states
 
-# where the nodes of this thread or task are made
+# Place of new nodes in this thread or task.
 PLACE: ContextVar[str] = ContextVar("place", default="")
 
 
 class _Nowhere:
-    """No place at all: what a scope opens while nothing is recorded."""
+    """Context manager of `scope` while no trace is recorded, which does nothing."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ NOWHERE = _Nowhere()
 
 
 class _Scope:
-    """A place of the trace while it is open."""
+    """Context manager that opens a place of the trace."""
 
     __slots__ = ("names", "token")
 
@@ -53,8 +53,9 @@ class _Scope:
         self.token: Token[str] | None = None
 
     def __enter__(self) -> None:
-        around = PLACE.get()
-        self.token = PLACE.set("/".join((around, *self.names) if around else self.names))
+        outer_place = PLACE.get()
+        names = (outer_place, *self.names) if outer_place else self.names
+        self.token = PLACE.set("/".join(names))
 
     def __exit__(self, *_: object) -> None:
         if self.token is not None:
@@ -77,7 +78,7 @@ def scope(*scope_names: str) -> _Scope | _Nowhere:
 
 
 class Node:
-    """One number of the graph: a leaf of the catalogue, a formula call, or a sum."""
+    """Node of the graph: an input, a formula call, or the sum, least or greatest of terms."""
 
     __slots__ = (
         "formula",
@@ -97,29 +98,28 @@ class Node:
 
     def __init__(self, node_name: str, node_value: Any, unit: str, source: str) -> None:
         self.name = node_name
-        self.id = node_name  # the recorder gives the one that no other node has
+        self.id = node_name  # replaced by a unique id of the recorder
         self.value = node_value
         self.unit = unit
         self.source = source
         self.formula: Formula | None = None
         self.operation: str | None = None  # "total", "least" or "greatest" of the inputs
         self.inputs: list[tuple[str, Node]] = []
-        self.path: str | None = None  # the input path `--set` takes
-        self.given: Input | None = None  # of an input, all that is known of it
+        self.path: str | None = None  # input path, as in `--set`
+        self.given: Input | None = None  # the input of a leaf, with its provenance
         self.kind: str | None = None
         self.note: str = ""
-        self.stated_quantity: tuple[float, str] | None = (
-            None  # value and unit as the catalogue writes them
-        )
+        # Value and unit as the catalogue writes them.
+        self.stated_quantity: tuple[float, str] | None = None
 
     @property
     def is_leaf(self) -> bool:
-        """Say whether nothing lies below this node."""
+        """Whether the node has no inputs."""
         return not self.inputs
 
 
 class Traced:
-    """A value and the node that made it."""
+    """Value with the node that computed it."""
 
     __slots__ = ("node", "value")
 
@@ -143,12 +143,12 @@ class Traced:
 
 
 class TraceRecorder:
-    """The recorder: makes a node of every formula call and every gathering of terms."""
+    """Recorder of a trace, which adds a node for every formula call and every sum of terms."""
 
     def __init__(self) -> None:
         self._coefficients: dict[tuple[str, str], Node] = {}
         self._counts: dict[tuple[Any, ...], Node] = {}
-        self._met: dict[str, int] = {}  # how often each id was asked for
+        self._id_counts: dict[str, int] = {}  # number of nodes that would have had the same id
 
     def leaf(
         self,
@@ -159,9 +159,10 @@ class TraceRecorder:
         kind: str,
         path: str | None = None,
     ) -> Traced:
-        """Return a traced value with nothing below it."""
+        """Return a traced value whose node has no inputs."""
         node = Node(node_name, node_value, unit, source)
-        node.kind, node.path = kind, path
+        node.kind = kind
+        node.path = path
         node.id = self._unique(path or node_name)
         return Traced(node_value, node)
 
@@ -192,7 +193,8 @@ class TraceRecorder:
                 node.inputs.append(
                     (parameter_name, self._coefficient(formula, parameter_name, unit))
                 )
-        node.value, node.id = formula.function(**plain), self._placed(formula.name)
+        node.value = formula.function(**plain)
+        node.id = self._placed(formula.name)
         return Traced(node.value, node)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
@@ -222,54 +224,47 @@ class TraceRecorder:
                 term_values.append(term)
         with paused():
             gathered_value = gathering(name, term_values)
-        node.value, node.id = gathered_value, self._placed(name)
+        node.value = gathered_value
+        node.id = self._placed(name)
         return Traced(gathered_value, node)
 
     def _structural(self, node_name: str, node_value: Any, unit: str) -> Node:
-        """Return the leaf of a count: one for each name, value and unit of a place."""
+        """Return the leaf of a count; a place has one leaf for each name, value and unit."""
         count_key = (PLACE.get(), node_name, unit, _hashable(node_value))
         node = self._counts.get(count_key)
         if node is None:
             node = self._counts[count_key] = Node(node_name, node_value, unit, STRUCTURE)
-            node.kind, node.id = "derived", self._placed(node_name)
+            node.kind = "derived"
+            node.id = self._placed(node_name)
         return node
 
     def _coefficient(self, formula: Formula, parameter_name: str, unit: str) -> Node:
         node = self._coefficients.get((formula.name, parameter_name))
         if node is None:
             node = Node(parameter_name, formula.defaults[parameter_name], unit, formula.source)
-            node.kind, node.id = (
-                "derived",
-                self._unique(f"constants/{formula.name}/{parameter_name}"),
-            )
+            node.kind = "derived"
+            node.id = self._unique(f"constants/{formula.name}/{parameter_name}")
             self._coefficients[formula.name, parameter_name] = node
         return node
 
     def _placed(self, node_name: str) -> str:
-        """Return the id of a node made here."""
+        """Return the unique id of a new node in the current place."""
         current_place = PLACE.get()
         return self._unique(f"{current_place}/{node_name}" if current_place else node_name)
 
     def _unique(self, wanted_name: str) -> str:
-        """Return an id, numbered in the order of making where it was given before."""
-        met = self._met[wanted_name] = self._met.get(wanted_name, 0) + 1
-        return wanted_name if met == 1 else self._unique(f"{wanted_name}-{met}")
+        """Return a unique id: the wanted name, with a number where another node has the name."""
+        count = self._id_counts[wanted_name] = self._id_counts.get(wanted_name, 0) + 1
+        return wanted_name if count == 1 else self._unique(f"{wanted_name}-{count}")
 
 
 def _hashable(plain_value: Any) -> Any:
-    """Return a hashable key that identifies a plain value.
-
-    The key of a number is the number itself, whatever its type.
-    """
-    return (
-        (
-            plain_value.item()
-            if plain_value.ndim == 0
-            else (plain_value.shape, plain_value.tobytes())
-        )
-        if hasattr(plain_value, "tobytes")
-        else plain_value
-    )
+    """Return a hashable key of a plain value; the key of a number does not depend on its type."""
+    if not hasattr(plain_value, "tobytes"):
+        return plain_value
+    if plain_value.ndim == 0:
+        return plain_value.item()
+    return plain_value.shape, plain_value.tobytes()
 
 
 def _below(parent_place: str, node: Node) -> str:
@@ -312,7 +307,7 @@ def recorded_by(recorder: Recorder) -> Iterator[None]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Leave the recording for a moment, to compute on plain values.
+    """Stop the recording while the block runs, to compute with plain values.
 
     Returns:
         Context manager; the earlier recorder is back in use after the block.

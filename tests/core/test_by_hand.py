@@ -149,7 +149,7 @@ def test_line_of_progress_says_seconds_and_fits_the_terminal(monkeypatch):
     line.write()
     with progress.named_step("drawing"):
         line.write()
-    assert written == [f"{progress.CLEAR}7 s: wor", f"{progress.CLEAR}9 s: dra"]
+    assert written == [f"{progress.CLEAR_LINE}7 s: wor", f"{progress.CLEAR_LINE}9 s: dra"]
 
 
 @pytest.mark.parametrize(("terminal", "takes_line"), [("xterm", True), ("dumb", False)])
