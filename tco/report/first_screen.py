@@ -55,12 +55,15 @@ NAMED = 2  # cheaper systems that are not compared
 TARGETS = {"workload", SPEED}  # settings that may move the target speed
 TIED = " tied"  # after the speed of several picks
 NO_RACK = "no rack is quick enough"
-EVIDENCE = ("published runs", "model error")
+EVIDENCE = ("published chip runs", "median error")
 AVAILABILITY = ("in volume", "serves if ordered")
 SPEED_LEGEND = "Speed: tokens/s per user. Cost: USD per million output tokens, prompts included."
-REGRET_LEGEND = "A draw is one random set of inputs. Regret: share its cheapest rack would save."
+DRAW_LEGENDS = [
+    "A draw is one random set of inputs. Wins: the chance to be cheapest in a draw.",
+    "Regret: share of the spend that the cheapest rack of each draw would have saved.",
+]
 NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
-MORE_IN_FULL = "Next: tco compare --full (also: {}) | --why | --workloads"
+MORE_IN_FULL = "Next: tco compare --full ({}) | --why | --workloads"
 OTHER_SYSTEMS = "Not shown: other systems; `tco compare --all` ranks them, with the same --set."
 
 
@@ -107,7 +110,7 @@ def first_screen(
         "picks by software": software_bound_picks(confidence.regimes),
     }
     above, first, last = map(_folded_lines, (above, first, last))
-    used = len(above) + len(first) + len(last) + 1 + sum(map(_height, tables))
+    used = len(above) + len(first) + len(last) + sum(map(_height, tables))
     room = LINES - used + (_height(tables[0]) if changes else 0)
     remarks, left_out = _lines_within(spare, room)
     following = MORE_IN_FULL.format(", ".join(left_out)) if left_out else NEXT_COMMANDS
@@ -145,8 +148,8 @@ def _screen_tables(
 
 
 def _height(table: Table) -> int:
-    """Return the lines of a table with a head of two lines, its rule and a blank line after it."""
-    return len(table.rows) + 4
+    """Return the lines of a table with legends, a head of two lines, its rule and a blank line."""
+    return len(table.above) + len(table.rows) + 4
 
 
 def _folded_lines(texts: Sequence[str]) -> list[str]:
@@ -204,7 +207,7 @@ def _advice(
             if scenario_result.scenario in regime.picks
         ]
     shares = [point.share_cheapest for point in points if point.share_cheapest is not None]
-    chance = f" ({_percent_span(min(shares), max(shares))} chance to be cheapest)" if shares else ""
+    chance = f" (cheapest in {_percent_span(min(shares), max(shares))} of draws)" if shares else ""
     if len(regime.picks) > 1:
         sentence = f"Tie{where}: {pick_names} are too close to call{chance}."
     else:
@@ -277,7 +280,7 @@ def _speed_table(confidence: Confidence, scenario_results: Sequence[Result]) -> 
         if row_label != NO_RACK
     }
     cells = [speed_row[:width] for speed_row in speed_rows]
-    legends = [SPEED_LEGEND, REGRET_LEGEND] if is_drawn and has_rivals else [SPEED_LEGEND]
+    legends = [SPEED_LEGEND, *DRAW_LEGENDS] if is_drawn and has_rivals else [SPEED_LEGEND]
     return Table(columns, cells, "", legends, align=align, emphasis=emphasis)
 
 
@@ -554,4 +557,4 @@ def _cheaper_words(elsewhere: Sequence[Elsewhere], scenario_results: Sequence[Re
     rest = f", {more} more in --all" if more else ""
     speed = target_speed(scenario_results)  # of the shipped ranking
     where = "" if speed is None else f" at {speed:g}"
-    return [f"Left out unless named, though cheaper{where}: {', '.join(named)}{rest}."]
+    return [f"Cheaper{where}, but compared only if named: {', '.join(named)}{rest}."]

@@ -254,7 +254,7 @@ def test_remarks_without_room_are_named_with_the_command_that_shows_them():
     remarks = {"first": ["one", "two words"], "long": ["x" * 100], "last": ["three"]}
     assert _lines_within(remarks, 3) == (["one", "two words", "three"], ["long"])
     assert _lines_within(remarks, 0) == ([], ["first", "long", "last"])
-    assert "--full (also: picks by software)" in tco("compare").stdout
+    assert "--full (later dates, picks by software)" in tco("compare").stdout
 
 
 def test_renters_side_by_side_are_said_to_pay_one_kind_of_rent():

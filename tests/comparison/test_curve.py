@@ -403,7 +403,7 @@ def test_the_first_table_fits_a_screen_and_names_what_more_there_is():
     lines = text.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines)) <= 80
-    words = ("mean regret", "P10 P90", "Left out unless named", "draft tokens by rack")
+    words = ("mean regret", "P10 P90", "compared only if named", "draft tokens by rack")
     assert all(word in " ".join(text.split()) for word in (*HEADLINE, *words))
     firsts = [line.split()[:1] for line in lines if line.startswith("  ")]
     assert [[f"{speed:g}"] in firsts for speed in SPEEDS] == [True] * len(SPEEDS)

@@ -61,8 +61,8 @@ def test_shipped_ranking_is_the_one_computed_today():
 
 
 def test_the_cheapest_of_all_is_named_below_the_shipped_comparison_alone():
-    assert "cheaper at 50: trn4-preview" in command("compare").stdout
-    assert "Left out unless named" not in command("compare", "--set", "site.pue=1.2").stdout
+    assert "Cheaper at 50, but compared only if named: trn4-preview" in command("compare").stdout
+    assert "compared only if named" not in command("compare", "--set", "site.pue=1.2").stdout
 
 
 def test_each_system_takes_one_line():

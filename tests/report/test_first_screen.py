@@ -32,7 +32,7 @@ def advice(*regimes, curve=()):
 def test_advice_names_pick_and_chance():
     points = [AtSpeed("a", 20.0, share_cheapest=0.42), AtSpeed("b", 20.0, share_cheapest=0.58)]
     assert advice(regime("a"), curve=points) == [
-        "Buy a at 20 tokens/s per user (42 % chance to be cheapest)."
+        "Buy a at 20 tokens/s per user (cheapest in 42 % of draws)."
     ]
 
 
@@ -59,7 +59,7 @@ def test_advice_on_a_late_rack_says_what_to_buy_until_then():
 
 def test_advice_without_a_speed_takes_the_chance_of_the_pick():
     (sentence,) = advice(regime("a", speeds=()))
-    assert sentence == "Buy a (40 % chance to be cheapest)."
+    assert sentence == "Buy a (cheapest in 40 % of draws)."
 
 
 def test_speed_missed_in_over_a_fifth_of_draws_is_too_slow_with_its_share():
