@@ -1,6 +1,6 @@
-"""Checks of catalogue files, with a complete list of their faults.
+"""Checks of catalogue files, which return a complete list of faults.
 
-They serve the `check` commands, the tests and the files of a user.
+The `check` commands and the tests use them, for shipped files and for the user's files.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from tco.core.types import JsonObject
 def _check_row(catalogue: Catalogue, catalogue_row: CatalogueRow, path: str) -> Iterator[str]:
     """Yield the faults of a catalogue row, as messages.
 
-    Faults lie in its cells, unit and bounds, in an unlisted source, or in a source of unknown
-    directness.
+    A fault is a wrong cell, unit or bound, an unlisted source, or a source of unknown directness.
     """
     try:
         row_input = read_row(catalogue_row, path)
@@ -88,11 +87,11 @@ def check_documents(catalogue: Catalogue, folder: str) -> list[str]:
                 if isinstance(entry, dict) and "value" in entry:
                     catalogue_row = CatalogueRow(entry, f"{path}:{table}{attribute_name}", False)
                     findings += _check_row(catalogue, catalogue_row, f"{prefix}.{attribute_name}")
-    return list(dict.fromkeys(findings))  # a faulty value is met with its table and by itself
+    return list(dict.fromkeys(findings))  # both checks above report a faulty value
 
 
 def check_systems(catalogue: Catalogue) -> list[str]:
-    """Return the faults of the systems, each variant by itself."""
+    """Return the faults of all systems, with each option of their variants."""
     findings: list[str] = []
     for system_name in catalogue.ids("systems"):
         try:
@@ -115,7 +114,7 @@ def check_systems(catalogue: Catalogue) -> list[str]:
 
 
 def check_scenario(path: Path, document: JsonObject, sources: Container[str] = ()) -> list[str]:
-    """Return the faults of a scenario's file by itself."""
+    """Return the faults of the file of a scenario, without a check of the files that it names."""
     try:
         schema = ScenarioSchema.model_validate(document)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Dates in calendar months: 12 times the year, plus the months before, plus a part of the month."""
+"""Dates in calendar months: 12 times the year, plus the earlier months and a part of the month."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ WRITTEN_MONTH = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 
 
 def parse_calendar_month(date_text: str) -> float | None:
-    """Return a month or a day in calendar months, else None.
+    """Return a month or a day in calendar months.
 
-    A month without a day stands for its middle.
+    A month without a day counts as its middle.
 
     Args:
         date_text: Date such as 2026-02 or 2026-02-15.
@@ -32,19 +32,19 @@ def parse_calendar_month(date_text: str) -> float | None:
 
 
 def calendar_month(date_text: str) -> float:
-    """Return a date in calendar months; a year, quarter or month stands for its middle.
+    """Return a date in calendar months; a year, quarter or month counts as its middle.
 
     Args:
         date_text: Date such as 2026, 2026-Q3, 2026-02 or 2026-02-15.
 
     Raises:
-        DataError: The text is no date of the calendar.
+        DataError: The text is not a date of the calendar.
 
     """
     month = parse_calendar_month(date_text)
     if month is not None:
         return month
     first_day, last_day = period(date_text)
-    begin = first_day.year * MONTHS + first_day.month - 1
-    end = last_day.year * MONTHS + last_day.month
-    return (begin + end) / 2
+    first_month = first_day.year * MONTHS + first_day.month - 1
+    end_month = last_day.year * MONTHS + last_day.month
+    return (first_month + end_month) / 2

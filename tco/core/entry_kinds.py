@@ -13,16 +13,11 @@ class EntryKind(NamedTuple):
     """A kind of entry, named after its folder and its commands."""
 
     noun: str
-    # content of the page of an entry, in the words of the help
-    page: str
-    # argument of `show` in the usage line
-    argument: str = "name"
-    # shared options of `show`
-    options: tuple[str, ...] = ()
-    # group of inputs to which the values of a document belong
-    group: str = ""
-    # texts of a document that its list shows
-    texts: tuple[str, ...] = ()
+    page: str  # content of the page of an entry, as the help describes it
+    argument: str = "name"  # argument of `show` in the usage line
+    options: tuple[str, ...] = ()  # shared options of `show`
+    group: str = ""  # group of inputs to which the values of a document belong
+    texts: tuple[str, ...] = ()  # keys of a document whose texts the list of documents shows
 
 
 def _document_kind(noun: str, group: str, *texts: str) -> EntryKind:

@@ -1,4 +1,4 @@
-"""The small tree of errors that reach a user, each with its exit code."""
+"""Errors that reach a user, each with its exit code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-STEM = 3  # letters that a name begins with, by which another may be meant
-FEW = 12  # names that an error lists
-# kind of thing -> command that lists the ids
+SHORTEST_STEM = 3  # common first letters from which a known name counts as similar
+FEW = 12  # largest number of names that an error lists
+# Command that lists the ids, by kind of thing.
 LISTINGS = {
     "scenario": "tco systems list",
     "scenario or system": "tco systems list",
@@ -33,7 +33,7 @@ LISTINGS = {
 
 
 class TcoError(Exception):
-    """Something the user can mend; the message says what, where and what was expected."""
+    """Error that the user can correct; the message states fault, place and expectation."""
 
     exit_code = 3
 
@@ -58,25 +58,25 @@ class DataError(TcoError):
 
 
 class UnavailableError(DataError):
-    """Data that nobody states, or that this buyer cannot have.
+    """Data that no source states, or a system that the buyer cannot have.
 
-    A scenario beside it may still be answered.
+    Other scenarios of the same command may still have an answer.
     """
 
 
 def library(module_name: str, what: str, extra: str) -> Any:
-    """Return an optional library, or say how to install the library.
+    """Return an optional library.
 
     Args:
         module_name: Name of the module.
-        what: Words for the feature that needs the library, which begin the error.
+        what: Words for the feature that needs the library, with which the error begins.
         extra: Extra of this package that installs the library.
 
     Returns:
         The imported module.
 
     Raises:
-        UsageError: The library is not installed.
+        UsageError: The library is not installed; the message states the command to install it.
 
     """
     try:
@@ -90,34 +90,34 @@ def library(module_name: str, what: str, extra: str) -> Any:
 def nearest_name(unknown_name: str, candidates: Iterable[str]) -> str | None:
     """Return the nearest known name, or None where no known name is near.
 
-    A name at the end of a path is nearer than a whole word of a name, which is nearer than a part
-    of a word.
+    The nearest names have the unknown name as their last path step, then as a whole word, then as a
+    part of a word.
 
     Args:
         unknown_name: Name that is not known.
         candidates: Names to choose from.
 
     """
-    import difflib  # only when something is already wrong
+    import difflib  # only errors need this import
 
     candidate_names = list(candidates)
-    holding = [
+    containing = [
         candidate
         for candidate in candidate_names
         if unknown_name and unknown_name.lower() in candidate.lower()
     ]
-    if holding:  # so the name is no longer than one of them
+    if containing:
         path_end = re.compile(rf"\.{re.escape(unknown_name)}$", re.IGNORECASE)
         word = re.compile(rf"(?<![a-z0-9]){re.escape(unknown_name)}(?![a-z0-9])", re.IGNORECASE)
-        for closer in (word, path_end):
-            holding = list(filter(closer.search, holding)) or holding
+        for pattern in (word, path_end):
+            containing = list(filter(pattern.search, containing)) or containing
     matches = difflib.get_close_matches(
-        unknown_name, holding or candidate_names, n=1, cutoff=0.0 if holding else 0.6
+        unknown_name, containing or candidate_names, n=1, cutoff=0.0 if containing else 0.6
     )
     if matches:
         return matches[0]
     stem = re.split("[^a-z]", unknown_name.lower(), maxsplit=1)[0]
-    if len(stem) < STEM:
+    if len(stem) < SHORTEST_STEM:
         return None
     return next(
         (candidate for candidate in candidate_names if candidate.lower().startswith(stem)), None
@@ -168,13 +168,9 @@ def refuse_unknown(
         DataError: An id is unknown.
 
     """
-    if (
-        refused_name := next(
-            (unknown_name for unknown_name in checked_names if unknown_name not in known_names),
-            None,
-        )
-    ) is not None:
-        raise unknown(what, refused_name, known_names, where)
+    for name in checked_names:
+        if name not in known_names:
+            raise unknown(what, name, known_names, where)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class Owner(Protocol):
-    """Keeper of values that follow from it, such as a catalogue or a system."""
+    """Object that caches values derived from it, such as a catalogue or a system."""
 
     def once(self, cache_key: Any, make: Callable[[], T]) -> T:
         """Return the cached value of a key, computed by `make` on first use."""
@@ -23,7 +23,7 @@ OwnerT = TypeVar("OwnerT", bound=Owner)
 def value_once(cache: dict[Any, Any], cache_key: Any, make: Callable[[], T]) -> T:
     """Return the cached value of a key, computed by `make` on first use.
 
-    Threads that compute the value at the same time all get the value that was cached first.
+    Threads that compute the value at the same time get the value that was cached first.
     """
     if cache_key not in cache:
         cache.setdefault(cache_key, make())
@@ -32,7 +32,7 @@ def value_once(cache: dict[Any, Any], cache_key: Any, make: Callable[[], T]) -> 
 
 
 class LazySequence(Sequence[T]):
-    """A sequence whose items are made on first use."""
+    """Sequence whose items are computed on first use."""
 
     def __init__(self, make: Callable[[], Sequence[T]]) -> None:
         self.items = cache(make)
@@ -53,10 +53,10 @@ class LazySequence(Sequence[T]):
 def once_per_owner(
     make: Callable[[OwnerT, *Arguments], T],
 ) -> Callable[[OwnerT, *Arguments], T]:
-    """Let a function compute its value once for each owner, its first argument, which keeps it.
+    """Decorate a function so that its first argument, the owner, caches its values.
 
     Args:
-        make: Function of the owner, and of further arguments that can be hashed.
+        make: Function of the owner and of further hashable arguments.
 
     """
 

@@ -1,9 +1,8 @@
-"""Units: the names used in annotations, the committed unit table, and the pint registry behind it.
+"""Units: types for annotations, the table of known units, and the pint registry for other units.
 
-Reading a catalogue uses the table `data/units.csv` (unit text -> factor to base units and
-dimension), so that no command has to import pint. The table is generated from our own unit file
-`data/units.txt` by `python -m tco.core.units`, and a test proves the two equal. pint itself
-is imported only for a unit text the table lacks, and by the tests of the formulas.
+The table `data/units.csv` has factor and dimension of each known unit, so that commands need not
+import pint. `python -m tco.core.units` writes the table from the unit file `data/units.txt`, and a
+test checks that the two agree. Only unit texts outside the table, and tests, import pint.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from tco.core.types import Quantity
 
 Number = TypeVar("Number", bound=Any)  # a float or an array
 
-# A formula takes whatever its reading gives: a float, an array, a quantity, a symbol. The
-# annotation carries its unit.
+# Types of the parameters of formulas. The annotation has the unit.
 Pure = Annotated[Quantity, ""]
 Second = Annotated[Quantity, "s"]
 Hour = Annotated[Quantity, "h"]
@@ -92,7 +90,7 @@ class Unit(NamedTuple):
 
 @cache
 def unit_table() -> dict[str, Unit]:
-    """Return the committed table: unit text -> factor and dimension."""
+    """Return factor and dimension of each known unit, by unit text."""
     unit_rows = read_csv(data_directory() / "units.csv", ("unit", "factor", "dimension"))
     return {
         unit_row["unit"]: Unit(float(unit_row["factor"]), unit_row["dimension"])
@@ -100,7 +98,7 @@ def unit_table() -> dict[str, Unit]:
     }
 
 
-# unit of a formula -> the one people write
+# Units that people write, by unit of the formulas.
 WRITTEN = {
     "USD/Wh": "USD/kWh",
     "byte": "GB",
@@ -108,10 +106,10 @@ WRITTEN = {
     "FLOP/s": "TFLOP/s",
 }
 
-MEGAWATTS = " or '{} MW'"  # of a hall, where watts are of a chip
+MEGAWATTS = " or '{} MW'"  # hint for a power, since halls are stated in MW
 
 CENTS = frozenset(("c", "ct", "cent", "cents"))
-# people write prices in
+# Currencies of prices that the user has to convert.
 CURRENCIES = frozenset(
     ("AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "KRW", "RMB", "SGD", "TWD")
 )
@@ -121,7 +119,7 @@ CURRENCIES = frozenset(
 def registry() -> pint.UnitRegistry[Any]:
     """Return the pint registry of `data/units.txt`.
 
-    It is slow to import: for tests and unknown unit texts only.
+    Its import is slow, so only tests and unknown unit texts use it.
     """
     import pint
 
@@ -138,14 +136,14 @@ def unit(unit_text: str) -> Unit:
         unit_text: The unit, such as USD/kWh; an empty text is a pure number.
 
     Raises:
-        DataError: The text is no unit; the error names the nearest unit.
+        DataError: The text is not a unit; the error names the nearest unit.
 
     """
     known_unit = unit_table().get(unit_text)
     return known_unit if known_unit is not None else _from_registry(unit_text)
 
 
-# of a unit text that pint is asked to read: a larger power takes pint minutes
+# Limits of a unit text for pint, which needs minutes for large powers.
 LONGEST_UNIT = 80  # characters
 LARGEST_POWER = 81.0  # product of all exponents, each of one digit
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -155,7 +153,7 @@ POWER_WORDS = re.compile(r"\b(?:squared?|cubed|cubic|sq)\b")
 
 
 def _with_bounded_powers(unit_text: str) -> str | None:
-    """Return a unit text whose powers are small and written as ^2; None where they are not."""
+    """Return a unit text with powers written as ^2; None for long texts and large powers."""
     plain = re.sub(f"[{SUPERSCRIPTS}]", lambda mark: f"^{SUPERSCRIPTS.index(mark[0])}", unit_text)
     exponents = [float(power[2]) for power in EXPONENT.finditer(plain)]
     if (
@@ -188,9 +186,7 @@ def _from_registry(unit_text: str) -> Unit:
     try:
         base = registry().Quantity(1, plain).to_base_units()
         factor = float(base.magnitude)
-    except (
-        Exception
-    ) as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
+    except Exception as error:  # pint raises many kinds of errors, such as AssertionError
         raise wrong from error
     if not 0 < factor < math.inf:
         raise wrong
@@ -225,7 +221,7 @@ def _other_money(unit_text: str) -> str:
 def dimension_text(powers: Mapping[str, float]) -> str:
     """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'.
 
-    The order of pint's own depends on what it read before.
+    The order in the texts of pint depends on the units that it has read before.
     """
 
     def factor(dimension_name: str) -> str:
@@ -252,36 +248,43 @@ def convert(value: Number, source: str, target: str) -> Number:
         target: Unit of the result.
 
     Raises:
-        DataError: A text is no unit, or the units differ in dimension.
+        DataError: A text is not a unit, or the units differ in dimension.
 
     """
     if source == target:
         return value
-    have, want = unit(source), unit(target)
-    if have.dimension != want.dimension:
+    source_unit = unit(source)
+    target_unit = unit(target)
+    if source_unit.dimension != target_unit.dimension:
         raise DataError(
-            f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} "
-            f"({want.dimension})"
+            f"unit {source or '1'!r} is {source_unit.dimension}, expected "
+            f"{target or 'a pure number'!r} ({target_unit.dimension})"
         )
-    if have.factor == want.factor:
+    if source_unit.factor == target_unit.factor:
         return value
-    # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
-    ratio = want.factor / have.factor
-    converted_value: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
-    return converted_value
+    # A division by a whole ratio keeps 0.09 USD/kWh exact, and a product would not.
+    ratio = target_unit.factor / source_unit.factor
+    if ratio >= 1:
+        divided: Number = value / ratio
+        return divided
+    multiplied: Number = value * (source_unit.factor / target_unit.factor)
+    return multiplied
 
 
 def is_pure(unit_text: str) -> bool:
-    """Say whether a unit text is that of a pure number, which may be written without one."""
+    """Return whether a unit text is that of a pure number, which may be written without a unit."""
     return unit(unit_text).dimension == "dimensionless"
 
 
 def same_unit(first_unit: str, second_unit: str) -> bool:
-    """Say whether two unit texts mean the same unit: one dimension and one size."""
+    """Return whether two unit texts have the same dimension and the same factor."""
     if first_unit == second_unit:
         return True
-    a, b = unit(first_unit), unit(second_unit)
-    return a.dimension == b.dimension and math.isclose(a.factor, b.factor, rel_tol=1e-12)
+    first = unit(first_unit)
+    second = unit(second_unit)
+    return first.dimension == second.dimension and math.isclose(
+        first.factor, second.factor, rel_tol=1e-12
+    )
 
 
 NUMBER = (
@@ -292,20 +295,21 @@ QUANTITY = re.compile(
 )
 DECIMAL_COMMA = re.compile(r"\D{0,4}(?:0,\d|\d+,\d{1,2}(?!\d)|[\d.]*\.\d{3},\d|\d+,\d{4})")
 POINTED_THOUSANDS = re.compile(r"\D{0,4}\d{1,3}(?:\.\d{3}){2}")
-GROUP_MARK = re.compile(r"(?<=\d)[ '\u2019\u00a0\u202f](?=\d{3}(?!\d))")  # of thousands in a cell
+# Separator of thousands in a cell.
+GROUP_MARK = re.compile(r"(?<=\d)[ '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
 DOLLAR_MARK = re.compile(r"^(?:US\$|USD|\$)\s*|\s*(?:US\$|\$)$")
-# what may follow the number of a price or a count
+# Scale that may follow the number of a price or a count, with its unit.
 SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
 
 
 def read_number(number_text: str) -> float:
-    """Return the number that a text states.
+    """Return the number of a text.
 
-    Python also reads `1_0`, as 10; whoever types it means something else.
+    Python reads `1_0` as 10. Such a text is refused, since it is probably a mistake.
 
     Raises:
-        ValueError: The text is no number.
+        ValueError: The text is not a number.
 
     """
     if "_" in number_text:
@@ -361,8 +365,8 @@ def parse_quantity(quantity_text: str, target: str) -> float:
         target: Unit of the result.
 
     Raises:
-        DataError: The text begins with no number, the number is not finite, or the unit is missing,
-            unknown or of another dimension.
+        DataError: The text does not begin with a number, the number is not finite, or the unit is
+            missing, unknown or of another dimension.
 
     """
     quantity_match = number_and_unit(quantity_text)
@@ -388,7 +392,7 @@ def parse_quantity(quantity_text: str, target: str) -> float:
 def meant(quantity_text: str, target: str) -> str:
     """Return a suggested spelling of `quantity_text` with the expected unit `target`.
 
-    The number is taken from the text, or is 1.5 where the text begins with no number.
+    The number is that of the text, or 1.5 where the text does not begin with a number.
     """
     number = re.match(
         r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", quantity_text)
@@ -400,7 +404,7 @@ def meant(quantity_text: str, target: str) -> str:
 
 
 def table_rows() -> list[tuple[str, float, str]]:
-    """Return the table anew from pint, for every unit text of the committed table."""
+    """Return the rows of the table as pint computes them, for every known unit text."""
     return [(unit_text, *_from_registry(unit_text)) for unit_text in sorted(unit_table())]
 
 
