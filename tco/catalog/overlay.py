@@ -93,8 +93,9 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     unused_rows = [
         (path, user_row) for path, user_row in rows_by_path.items() if path not in used_paths
     ]
-    descriptions: list[str] = []  # of rows without a nearest part
-    descriptions_with_hint: list[str] = []  # of rows whose part is probably misspelt
+    # A row with a hint has a part that is probably misspelt, and is named first.
+    descriptions: list[str] = []
+    descriptions_with_hint: list[str] = []
     for row_index, (path, user_row) in enumerate(unused_rows):
         part_hint = hint(path, known_parts) if row_index < ROWS_WITH_HINT else ""
         description = f"{user_row.where} {path.partition('.')[2]}{part_hint}"

@@ -1,4 +1,4 @@
-"""Symbols: a formula called with them gives its equation, for `explain`, workbook and page."""
+"""Equations of formulas, as text: a formula that is called with symbols returns its equation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 
 
 class Symbol(NDArrayOperatorsMixin):
-    """A name, a literal or an operation on symbols, which refuses to be a bool, float or int."""
+    """Name, or operation on symbols and numbers, without a conversion to bool, float or int."""
 
     __slots__ = ("arguments", "operation")
 
@@ -48,7 +48,7 @@ class Symbol(NDArrayOperatorsMixin):
         return Symbol(operation, *inputs)
 
     def apply(self, function: str) -> Symbol:
-        """Return the symbol of a helper applied to this one."""
+        """Return the symbol of a function applied to this symbol."""
         return Symbol(function, self)
 
     def select(self, yes: Any, no: Any) -> Symbol:
@@ -69,7 +69,7 @@ class Symbol(NDArrayOperatorsMixin):
 
 
 def literal(plain_number: Any) -> str:
-    """Return a number's shortest exact text: in twelve digits, or in all that it needs."""
+    """Return the text of a number with at most twelve digits, or with all digits if inexact."""
     short = f"{plain_number:.12g}"
     return short if float(short) == plain_number else repr(float(plain_number))
 
@@ -78,21 +78,23 @@ def _render(symbol_or_number: Any) -> tuple[str, int]:
     """Return the text of a value and the precedence of its outermost operation."""
     if not isinstance(symbol_or_number, Symbol):
         return literal(symbol_or_number), 9
-    operation, arguments = symbol_or_number.operation, symbol_or_number.arguments
+    operation = symbol_or_number.operation
+    arguments = symbol_or_number.arguments
     if operation == "name":
         return str(arguments[0]), 9
     rank = _PRECEDENCE.get(operation)
     if rank is None:
-        return f"{operation}({', '.join(_render(a)[0] for a in arguments)})", 9
+        argument_texts = [_render(argument)[0] for argument in arguments]
+        return f"{operation}({', '.join(argument_texts)})", 9
     texts = []
     for position, argument in enumerate(arguments):
-        argument_text, inner = _render(argument)
-        # a - (b - c) and a / (b * c) keep their brackets; so do (a ** b) ** c and -(a + b)
-        tight = inner < rank or (
-            inner == rank
+        argument_text, argument_rank = _render(argument)
+        # Brackets are needed in a - (b - c), a / (b * c), (a ** b) ** c and -(a + b).
+        needs_brackets = argument_rank < rank or (
+            argument_rank == rank
             and (position == 1 if operation in "-/" else position == 0 and operation == "**")
         )
-        texts.append(f"({argument_text})" if tight else argument_text)
+        texts.append(f"({argument_text})" if needs_brackets else argument_text)
     if operation == "neg":
         return f"-{texts[0]}", rank
     return f" {operation} ".join(texts), rank
@@ -131,7 +133,7 @@ def equation(formula: Formula) -> str:
 @cache
 def fingerprint(formula: Formula) -> str:
     """Return a short hash of a formula: its equation, units and defaults."""
-    import hashlib  # an answer that keeps nothing starts without it
+    import hashlib  # most answers need no fingerprints
 
     parts = (
         equation(formula),
@@ -149,7 +151,7 @@ def fingerprints(formulas: Iterable[Formula]) -> dict[str, str]:
     """Return the fingerprint of every formula by its name.
 
     Args:
-        formulas: The formulas, each with a name of its own.
+        formulas: Formulas with distinct names.
 
     Returns:
         Short hashes; a hash changes with equation, units and defaults.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-RELATIVE_TOLERANCE = 1e-9  # of figures from different machines
+RELATIVE_TOLERANCE = 1e-9  # largest difference of figures from different machines
 
 
 @cache
@@ -19,7 +19,7 @@ def arithmetic() -> str:
     """Return numpy's version and the CPU instructions that numpy uses here.
 
     Returns:
-        Text such as 'numpy 2.4.6 (X86_V2 X86_V3)'; equal texts round alike.
+        Text such as 'numpy 2.4.6 (X86_V2 X86_V3)'; results with equal texts have equal rounding.
 
     """
     config: Any = np.show_config(mode="dicts")

@@ -21,7 +21,7 @@ EXPECTED_DATE = (
     "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
 )
 
-MONTHS = 12  # of a year
+MONTHS = 12  # months per year
 # Attributes that are dates, as calendar years with fractions.
 DATE_ATTRIBUTES = ("released", "general_availability", "first_volume", "grown_up")
 

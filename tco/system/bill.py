@@ -36,7 +36,8 @@ from tco.core.units import (
 
 ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
 LABOUR_RATE = "labour_rate"  # attribute of the part that prices the hours of assembly
-SILICON_ATTRIBUTES = (  # of a chip whose price is built up from its wafer
+# Attributes of a chip whose price is built up from its wafer.
+SILICON_ATTRIBUTES = (
     "die_area",
     "dies",
     "wafer_price",
@@ -137,7 +138,7 @@ def chip_cost(
 class YieldModel(NamedTuple):
     """Model of the yield of dies."""
 
-    formula: Callable[..., Quantity]  # of the critical area and the attributes
+    formula: Callable[..., Quantity]  # takes the critical area, then the attributes
     attributes: tuple[str, ...]  # attributes of the chip that the formula reads
 
 
@@ -336,7 +337,7 @@ class Offer(NamedTuple):
 
     part: str
     quantity: float
-    price: Any  # of the whole quantity, USD
+    price: Any  # USD for the whole quantity
     inputs: tuple[str, ...]  # paths of the inputs that set the price
 
 
@@ -429,7 +430,7 @@ def bill_of_materials(
     """
     pricing = Pricing(input_values, catalogue, dies)
     lines: list[BillLine] = []
-    including_paths: dict[str, str] = {}  # by path, the path whose price includes the place
+    including_paths: dict[str, str] = {}  # path of the part whose price includes a place, by path
     labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
@@ -452,7 +453,7 @@ def bill_of_materials(
             extended = None
             if unit_price.usd is not None:
                 extended = extended_price(unit_price.usd, leaf.quantity)
-            power = None  # of a converter, until the power of all other places is known
+            power = None  # stays None for a converter until the power of all others is known
             if tree_place.converts:
                 converter = leaf
             else:

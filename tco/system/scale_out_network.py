@@ -19,11 +19,12 @@ from tco.core.types import Quantity
 from tco.core.units import BytePerSecond, Metre, Pure
 from tco.system.bill import extended_power, extended_price
 
-MOST_TIERS = 4  # of a Clos
+MOST_TIERS = 4  # largest number of tiers of a Clos
 FRONTEND = "frontend"
 # Attribute of a chip with its bandwidth into a network, by network.
 NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
-TABLE_KEYS = ("nic", "below", "hosts", "converged")  # of the table of a network in a system file
+# Keys of the table of a network in the file of a system.
+TABLE_KEYS = ("nic", "below", "hosts", "converged")
 IN_RACKS = "in_racks"  # key of the switches and cables of the network that the tree contains
 # Designs: `tor` has copper to switches in the rack, `leaf` has optics from the NIC on.
 DESIGNS = ("tor", "leaf")
