@@ -18,7 +18,8 @@ from tco.catalog.rows import attribute_of_path
 from tco.comparison.records import PriceTurn
 from tco.core.provenance import P95
 from tco.core.types import FloatArray
-from tco.scenario.beliefs import STEPS, Dice, Range
+from tco.scenario.beliefs import Dice, Range
+from tco.scenario.distributions import STEPS
 
 NAMED = 3  # prices that an answer names
 GROUPS = ("parts", "site", "shares")  # of inputs that are prices

@@ -22,7 +22,8 @@ from tco.catalog.accuracy import errors_of
 from tco.catalog.catalogue import Catalogue
 from tco.core.provenance import P95
 from tco.core.types import FloatArray
-from tco.scenario.beliefs import NORMAL, Range
+from tco.scenario.beliefs import Range
+from tco.scenario.distributions import NORMAL
 
 DEGREE, FOLDS = 3, 8
 MEDIAN = 0.6745  # median of the absolute value of a standard normal deviate

@@ -27,8 +27,7 @@ from tco.scenario.choices import USUAL
 from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, in_words, why_absent
-from tco.scenario.workload_sizing import DAY
-from tco.scenario.workload_sizing import TOKENS as TRAINED
+from tco.scenario.workload_sizing import SECONDS_PER_DAY, TRAIN_TOKENS
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
 # in the metric's own)
@@ -54,7 +53,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "output_tokens_per_s_per_chip": ("output tokens/s per chip", "", 1),
         "tokens_per_s_per_user": ("tokens/s per user", "", 1),
         "tokens_per_s_per_facility_mw": ("tokens/s per MW of site", "", 1),
-        "train_time_s": ("training on all tokens of the job, with stops", "days", DAY),
+        "train_time_s": ("training on all tokens of the job, with stops", "days", SECONDS_PER_DAY),
         "step_s": ("training step", "s", 1),
         "mfu": ("model FLOPs utilisation", "%", 0.01),
         "exposed_communication": ("exposed communication, of a step", "%", 0.01),
@@ -105,15 +104,15 @@ def training_job_words(
         metrics = medians[index] if medians else scenario_result.metrics
         days, cost = (
             "-" if metrics.get(metric) is None else significant(metrics[metric] / size, 3)
-            for metric, size in (("train_time_s", DAY), ("train_usd", 1e6))
+            for metric, size in (("train_time_s", SECONDS_PER_DAY), ("train_usd", 1e6))
         )
         if days != "-":
-            tokens = scenario_result.inputs[TRAINED].value
+            tokens = scenario_result.inputs[TRAIN_TOKENS].value
             named = f"{scenario_result.scenario} " if len(scenario_results) > 1 else ""
             words_by_tokens.setdefault(tokens, []).append(f"{named}{days} days, {cost} million USD")
     statistic = "median" if medians else "base case"
     return [
-        f"Training on {significant(tokens / 1e12)} trillion tokens (--set {TRAINED}=...), "
+        f"Training on {significant(tokens / 1e12)} trillion tokens (--set {TRAIN_TOKENS}=...), "
         f"{statistic}: {'; '.join(words)}. The days count stops, the cost also the hours that "
         "utilisation leaves idle."
         for tokens, words in words_by_tokens.items()

@@ -32,7 +32,8 @@ import numpy as np
 from tco.core.types import FloatArray
 from tco.evaluation.side_by_side import Driver
 from tco.sampling.scenario_quantity import CENTRE, three_point_deviates
-from tco.scenario.beliefs import STEPS, Range
+from tco.scenario.beliefs import Range
+from tco.scenario.distributions import STEPS
 
 POLYNOMIAL_DEGREE = 3
 LEAST_DRAWS = 100  # with fewer draws of the metric no variance share is estimated

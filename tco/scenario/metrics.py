@@ -36,8 +36,7 @@ from tco.cost.ledger import Cost, power_per_chip
 from tco.cost.site import facility_power, grid_power, price_per_grid_power, sellable_share
 from tco.performance.serving.plans import cached_share
 from tco.performance.serving.record import ServingResult
-from tco.scenario.workload_sizing import TOKENS as TRAINED
-from tco.scenario.workload_sizing import time_to_train
+from tco.scenario.workload_sizing import TRAIN_TOKENS, time_to_train
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
@@ -569,8 +568,8 @@ def joined_metrics(
                 used, input_values["cluster.chips"], metrics["train_tokens_per_s"]
             ),
         )
-        if input_values.exists(TRAINED):
-            tokens = input_values[TRAINED]
+        if input_values.exists(TRAIN_TOKENS):
+            tokens = input_values[TRAIN_TOKENS]
             name_metric(
                 "train_time_s",
                 lambda: time_with_stops(

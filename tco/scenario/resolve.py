@@ -35,8 +35,7 @@ from tco.scenario.choices import (
 from tco.scenario.document import HEADLINE_SYSTEM, Scenario, headline_scenario, variants_of
 from tco.scenario.memo import stage
 from tco.scenario.workload import KINDS, workload_kind
-from tco.scenario.workload_sizing import CHIPS, DAYS, chips_in
-from tco.scenario.workload_sizing import TOKENS as TRAINED
+from tco.scenario.workload_sizing import CHIPS, DAYS, TRAIN_TOKENS, chips_in
 from tco.system.wiring import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
@@ -185,7 +184,7 @@ def _choose_parts(inputs: ResolvedScenario, variants: dict[str, str]) -> None:
 def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: JsonObject) -> None:
     """Take as many chips as train in the days that are asked for."""
     days = input_values.structure(DAYS)
-    tokens = input_values.structure(TRAINED)
+    tokens = input_values.structure(TRAIN_TOKENS)
     where = input_values.input(DAYS).where
     if CHIPS in inputs.settings:
         raise DataError(

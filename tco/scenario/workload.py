@@ -82,10 +82,9 @@ def server_of(
     The machine is a chip on its links.
 
     Args:
-        inputs: the scenario.
-        input_values: its inputs as they are read.
-        stated: whether a user fixed the plan, of which the model answers what it reaches as
-            configured.
+        inputs: The scenario.
+        input_values: Inputs of the scenario by path.
+        stated: Whether a user fixed the plan, which then keeps its rate without a deployment.
 
     """
     model = _served_model(inputs, input_values)
@@ -105,9 +104,9 @@ def serving_workload(
     """Return the requests of the scenario's workload, with the machine and model that serve them.
 
     Args:
-        inputs: the scenario.
-        input_values: its inputs as they are read.
-        stated: whether a user fixed the plan, as in `server_of`.
+        inputs: The scenario.
+        input_values: Inputs of the scenario by path.
+        stated: Whether a user fixed the plan, as in `server_of`.
 
     """
     machine, model = server_of(inputs, input_values, stated)
@@ -317,7 +316,7 @@ def _refuse_no_requests(input_values: Values) -> None:
 
 
 def _refuse_unknown_software(inputs: ResolvedScenario) -> None:
-    """Refuse words of training software that are unknown, though nothing of it serves."""
+    """Raise `DataError` for unknown training software, which serving does not use otherwise."""
     words = {path: inputs.texts.get(path, BY_DATE) for path in SOFTWARE_CHOICES}
     stated = {path: word for path, word in words.items() if word != BY_DATE}
     if stated:
@@ -418,7 +417,7 @@ def _training_of(inputs: ResolvedScenario, input_values: Values, plan: Any) -> T
     return training_result
 
 
-# rates somebody else measured or promised, by the metric each is
+# Metric of each input that states a rate.
 STATED = {"workload.output_rate": OUTPUT_RATE}
 
 
@@ -449,20 +448,20 @@ def _not_trained(reason: str) -> TrainingResult:
 class WorkloadKind(NamedTuple):
     """A kind of workload: how it is evaluated, its result without a plan, and its metrics."""
 
-    walk: Callable[[ResolvedScenario, Values, Any], Any]  # on a plan, or on the best of a search
-    # raises `DataError` for values that none of the kind can be asked with
+    # evaluates the workload on a plan, or on the best plan of a search
+    walk: Callable[[ResolvedScenario, Values, Any], Any]
+    # raises `DataError` for input values that no workload of the kind can have
     judge: Callable[[ResolvedScenario, Values], Any]
-    without_plan: Callable[[str], Any]  # by the reason
-    does: str  # in words
-    metrics: frozenset[str]  # that only it, or one like it, has
-    rate: str  # the metric that it has none of without a plan
-    # the measured rows that its answers are held against; none where no model is run
-    measured: str = ""
-    axis: str = ""  # by which its plans are told from others
-    formats: tuple[str, ...] = ()  # texts of the formats that its products run in
-    defaults: str = ""  # the document of what it asks for unless its own says otherwise
-    inputs: tuple[str, ...] = ()  # that no saved answer is without
-    restarts: bool = False  # a failure takes all of it back to a checkpoint
+    without_plan: Callable[[str], Any]  # result without a plan, for the reason given
+    does: str  # verb of the kind, for texts
+    metrics: frozenset[str]  # metrics of the work
+    rate: str  # metric that has no value without a plan
+    measured: str = ""  # kind of the published runs that test it; empty where no model runs
+    axis: str = ""  # field that only plans of this kind have
+    formats: tuple[str, ...] = ()  # text inputs with the formats of its matrix products
+    defaults: str = ""  # document of the default inputs
+    inputs: tuple[str, ...] = ()  # inputs that every saved result has
+    restarts: bool = False  # whether a failure takes the whole job back to a checkpoint
 
 
 KINDS = {
@@ -516,7 +515,7 @@ def metric_workload_kinds(metric: str) -> frozenset[str]:
         metric: Name of the metric.
 
     Returns:
-        Ids of the kinds: all kinds for a ratio and for a metric that does not rest on the workload.
+        Ids of the kinds: all kinds for a ratio and for a metric that does not depend on the work.
 
     """
     is_general = metric not in PERFORMANCE or metric in RATIOS
@@ -534,10 +533,10 @@ def kind_of_plan(plan: Any) -> str:
 
 
 def without_workload(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
-    """Return a scenario's workload for its cost alone; an unknown model is refused."""
+    """Return the empty workload of an answer about cost; an unknown model raises `DataError`."""
     if workload_kind(inputs).measured:
         model = inputs.text("workload.model")
         if model not in inputs.catalogue.models:
-            load_model(inputs.catalogue, model)  # reads a file of the user, or refuses the name
+            load_model(inputs.catalogue, model)  # reads a file of the user, or raises `DataError`
     workload_result: ServingResult | TrainingResult = workload_kind(inputs).without_plan("")
     return workload_result

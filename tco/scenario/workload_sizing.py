@@ -13,14 +13,16 @@ from tco.core.formula import formula
 from tco.core.types import Quantity
 from tco.core.units import Pure, Token, TokenPerSecond
 
-DAYS, TOKENS, CHIPS = "workload.days", "workload.train_tokens", "cluster.chips"
-DAY = 86400.0  # seconds
-MOST = 2**20  # chips of a cluster
-# domains that are tried first: most jobs divide over them
-SMOOTH = sorted(2**twos * 3**threes for twos in range(21) for threes in range(13))
-FARTHEST = 16  # times as many domains that are tried next
-# share by which a cluster may be larger than it need be, where that is more than a domain
-NEAR = 2e-3
+DAYS = "workload.days"
+TRAIN_TOKENS = "workload.train_tokens"
+CHIPS = "cluster.chips"
+SECONDS_PER_DAY = 86400.0
+MOST_CHIPS = 2**20  # chips of the largest cluster that is tried
+# Numbers of domains that are tried first, as most jobs divide over them.
+SMOOTH_NUMBERS = sorted(2**twos * 3**threes for twos in range(21) for threes in range(13))
+LARGEST_JUMP = 16  # largest factor between a number of domains and the one that is tried next
+# Share by which a cluster may be larger than the smallest one, if that is more than a domain.
+SIZE_TOLERANCE = 2e-3
 
 
 @formula(unit="s", source="tco-model")
@@ -34,36 +36,49 @@ def chips_in(
 ) -> float:
     """Return the chips of the fewest domains that train `tokens` within `days`.
 
-    Without any, `DataError` names the nearest cluster.
+    Args:
+        days: Deadline of the job.
+        tokens: Tokens to train.
+        domain: Chips of a scale-up domain.
+        rate: Function of chips that returns tokens/s, or None where the job does not divide over
+            the chips or does not fit.
+        where: Place of the deadline, for an error.
 
-    `rate` gives the tokens a second of a cluster, none where the job does not divide over it, or
-    does not fit.
+    Raises:
+        DataError: No cluster is fast enough. The error names the fastest one that was tried.
+
     """
     days_by_domains: dict[int, float] = {}
 
-    def taken(domains: int) -> float:
+    def days_or_inf(domains: int) -> float:
         if domains not in days_by_domains:
             token_rate = rate(domains * domain)
-            days_by_domains[domains] = (
-                float(time_to_train(tokens, token_rate)) / DAY if token_rate else float("inf")
-            )
+            days_by_domains[domains] = float("inf")
+            if token_rate:
+                seconds = float(time_to_train(tokens, token_rate))
+                days_by_domains[domains] = seconds / SECONDS_PER_DAY
         return days_by_domains[domains]
 
-    steps = [domains for domains in SMOOTH if domains * domain <= MOST] or [1]
+    sizes = [domains for domains in SMOOTH_NUMBERS if domains * domain <= MOST_CHIPS] or [1]
     index = 0
-    while index < len(steps) and taken(steps[index]) > days:
-        ahead = (
-            min(taken(steps[index]) / days, FARTHEST) if taken(steps[index]) < float("inf") else 1.0
-        )
-        index = max(index + 1, bisect_left(steps, steps[index] * ahead * (1 - NEAR)))
-    if index >= len(steps):
+    while index < len(sizes) and days_or_inf(sizes[index]) > days:
+        jump = 1.0
+        if days_or_inf(sizes[index]) < float("inf"):
+            jump = min(days_or_inf(sizes[index]) / days, LARGEST_JUMP)
+        next_size = sizes[index] * jump * (1 - SIZE_TOLERANCE)
+        index = max(index + 1, bisect_left(sizes, next_size))
+    if index >= len(sizes):
         nearest = min(days_by_domains, key=days_by_domains.__getitem__)
         raise DataError(
             f"{where}: {DAYS} is {days:g}: no cluster is as quick; the nearest takes "
             f"{days_by_domains[nearest]:.3g} days, {nearest * domain:,.0f} chips"
         )
-    least, size = (steps[index - 1] if index else 0), steps[index]
-    while size - least > max(1, int(size * NEAR)):
-        middle = (size + least) // 2
-        size, least = (middle, least) if taken(middle) <= days else (size, middle)
-    return float(size * domain)
+    too_small = sizes[index - 1] if index else 0
+    large_enough = sizes[index]
+    while large_enough - too_small > max(1, int(large_enough * SIZE_TOLERANCE)):
+        middle = (large_enough + too_small) // 2
+        if days_or_inf(middle) <= days:
+            large_enough = middle
+        else:
+            too_small = middle
+    return float(large_enough * domain)

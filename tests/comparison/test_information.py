@@ -9,8 +9,8 @@ import pytest
 
 from tco.comparison.value_of_information import gain, noisy_deviates, standardised_measurement_error
 from tco.core.provenance import P95
-from tco.scenario.beliefs import NORMAL as SUMS
 from tco.scenario.beliefs import Range, beliefs_of
+from tco.scenario.distributions import NORMAL as SUMS
 from tests.catalogue import CATALOGUE
 from tests.scenario_helpers import result
 

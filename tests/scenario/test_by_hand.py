@@ -13,7 +13,7 @@ from tco import DataError
 from tco.core.provenance import P95, Input
 from tco.scenario import checkpoint, draw_groups, network_choice, pricing
 from tco.scenario.anchors import EFFICIENCY, _moved_input
-from tco.scenario.beliefs import TRIANGULAR, _bent, _values_at, pert
+from tco.scenario.distributions import TRIANGULAR, _two_slopes, distribution_quantiles, pert
 from tco.scenario.draw_case import _sampled_input_arrays
 from tco.scenario.draw_groups import equal_groups
 from tco.scenario.evaluate_samples import evaluate_draws
@@ -22,7 +22,7 @@ from tco.scenario.plan_cache import SearchReads, _is_repeatable
 from tco.scenario.pricing import beyond_a_position, excess_notes, worlds_in_a_rack
 from tco.scenario.result_notes import notes_on_numbers
 from tco.scenario.saved import HOLDS, SHOWN
-from tco.scenario.workload_sizing import SMOOTH, chips_in
+from tco.scenario.workload_sizing import SMOOTH_NUMBERS, chips_in
 
 
 # ---------------------------------------------------------------- sizes
@@ -258,9 +258,9 @@ def test_a_stated_quantity_is_a_number_and_a_unit(cell, holds):
 
 # ---------------------------------------------------------------- choices and placement
 def test_domains_that_are_tried_first_are_products_of_twos_and_threes():
-    assert SMOOTH[:12] == [1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 27]
-    assert len(SMOOTH) == len(set(SMOOTH)) == 21 * 13
-    for domains in SMOOTH:
+    assert SMOOTH_NUMBERS[:12] == [1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 27]
+    assert len(SMOOTH_NUMBERS) == len(set(SMOOTH_NUMBERS)) == 21 * 13
+    for domains in SMOOTH_NUMBERS:
         rest = domains
         for factor in (2, 3):
             while rest % factor == 0:
@@ -384,13 +384,13 @@ def test_draws_of_inputs_are_rows_of_one_length(monkeypatch, arrays, is_refused)
     ("below", "above", "ends"), [(1.0, 2.0, [-3.0, 0.0, 6.0]), (2.0, 1.0, [-6.0, 0.0, 3.0])]
 )
 def test_bent_deviates_have_a_slope_on_either_side(below, above, ends):
-    assert _bent(below, above, np.array([-3.0, 0.0, 3.0])).tolist() == ends
+    assert _two_slopes(below, above, np.array([-3.0, 0.0, 3.0])).tolist() == ends
 
 
 def test_triangular_range_meets_its_ends_at_p5_and_p95():
-    values = _values_at(TRIANGULAR, 1.0, 2.0, 4.0, np.array([-P95, P95]))
+    values = distribution_quantiles(TRIANGULAR, 1.0, 2.0, 4.0, np.array([-P95, P95]))
     assert values == pytest.approx([1.0, 4.0], rel=1e-9)
-    middle = _values_at(TRIANGULAR, 1.0, 2.5, 4.0, np.array([-0.5, 0.0, 0.5]))
+    middle = distribution_quantiles(TRIANGULAR, 1.0, 2.5, 4.0, np.array([-0.5, 0.0, 0.5]))
     assert middle[1] == pytest.approx(2.5, rel=1e-6)
     assert middle[0] + middle[2] == pytest.approx(5.0, rel=1e-6)
 
