@@ -3,10 +3,10 @@
 All inputs with a range are drawn together, and each draw chooses its plan again. Scenarios share
 the draws of their common inputs, so that common effects cancel in their ratio.
 
-A draw in which no plan meets the target serves nobody. It lies beyond the worse end of every metric
-of the work: a percentile among such draws has no value. Performance per TCO is zero there. It is
-infinite where only the baseline misses. A draw in which both scenarios miss is a tie, which is
-counted apart.
+A draw in which no plan meets the target has no value of any metric of the work. It ranks behind
+all draws with a value, so a percentile among such draws has no value either. The performance per
+TCO of such a draw is zero, and it is infinite where only the baseline misses the target. A draw in
+which both scenarios miss the target is a tie, which is counted separately.
 """
 
 from __future__ import annotations
@@ -40,26 +40,28 @@ if TYPE_CHECKING:
 
 PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
 COST = "usd_per_million_output_tokens"
-SAMPLES, MOST = 10_000, 10_000_000
-FEW = 4  # draws by which one arithmetic is held against another
-BLOCK = DRAWS_PER_CALL
+SAMPLES = 10_000  # draws unless the user asks for another number
+MOST_SAMPLES = 10_000_000
+FINGERPRINT_DRAWS = 4  # draws that show whether two machines compute alike
+BLOCK = DRAWS_PER_CALL  # draws of a block, whichever worker evaluates it
 
 
 class Sample(NamedTuple):
-    """The draws of a scenario, and of the baseline it is held against."""
+    """Draws of a scenario, compared with a baseline; arrays of shape (draws,)."""
 
-    # those it has; nan where a draw does not meet the target, of a ratio where neither does
+    # metrics that the scenario has, by name: nan where a draw misses the target, and for a ratio
+    # where both scenarios miss it
     metrics: dict[str, AnyArray]
-    meets: AnyArray
-    # whether the baseline does too; none where there is none, or nothing to compare
+    meets: AnyArray  # whether the scenario meets the target
+    # whether both scenarios meet the target; None without a comparable baseline
     both: AnyArray | None = None
-    ties: AnyArray | None = None  # whether neither does
+    ties: AnyArray | None = None  # whether both miss it; None without a comparable baseline
 
     @property
     def better(self) -> AnyArray | None:
-        """Return whether each draw costs less per token than the baseline.
+        """Whether each draw costs less per token than the baseline; false for a tie.
 
-        A draw in which neither meets the target does not.
+        None without a comparable baseline.
         """
         return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
@@ -71,23 +73,21 @@ class Uncertainty(Shown):
     evaluation: Evaluation
     baseline: Evaluation | None
     seed: int
-    drawn: dict[str, Range]  # the inputs of either
+    drawn: dict[str, Range]  # drawn inputs of both scenarios, by path
     sample: Sample
-    made_with: frozenset[str]  # every arithmetic that has made draws
-    hold: bool
-    # inputs with a range that stay as they are, since the structure they decide is held
+    made_with: frozenset[str]  # numeric environments of the machines that computed the draws
+    hold: bool  # whether all draws have the structure of the base case
+    # inputs with a range that are not drawn, since they decided the held structure
     undrawn_inputs: list[str]
-    metric_names: Sequence[str] = tuple(METRICS)  # those that its answer shows
+    metric_names: Sequence[str] = tuple(METRICS)  # metrics that the answer shows
 
     @property
     def line(self) -> str:
-        """The scenario, how many draws there are, and the chance to beat the baseline."""
-        better, against = self.sample.better, self.baseline
-        chance = (
-            ""
-            if better is None or against is None
-            else f", {better.mean():.0%} beat {against.name}"
-        )
+        """The scenario, the number of draws, and the chance to beat the baseline."""
+        better = self.sample.better
+        chance = ""
+        if better is not None and self.baseline is not None:
+            chance = f", {better.mean():.0%} beat {self.baseline.name}"
         return (
             f"{self.evaluation.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} "
             f"inputs{chance}"
@@ -115,10 +115,10 @@ class Uncertainty(Shown):
 def _refuse_sampling(samples: int, seed: int) -> None:
     if samples < 2:
         raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
-    if samples > MOST:
+    if samples > MOST_SAMPLES:
         raise DataError(
-            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with "
-            "[draw] writes them to files: tco sweep"
+            f"{samples:,} draws are more than the {MOST_SAMPLES:,} that are kept at once; "
+            "a study with [draw] writes them to files: tco sweep"
         )
     if not 0 <= seed < 2**64:
         raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
@@ -127,7 +127,7 @@ def _refuse_sampling(samples: int, seed: int) -> None:
 def _evaluate_beside(
     scenario: str | Path, baseline: str | Path | None, data: Path | None, settings: dict[str, str]
 ) -> list[Evaluation]:
-    """Evaluate a scenario and a baseline, whose results carry their ratios; each once."""
+    """Evaluate a scenario and a baseline, and add the ratios to their results."""
     scenario_names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
     evaluations = evaluate_each(scenario_names, data, settings)
     if baseline is None:
@@ -141,8 +141,9 @@ def _evaluate_beside(
 
 
 def _drawable_function(evaluation: Evaluation, hold: bool) -> ScenarioFunction:
-    if (why := evaluation.why_undrawable(hold)) is not None:
-        raise DataError(f"{evaluation.name}: {why}")
+    reason = evaluation.why_undrawable(hold)
+    if reason is not None:
+        raise DataError(f"{evaluation.name}: {reason}")
     return evaluation.drawn_function(hold)
 
 
@@ -162,9 +163,7 @@ def uncertainty(
 ) -> Uncertainty:
     """Draw all inputs with ranges, and return the metrics of each draw.
 
-    Each draw chooses its best plan; with `hold` each draw keeps the plan of the base case.
-
-    A draw rests on the seed, its number and its block alone. Draws from any number of workers are
+    A draw depends on the seed, its number and its block alone. Draws from any number of workers are
     the same to the byte where numpy and its CPU instructions are the same, else to 1e-9.
 
     Args:
@@ -172,7 +171,8 @@ def uncertainty(
         baseline: Name or file of the baseline; None for no baseline.
         samples: Number of draws, from 2 to 10 million.
         seed: Seed of the draws, from 0 to 2^64 - 1.
-        hold: Keep the structure of the base case, such as its plan, in every draw.
+        hold: Whether all draws keep the structure of the base case, such as its plan. If False each
+            draw chooses its best plan.
         set: Inputs by path, as `--set` takes them, for the scenario and the baseline.
         data: Folder of further user data; None without a further folder.
         workers: Number of worker processes on this machine; None without worker processes.
@@ -199,20 +199,20 @@ def uncertainty(
     ranges = {path: belief for side in functions for path, belief in side.ranges.items()}
     ranged = {path for evaluation in evaluations for path in beliefs_of(evaluation.result)}
     return Uncertainty(
-        evaluations[0],
-        reference,
-        seed,
-        dict(sorted(ranges.items())),
-        sample,
-        kinds,
-        hold,
-        sorted(ranged - ranges.keys()),
+        evaluation=evaluations[0],
+        baseline=reference,
+        seed=seed,
+        drawn=dict(sorted(ranges.items())),
+        sample=sample,
+        made_with=kinds,
+        hold=hold,
+        undrawn_inputs=sorted(ranged - ranges.keys()),
     )
 
 
 # ---------------------------------------------------------------- blocks of draws
 class Experiment(NamedTuple):
-    """The source of a study's draws, beside their number; blocks are evaluated together."""
+    """All that decides the draws of a study, which are evaluated in blocks."""
 
     function: ScenarioFunction
     baseline: ScenarioFunction | None
@@ -221,15 +221,15 @@ class Experiment(NamedTuple):
 
     def figures(self) -> Figures:
         """Return the metrics of the first few draws."""
-        first_sample = self._replace(samples=FEW).block(0)
+        first_sample = self._replace(samples=FINGERPRINT_DRAWS).block(0)
         return tuple(
             float(draw_value)
             for metric_draws in first_sample.metrics.values()
-            for draw_value in np.broadcast_to(metric_draws, FEW)
+            for draw_value in np.broadcast_to(metric_draws, FINGERPRINT_DRAWS)
         )
 
     def block(self, number: int) -> Sample:
-        """Draw the scenario and its baseline with the same dice."""
+        """Return the block `number` of the scenario and its baseline, with common draws."""
         start = number * BLOCK
         dice = Dice(self.function.catalogue, self.seed, start, min(start + BLOCK, self.samples))
         sides = [self.function]
@@ -239,7 +239,7 @@ class Experiment(NamedTuple):
             draws = dict(fork_map(lambda side: side.sample(dice), sides))
         sample = sample_of(draws[0], None if self.baseline is None else draws[len(sides) - 1])
         if self.samples > BLOCK:
-            del draws, dice  # so that the next block has their memory
+            del draws, dice  # frees their memory for the next block
             release_memory()
         return sample
 
@@ -250,7 +250,7 @@ def _sample_in_blocks(
     cluster: str | None,
     tell: Callable[[Progress], None] | None,
 ) -> tuple[Sample, frozenset[str]]:
-    """Return the draws of a study, made block by block, and the kinds of arithmetic behind them."""
+    """Return the draws of a study, and the numeric environments that computed them."""
     from tco.evaluation.workers import Piece, Progress, environment_of, folders_of, run_pieces
 
     count = -(-experiment.samples // BLOCK)
@@ -326,16 +326,21 @@ def sample_of(scenario_draws: Draws, baseline: Draws | None) -> Sample:
 
 
 class JointSample:
-    """The draws of a study, to which blocks add theirs in any order."""
+    """The draws of a study, collected from blocks in any order.
+
+    Args:
+        count: Number of draws.
+
+    """
 
     def __init__(self, count: int) -> None:
-        self.count = count  # of the draws
+        self.count = count
         self.columns: dict[str, AnyArray] = {}  # metrics and conditions by name, shape (draws,)
 
     def add(self, start: int, block: Sample) -> None:
         """Add a block of draws, of which `start` is the first.
 
-        A column that a block lacks is nan there, a condition is false.
+        A metric that the block lacks is nan in its draws, and a condition is false.
         """
         conditions = {"meets": block.meets, "both": block.both}
         block_columns = block.metrics | {
@@ -344,7 +349,7 @@ class JointSample:
         is_first = not self.columns
         for name, values in block_columns.items():
             if name not in self.columns:
-                # memory that nothing is written to yet takes none
+                # The system provides no memory until something is written to an empty array.
                 column = np.empty(self.count, dtype=values.dtype)
                 self.columns[name] = column if is_first else np.full_like(column, _blank(column))
         draws = slice(start, start + len(block.meets))
@@ -369,11 +374,10 @@ def rankable_draws(metric: str, metric_draws: AnyArray) -> AnyArray:
     if metric in RATIOS:
         return metric_draws[~np.isnan(metric_draws)]
     has_value = np.isfinite(metric_draws)
-    return (
-        metric_draws
-        if has_value.all()
-        else np.where(has_value, metric_draws, -np.inf if metric in MORE_IS_BETTER else np.inf)
-    )
+    if has_value.all():
+        return metric_draws
+    worst = -np.inf if metric in MORE_IS_BETTER else np.inf
+    return np.where(has_value, metric_draws, worst)
 
 
 def draw_statistics(metric: str, metric_draws: AnyArray) -> dict[str, float | None] | None:
@@ -393,21 +397,14 @@ def draw_statistics(metric: str, metric_draws: AnyArray) -> dict[str, float | No
     if np.count_nonzero(np.isfinite(ranked_draws)) < 2:
         return None
     percentile_values = quantiles(ranked_draws, np.array(list(PERCENTILES.values())) / 100)
-    is_all_finite = bool(np.isfinite(ranked_draws).all())
-    statistic_values = [
-        *percentile_values.tolist(),
-        *(
-            [float(ranked_draws.mean()), float(ranked_draws.std(ddof=1))]
-            if is_all_finite
-            else [np.nan, np.nan]
-        ),
-    ]
-    return {
-        statistic_name: finite_or_none(statistic_value)
-        for statistic_name, statistic_value in zip(
-            (*PERCENTILES, "mean", "sd"), statistic_values, strict=True
-        )
+    statistics: dict[str, float | None] = {
+        name: finite_or_none(percentile)
+        for name, percentile in zip(PERCENTILES, percentile_values.tolist(), strict=True)
     }
+    is_all_finite = bool(np.isfinite(ranked_draws).all())
+    statistics["mean"] = finite_or_none(ranked_draws.mean()) if is_all_finite else None
+    statistics["sd"] = finite_or_none(ranked_draws.std(ddof=1)) if is_all_finite else None
+    return statistics
 
 
 def why_endless(metric: str, metric_draws: AnyArray) -> str:
@@ -445,8 +442,10 @@ def quantiles(draws: AnyArray, probabilities: AnyArray) -> AnyArray:
         Quantiles in the shape of `probabilities`.
 
     """
-    ranked, rank_positions = np.sort(draws), probabilities * (len(draws) - 1)
-    low, high = (ranked[rank(rank_positions).astype(int)] for rank in (np.floor, np.ceil))
+    ranked = np.sort(draws)
+    rank_positions = probabilities * (len(draws) - 1)
+    low = ranked[np.floor(rank_positions).astype(int)]
+    high = ranked[np.ceil(rank_positions).astype(int)]
     with np.errstate(invalid="ignore"):
         between = low + (high - low) * (rank_positions - np.floor(rank_positions))
     quantile_values: AnyArray = np.where(
@@ -459,10 +458,10 @@ def share(which: AnyArray | None) -> float | None:
     """Return the share of draws for which a condition is true.
 
     Args:
-        which: Whether the condition is true, shape (draws); None where the question does not arise.
+        which: Whether the condition is true, shape (draws); None where it does not apply.
 
     Returns:
-        Share from 0 to 1; None for None.
+        Share from 0 to 1; None where the condition does not apply.
 
     """
     return None if which is None else float(which.mean())
@@ -475,10 +474,10 @@ def error_of_share(which: AnyArray | None) -> float | None:
     error is never zero.
 
     Args:
-        which: Whether the condition is true, shape (draws); None where the question does not arise.
+        which: Whether the condition is true, shape (draws); None where it does not apply.
 
     Returns:
-        Standard error, from 0 to 1; None for None.
+        Standard error, from 0 to 1; None where the condition does not apply.
 
     """
     if which is None:
@@ -507,13 +506,15 @@ def error_of_spread(metric: str, metric_draws: AnyArray) -> dict[str, float | No
     if np.count_nonzero(np.isfinite(ranked_draws)) < 2:
         return None
     probabilities = np.array(list(PERCENTILES.values())) / 100
-    wide = np.sqrt(probabilities * (1 - probabilities) / len(ranked_draws))
+    rank_errors = np.sqrt(probabilities * (1 - probabilities) / len(ranked_draws))
     low, high = quantiles(
-        ranked_draws, np.array([probabilities - wide, probabilities + wide]).clip(0, 1)
+        ranked_draws,
+        np.array([probabilities - rank_errors, probabilities + rank_errors]).clip(0, 1),
     )
-    ended = np.isfinite(low) & np.isfinite(high)
-    half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
-    mean = (
+    is_finite = np.isfinite(low) & np.isfinite(high)
+    distances = np.where(is_finite, high, 0.0) - np.where(is_finite, low, 0.0)
+    percentile_errors = np.where(is_finite, distances, np.nan) / 2
+    mean_error = (
         float(ranked_draws.std(ddof=1) / np.sqrt(len(ranked_draws)))
         if np.isfinite(ranked_draws).all()
         else np.nan
@@ -521,6 +522,6 @@ def error_of_spread(metric: str, metric_draws: AnyArray) -> dict[str, float | No
     return {
         statistic_name: finite_or_none(statistic_value)
         for statistic_name, statistic_value in zip(
-            (*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True
+            (*PERCENTILES, "mean"), [*percentile_errors.tolist(), mean_error], strict=True
         )
     }

@@ -21,7 +21,7 @@ from tco.sampling.scenario_quantity import (
 )
 from tco.sampling.sensitivity import Sensitivity, Swing, _input_swing
 from tco.sampling.uncertainty import (
-    MOST,
+    MOST_SAMPLES,
     Sample,
     _refuse_sampling,
     error_of_share,
@@ -205,7 +205,7 @@ def test_a_question_that_does_not_arise_has_no_share():
 
 
 @pytest.mark.parametrize("seed", [0, 128, 2**63, 2**64 - 1])
-@pytest.mark.parametrize("samples", [2, MOST])
+@pytest.mark.parametrize("samples", [2, MOST_SAMPLES])
 def test_a_seed_of_64_bits_is_taken(samples, seed):
     _refuse_sampling(samples, seed)
 
@@ -216,7 +216,7 @@ def test_a_seed_of_64_bits_is_taken(samples, seed):
         (2, -1, "seed -1"),
         (2, 2**64, f"seed {2**64}"),
         (1, 0, "1 draws tell nothing"),
-        (MOST + 1, 0, "draws are more than"),
+        (MOST_SAMPLES + 1, 0, "draws are more than"),
     ],
 )
 def test_a_seed_or_a_number_of_draws_beyond_the_limits_is_refused(samples, seed, words):
