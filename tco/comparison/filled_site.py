@@ -16,7 +16,7 @@ from tco.cost.ledger import WAITING
 from tco.cost.revenue import rent_income, token_income
 from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
 from tco.evaluation.scenario_function import Evaluation
-from tco.scenario.pricing import FENCE, SITE_POWER, worlds_in_a_rack
+from tco.scenario.pricing import POWER_LIMIT_INPUTS, SITE_POWER, worlds_in_a_rack
 from tco.scenario.rack_holding import SIDECAR
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def hall_of(scenario_result: Result) -> dict[str, float | None] | None:
     world_power = metrics["it_power_w_per_chip"] * chips_per_world
     sidecar_share = inputs.get(f"parts.{SIDECAR}.hall_share")
     rack_share = 1.0 if sidecar_share is None else sidecar_share.value
-    sold = sellable_share(*(inputs[path].value for path in FENCE))
+    sold = sellable_share(*(inputs[path].value for path in POWER_LIMIT_INPUTS))
     worlds = float(worlds_in_power(sellable_power(power, sold) * rack_share, world_power))
     chips = worlds * chips_per_world
     rate = metrics["output_tokens_per_s_per_chip"]

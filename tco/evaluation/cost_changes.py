@@ -15,20 +15,20 @@ from tco.evaluation.side_by_side import rated_by
 from tco.evaluation.what_if import binding_notes
 from tco.scenario.result import Result
 
-LEAST_CHANGE = 0.05  # per cent of a cost, below which a setting changes nothing to be shown
+LEAST_CHANGE = 0.05  # smallest change of a cost that is shown, in per cent
 
 
 class CostChange(NamedTuple):
     """Cost of the work of a scenario, without the settings and with them."""
 
     scenario: str
-    before: float | None  # in the base case
+    before: float | None  # cost in the base case without the settings
     after: float | None
-    median_before: float | None = None  # of the draws; None without draws
+    median_before: float | None = None  # median over the draws; None without draws
     median_after: float | None = None
     # inputs that bind, where the settings change nothing
     notes: Hidden[Sequence[str]] = ()
-    # terms that a buyer who is set brings: without the settings and with them
+    # terms that the setting of a buyer changes, each without and with the settings
     terms: Hidden[Sequence[tuple[Input, Input]]] = ()
 
     @property

@@ -34,9 +34,9 @@ class ScenarioFunction(NamedTuple):
     structure: Structure | None = None  # fixed decisions; None decides anew at every point
     # plan, or axes of a plan by name, that is fixed without a structure; None searches the plan
     plan: Any = None
-    ranges: Mapping[str, Range] = {}  # of the inputs that are drawn
-    refuse: bool = True  # whether racks that do not fit their site are refused
-    workload: bool = True  # False asks for the cost of the chips only
+    ranges: Mapping[str, Range] = {}  # ranges of the drawn inputs, by path
+    refuse: bool = True  # whether racks that do not fit their site raise an error
+    workload: bool = True  # whether the workload is evaluated; False gives the cost alone
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave the catalogue behind, which a worker reads where the function arrives."""

@@ -19,21 +19,21 @@ from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.resolved import bounds
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
-# how many times smaller and larger than today's an input is sought, unless the user says where
+# Factor below and above today's value within which an input is varied without ends of the user.
 WIDE = 30.0
 AHEAD = 24  # months after its own that a date is sought in, unless the user says where
 MONTHS = 240  # at most: further prices are no more than the last ones known
 OPTIONS = ("--from", "--to")
-Ends = tuple[str | None, str | None]  # texts of both options
+Ends = tuple[str | None, str | None]  # texts of the low and the high end; None where unset
 
 
 class VariedInput(NamedTuple):
     """An input as of today."""
 
     path: str
-    value: float | None  # None where it has no value
-    unit: str  # of the value
-    own_unit: str  # of the bounds
+    value: float | None  # None where the input has no value
+    unit: str  # unit of the value
+    own_unit: str  # unit of the bounds
 
     @property
     def stepwise(self) -> bool:

@@ -25,15 +25,15 @@ from tco.core.errors import DataError, TcoError, UsageError, library
 from tco.core.files import data_directory
 from tco.core.numeric_environment import agree, arithmetic
 
-Folders = tuple[str, ...]  # laid over the shipped data, in this order
+Folders = tuple[str, ...]  # folders of user data, each over the shipped data and those before
 
 
 class StudyEnvironment(NamedTuple):
     """Program and data on which a study was started."""
 
-    program: str  # version, and hash of the code
+    program: str  # version of the program, and hash of its code
     data: tuple[str, ...]  # hash of the data of each scenario
-    folders: tuple[Folders, ...]  # of each scenario
+    folders: tuple[Folders, ...]  # data folders of each scenario
 
     def of_this_process(self) -> StudyEnvironment:
         """Return the environment of the process that calls, for the same folders."""
@@ -113,8 +113,8 @@ PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
 AHEAD = 3  # pieces handed out for each thread, so that no thread waits for its next piece
 WORKERS_PER_CPU = 4
-Make = Callable[[int], Any]  # does the piece of work of a number
-Figures = tuple[float | None, ...]  # metrics of a study, by which arithmetics are compared
+Make = Callable[[int], Any]  # computes the piece of work with a number
+Figures = tuple[float | None, ...]  # metrics that show whether two machines compute alike
 
 
 class Piece(NamedTuple):
@@ -122,16 +122,16 @@ class Piece(NamedTuple):
 
     number: int
     piece_result: Any
-    arithmetic: str  # numpy and instructions of the process that did it
+    arithmetic: str  # numpy version and CPU instructions of the process that computed it
 
 
 class Progress(NamedTuple):
     """Progress of a study: numbers of cases and partitions."""
 
-    cases: int  # of the study
-    cases_before: int  # in the folder at the start of the run
-    cases_made: int  # by this run
-    partitions: int  # of the study
+    cases: int  # cases of the study
+    cases_before: int  # cases in the folder at the start of the run
+    cases_made: int  # cases that this run has computed
+    partitions: int  # partitions of the study
     finished: int  # partitions in the folder
 
 

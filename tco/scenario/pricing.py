@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 
-SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
-PUBLISHER = "terms.rent_publisher"  # of whose rents a comparison is
-FENCE = ("site.pue_peak", "site.in_hand")  # what decides how much of it racks may draw
+SITE_POWER = "site.power"  # grid power of a site that is filled with racks
+PUBLISHER = "terms.rent_publisher"  # publisher of the rents in a comparison
+POWER_LIMIT_INPUTS = ("site.pue_peak", "site.in_hand")  # they limit the power of the racks
 
 
 class MisfitError(UnavailableError):
@@ -54,49 +54,61 @@ class MisfitError(UnavailableError):
 
 
 def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
-    """Return notes on how a bill's racks fit the site; too large a rack raises `MisfitError`.
+    """Return notes on how the racks of a bill fit the positions of the site.
 
-    Where several scale-up domains share a rack, a position takes as many as fit. Of arrays of
-    values the misfits are noted, unless all are.
+    Where several scale-up domains share a rack, as many domains are placed as fit. If the power is
+    an array, a note says how many cases do not fit.
+
+    Args:
+        inputs: The scenario.
+        bill: Bill of a scale-up domain.
+
+    Raises:
+        MisfitError: A rack draws more than a position takes, in all cases.
+
     """
     input_values = inputs.values()
     site, system = inputs.scenario.documents["site"], inputs.system
-    rack, most = bill.power / system.racks, input_values.number("site.rack_kw_max")
+    domain_power = bill.power
+    rack_power = domain_power / system.racks
+    position_power = input_values.number("site.rack_kw_max")
     inputs.judged |= set(input_values.inputs)
-    over, notes = rack > most * (1 + 1e-9), _not_ready(inputs)
-    power = bill.power
-    if np.ndim(over):
-        if np.any(over):
+    notes = _not_ready(inputs)
+    is_too_large = rack_power > position_power * (1 + 1e-9)
+    if np.ndim(is_too_large):
+        if np.any(is_too_large):
             notes.append(
-                f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position "
-                "takes"
+                f"{site}: in {np.mean(is_too_large):.1%} of the cases a rack draws more than a "
+                "position takes"
             )
-        over, rack, most, power = np.all(over), np.mean(rack), np.mean(most), np.mean(power)
-    if over:
-        fit = worlds_in_a_rack(most, power, system.racks)
-        if fit < 1:
+        is_too_large = np.all(is_too_large)
+        rack_power = np.mean(rack_power)
+        position_power = np.mean(position_power)
+        domain_power = np.mean(domain_power)
+    if is_too_large:
+        domains = worlds_in_a_rack(position_power, domain_power, system.racks)
+        if domains < 1:
             raise MisfitError(
-                f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of "
-                f"{system.id} draws {power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; "
-                f"{_roomiest(inputs)}; or set site.rack_kw_max"
+                f"{site}: a rack position takes {position_power / 1e3:g} kW (site.rack_kw_max), a "
+                f"rack of {system.id} draws {domain_power / 1e3:.1f} kW / {system.racks:g} = "
+                f"{rack_power / 1e3:.1f} kW; {_roomiest(inputs)}; or set site.rack_kw_max"
             )
         notes.append(
-            f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a "
-            f"rack where {1 / system.racks:g} would draw "
-            f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were "
-            f"full{_told_apart(inputs, 1 / fit)}"
+            f"{site}: a rack position takes {position_power / 1e3:g} kW, so {domains} of "
+            f"{system.id} stand in a rack where {1 / system.racks:g} would draw "
+            f"{rack_power / 1e3:.1f} kW; what a rack itself holds is priced as if it were "
+            f"full{_told_apart(inputs, 1 / domains)}"
         )
-        rack = fit * power
+        rack_power = domains * domain_power
     if not needs_sidecar(inputs):
         return [*notes, *_needless_hall(inputs, input_values)]
     price = float(np.mean(input_values.number(f"parts.{SIDECAR}.price_per_power")))
-    share, left = (
-        float(np.mean(input_values.number(f"parts.{SIDECAR}.{share_attribute}")))
-        for share_attribute in ("power_share", "hall_share")
-    )
+    power_share = float(np.mean(input_values.number(f"parts.{SIDECAR}.power_share")))
+    hall_share = float(np.mean(input_values.number(f"parts.{SIDECAR}.hall_share")))
     cooler = (
-        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at "
-        f"{price * 1e3:,.0f} USD/kW, which draws {share:.0%} more and leaves {left:.0%} of the hall"
+        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack_power / 1e3:.1f} kW at "
+        f"{price * 1e3:,.0f} USD/kW, which draws {power_share:.0%} more and leaves "
+        f"{hall_share:.0%} of the hall"
     )
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
@@ -206,9 +218,10 @@ def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
     )
 
 
-HOURS = 8760  # of a year
-SHARE_PRICES = "shares."  # how paths of share prices begin
-MUCH = 0.2  # share of the price of IT from which a network that is not used is named
+HOURS_PER_YEAR = 8760
+SHARE_PRICES = "shares."  # prefix of the paths of share prices
+# Share of the IT price from which a note names a network that the workload does not use.
+NOTABLE_NETWORK_SHARE = 0.2
 
 
 def scenario_cost(
@@ -224,7 +237,7 @@ def scenario_cost(
         "failures", inputs, input_values, lambda: _failures_of(inputs, input_values)
     )
     if inputs.perspective.rents:
-        from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
+        from tco.cost.ledger import cost_of_rent  # most scenarios own their racks
 
         rent = _comparable_rent_path(inputs, input_values)
         return _add_waiting_cost(
@@ -252,7 +265,7 @@ class OwnerCost(NamedTuple):
     network: Network | None
     rebates: list[Rebate]
     cost: Cost | None
-    unpriced: UnavailableError | None  # why there is no cost
+    unpriced: UnavailableError | None  # reason why there is no cost; None with one
 
 
 def owner_cost(inputs: ResolvedScenario, input_values: Values) -> OwnerCost:
@@ -285,7 +298,7 @@ def _owner_cost(inputs: ResolvedScenario, input_values: Values) -> OwnerCost:
 
 
 def _add_waiting_cost(inputs: ResolvedScenario, input_values: Values, cost: Cost) -> Cost:
-    """Return a cost with what waiting for the system adds, where the terms ask for it."""
+    """Return a cost with the cost of waiting for the system, if the terms include it."""
     if inputs.text("terms.waiting") == "no":
         return cost
     if inputs.perspective.rents:
@@ -293,7 +306,7 @@ def _add_waiting_cost(inputs: ResolvedScenario, input_values: Values, cost: Cost
             "terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set "
             "terms.waiting=no"
         )
-    from tco.cost.ledger import with_waiting  # few ask for it
+    from tco.cost.ledger import with_waiting  # few scenarios need it
     from tco.cost.waiting import waiting_cost, waiting_inputs
 
     states = inputs.catalogue.has_part_value
@@ -379,8 +392,8 @@ def notes_of_rent(inputs: ResolvedScenario, input_values: Values, bill: Bill) ->
             "rests on it"
         )
     years, price = input_values["terms.life"], bill.price / inputs.system.chips
-    if rent_input.value * HOURS * years > 2 * price:
-        paid = rent_input.value * HOURS * years
+    if rent_input.value * HOURS_PER_YEAR * years > 2 * price:
+        paid = rent_input.value * HOURS_PER_YEAR * years
         notes.append(
             f"{rent_input.where}: {rent_input.path}: {years:g} years of it are {paid:,.0f} USD, "
             f"more than twice the {price:,.0f} of buying"
@@ -394,7 +407,7 @@ def notes_of_network(inputs: ResolvedScenario, cost: Cost, plan: Any) -> list[st
         return []
     inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
     share = float(cost.network_per_chip) / float(cost.capex_per_chip)
-    if not inside or share < MUCH:
+    if not inside or share < NOTABLE_NETWORK_SHARE:
         return []
     chosen = "".join(
         f", here with nic={variant_value}"

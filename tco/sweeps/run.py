@@ -32,7 +32,7 @@ MANIFEST = "_study.json"
 SCHEMA = "tco.sweep-study/1"
 BEGIN, END = "part-", ".parquet"
 UNFINISHED = "_unfinished-"
-LISTED = 3  # damaged parts that a note names
+DAMAGED_PARTS_NAMED = 3  # damaged partitions that a note names
 
 
 class Folder:
@@ -248,17 +248,17 @@ def _why_another(job: SweepJob, program: str, data_hashes: Any) -> str:
 
 
 class ClaimedFolder(NamedTuple):
-    """A folder taken for a study."""
+    """An output folder that belongs to a study."""
 
     manifest: Manifest
-    intact: set[int]  # partitions that are as they were made
-    damaged: list[str]  # file names of the others
+    intact: set[int]  # numbers of the partitions whose checksum is right
+    damaged: list[str]  # file names of the other partitions
 
 
 def _claim_output_folder(folder: Folder, job: SweepJob) -> ClaimedFolder:
-    """Take a new, empty or begun folder for a study; any other folder raises `UsageError`.
+    """Claim a new, an empty or an unfinished folder for a study.
 
-    A partition is trusted by its SHA-256 alone.
+    Any other folder raises `UsageError`. A partition is intact if its SHA-256 is right.
     """
     folder.make()
     file_names = sorted(folder.names())
@@ -305,7 +305,9 @@ def _damage_notes(part_names: list[str]) -> list[str]:
         return []
     if len(part_names) == 1:
         return [f"{part_names[0]} was made again: its SHA-256 is not the one in {MANIFEST}"]
-    listed = ", ".join(part_names[:LISTED]) + (", ..." if len(part_names) > LISTED else "")
+    listed = ", ".join(part_names[:DAMAGED_PARTS_NAMED]) + (
+        ", ..." if len(part_names) > DAMAGED_PARTS_NAMED else ""
+    )
     return [
         f"{len(part_names)} parts were made again, because their SHA-256 is not the one in "
         f"{MANIFEST}: {listed}"
@@ -470,13 +472,14 @@ def _write_partition(job: SweepJob, folder_location: str, number: int) -> str:
     return checksum_of(content)
 
 
-# one connection to a store serves all of a worker's partitions
+# All partitions of a worker share one connection to a store.
 folder_at = lru_cache(maxsize=4)(Folder)
 
 
 # ---------------------------------------------------------------- summary of a finished sweep
-FEW = 40  # most cases that are shown one by one
-MANY = 2_000_000  # most cases that are read for ranges; reading more takes too long for an answer
+MOST_CASES_SHOWN = 40  # most cases that a summary shows one by one
+# Most cases that are read for the ranges of metrics; more take too long to read.
+MOST_CASES_READ = 2_000_000
 
 
 class Span(NamedTuple):
@@ -484,7 +487,7 @@ class Span(NamedTuple):
 
     scenario: str
     metric: str
-    cases: int  # in which the metric has a value
+    cases: int  # number of cases in which the metric has a value
     low: float
     median: float
     high: float
@@ -494,14 +497,15 @@ class Summary(NamedTuple):
     """Number of kept cases of a sweep, with table or metric ranges."""
 
     rows: int
-    frame: Any  # pandas data frame of all cases, up to `FEW`; otherwise None
-    spans: list[Span]
+    frame: Any  # pandas data frame of up to `MOST_CASES_SHOWN` cases; None for more
+    spans: list[Span]  # ranges of the metrics; empty if there is a data frame
 
 
 def summarise_sweep(finished_sweep: Sweep) -> Summary:
     """Return the case count of a finished sweep with its metric ranges.
 
-    Up to `FEW` cases a data frame replaces the ranges. Above `MANY` cases only the count is given.
+    Up to `MOST_CASES_SHOWN` cases a data frame replaces the ranges. Above `MOST_CASES_READ` cases
+    the summary has the count alone.
 
     Args:
         finished_sweep: Sweep whose cases are in its folder.
@@ -512,9 +516,9 @@ def summarise_sweep(finished_sweep: Sweep) -> Summary:
     """
     parts = finished_sweep.dataset()
     case_count = parts.count_rows()
-    if case_count > MANY:
+    if case_count > MOST_CASES_READ:
         return Summary(case_count, None, [])
-    if case_count <= FEW:
+    if case_count <= MOST_CASES_SHOWN:
         return Summary(case_count, finished_sweep.to_frame(), [])
     report = list(finished_sweep.job.study.report)
     frame = parts.to_table(columns=["scenario", *report]).to_pandas()

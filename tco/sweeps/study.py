@@ -33,7 +33,7 @@ class SweepAxis(NamedTuple):
     """An input and its texts or numbers, each computed by its index, without an array."""
 
     path: str
-    unit: str | None  # none: texts
+    unit: str | None  # None for an axis of texts
     listed: tuple[Any, ...] = ()
     start: float = 0.0
     stop: float = 0.0
@@ -142,7 +142,7 @@ def quantity(written_value: Any, input_unit: str) -> tuple[float, str]:
     return (number, unit) if unit else (input_number, input_unit)
 
 
-# for people and tests: the cases do not rest on them
+# keys for people and tests, which do not change the cases
 WORDS = (
     "title",
     "question",
@@ -155,8 +155,8 @@ PLANS = ("best", "near", "held")
 METHODS = ("random", "latin-hypercube", "sobol")
 DRAW = ("samples", "seed", "method", "paths")
 LIMITS = ("min", "max")
-SEQUENCE = 2**30  # points of a Sobol sequence of as many bits as the generator has
-MOST = 2**53  # cases: beyond it their numbers are no longer whole
+MOST_SOBOL_POINTS = 2**30  # longest Sobol sequence that the generator can make
+MOST_CASES = 2**53  # beyond this count a float cannot number the cases
 
 
 class Draw(NamedTuple):
@@ -165,7 +165,7 @@ class Draw(NamedTuple):
     samples: int
     seed: int
     method: str
-    paths: tuple[str, ...] | None  # none: every input with a range
+    paths: tuple[str, ...] | None  # drawn inputs; None for every input with a range
 
 
 class Study(NamedTuple):
@@ -173,16 +173,16 @@ class Study(NamedTuple):
 
     name: str
     where: str
-    document: JsonMapping  # as it is written
+    document: JsonMapping  # content of the file
     scenarios: tuple[str, ...]
     report: tuple[str, ...]
-    baseline: str | None  # of the ratios, where one is reported
+    baseline: str | None  # baseline of the reported ratios; None without one
     plan: str
     settings: Mapping[str, str]
     grid: JsonMapping
     draw: Draw | None
     constraints: Mapping[str, tuple[float, float]]
-    expect: tuple[ExpectedFigure, ...] = ()  # of the answer
+    expect: tuple[ExpectedFigure, ...] = ()  # figures of the answer
 
     @property
     def content(self) -> str:
@@ -359,9 +359,10 @@ def _parse_draw_section(draw_table: JsonMapping, where: str, grid: JsonMapping) 
     seed = _parse_study_integer(draw_table, "seed", 0, 0, where)
     method, paths = draw_table.get("method", METHODS[0]), draw_table.get("paths")
     refuse_unknown("method", [str(method)], METHODS, where)
-    if method == "sobol" and samples > SEQUENCE:
+    if method == "sobol" and samples > MOST_SOBOL_POINTS:
         raise DataError(
-            f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence"
+            f"{where}: samples is {samples:,}, expected {MOST_SOBOL_POINTS:,} or fewer of a Sobol "
+            "sequence"
         )
     if paths is not None:
         if not _is_list_of_texts(paths):
@@ -382,7 +383,7 @@ def _parse_study_integer(
     if (
         isinstance(draw_value, bool)
         or not isinstance(draw_value, int)
-        or not least <= draw_value <= MOST
+        or not least <= draw_value <= MOST_CASES
     ):
         raise DataError(
             f"{where}: {draw_key} is {'missing' if draw_value is None else draw_value}, expected a "
