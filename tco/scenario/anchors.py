@@ -1,17 +1,21 @@
 """Your own measured runs, and how they move the model's predictions for a system.
 
-A run took y = ln(t / t_model) as it was configured. What lies behind it is shared by level: a
-family of chips, a chip, an engine, a model, a configuration, and what one run has alone:
+A run of measured time t has the log error y = ln(t / t_model). The error is the sum of random
+effects u_k, one for each level, and of an error e of the single run. The levels are the family of
+chips, the chip, the engine, the model and the configuration. Runs share the effects of the levels
+that they have in common.
 
     y = sum_k u_k + e,   u_k ~ N(0, v_k),   e ~ N(0, v)
 
-With H the effects that each run has, W their variances and u all of them, normal,
+The vector u has all effects, the matrix H says which effects each run has, and the diagonal matrix
+W has the variances of the effects. The posterior is
 
     K = W H' (H W H' + v)^-1,   E[u | y] = K y,   Var[u | y] = W - K H W
 
-so that a configuration that was run oneself is moved most of the way, another one on its chip less,
-another chip least. A plan or a load that is stated moves by its unexplained time. A plan that the
-program chose moves by its deployment efficiency, whose levels are family, chip and system.
+A run moves the prediction of its own configuration most, another configuration on its chip less,
+and other chips least. A stated plan, or a plan under a stated load, moves by its unexplained time.
+A plan that the program chose moves by its deployment efficiency, with the levels family, chip and
+system.
 """
 
 from __future__ import annotations
@@ -36,21 +40,21 @@ from tco.performance.unexplained_time import UNEXPLAINED_SERVING, unexplained_ti
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
-Effect = tuple[Any, ...]  # what names an effect that runs share
-# share of the variance of single deployments that runs of one configuration have in common
-OWN_SHARE = 0.5
-MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system are
+Effect = tuple[Any, ...]  # key of a random effect that runs share: its level, and its owner
+# Share of the variance between deployments that runs of one configuration have in common.
+CONFIGURATION_SHARE = 0.5
+MOVED = "moved by anchors"  # key in the cache of a catalogue for the rate shift of each system
 
 
 class Anchor(NamedTuple):
-    """A measured run: its file and configuration, and the log of measured over predicted time."""
+    """A measured run with its configuration."""
 
-    where: str
+    where: str  # file and row
     chip: str
     engine: str
     model: str
-    formats: tuple[str, ...]  # of attention, experts and dense parts
-    beyond: float
+    formats: tuple[str, ...]  # number formats of attention, experts and dense parts
+    beyond: float  # logarithm of measured over predicted time
 
     @property
     def configuration(self) -> Effect:
@@ -59,19 +63,19 @@ class Anchor(NamedTuple):
 
 
 class RandomEffect(NamedTuple):
-    """A random effect on a run: its name, its standard deviation, and its input, if it has one."""
+    """A random effect on the log time of a run."""
 
     effect: Effect
-    deviation: float
-    practice_input: Input | None = None
+    deviation: float  # standard deviation
+    practice_input: Input | None = None  # input that the effect moves; None without one
 
 
 class Moved(NamedTuple):
-    """Posterior of a system's effects: means, variances, and variance of their sum."""
+    """Posterior of the random effects of a system."""
 
-    means: FloatArray
-    variances: FloatArray
-    variance_of_sum: float
+    means: FloatArray  # shape (effects,)
+    variances: FloatArray  # shape (effects,)
+    variance_of_sum: float  # variance of the sum of all effects
 
 
 def _half_width(practice_input: Input) -> float:
@@ -126,10 +130,12 @@ def _deployed_levels(
     deviation = _half_width(system_practice)
     levels.append(
         RandomEffect(
-            ("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), system_practice
+            ("configuration", *run.configuration),
+            deviation * math.sqrt(CONFIGURATION_SHARE),
+            system_practice,
         )
     )
-    return levels, deviation * math.sqrt(1 - OWN_SHARE)
+    return levels, deviation * math.sqrt(1 - CONFIGURATION_SHARE)
 
 
 def _posterior(
@@ -140,25 +146,32 @@ def _posterior(
 ) -> Moved:
     """Return the posterior of a system's random effects, given measured runs.
 
-    `scatter` is the standard deviation of single runs.
+    Args:
+        levels: Random effects of the system.
+        levels_by_run: Random effects of each run.
+        beyond: Log of measured over predicted time of each run, shape (runs,).
+        scatter: Standard deviation of single runs.
+
     """
-    effects = list(
-        dict.fromkeys(
-            level.effect for run_levels in (levels, *levels_by_run) for level in run_levels
-        )
-    )
-    has = np.zeros((len(levels_by_run), len(effects)))
-    for number, run_levels in enumerate(levels_by_run):
+    all_levels = [level for run_levels in (levels, *levels_by_run) for level in run_levels]
+    effects = list(dict.fromkeys(level.effect for level in all_levels))
+    # Effects are scaled to a variance of 1, so the loadings have their standard deviations.
+    run_loadings = np.zeros((len(levels_by_run), len(effects)))
+    for run_index, run_levels in enumerate(levels_by_run):
         for level in run_levels:
-            has[number, effects.index(level.effect)] = level.deviation
-    gain = has.T @ np.linalg.inv(has @ has.T + scatter**2 * np.eye(len(levels_by_run)))
-    mean, covariance = gain @ beyond, np.eye(len(effects)) - gain @ has
+            run_loadings[run_index, effects.index(level.effect)] = level.deviation
+    run_covariance = run_loadings @ run_loadings.T + scatter**2 * np.eye(len(levels_by_run))
+    gain = run_loadings.T @ np.linalg.inv(run_covariance)
+    mean = gain @ beyond
+    covariance = np.eye(len(effects)) - gain @ run_loadings
     level_loadings = np.zeros((len(levels), len(effects)))
-    for number, level in enumerate(levels):
-        level_loadings[number, effects.index(level.effect)] = level.deviation
-    after = level_loadings @ covariance @ level_loadings.T
+    for level_index, level in enumerate(levels):
+        level_loadings[level_index, effects.index(level.effect)] = level.deviation
+    level_covariance = level_loadings @ covariance @ level_loadings.T
     return Moved(
-        level_loadings @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0))
+        means=level_loadings @ mean,
+        variances=np.maximum(np.diag(level_covariance), 0.0),
+        variance_of_sum=float(max(level_covariance.sum(), 0.0)),
     )
 
 
@@ -173,23 +186,25 @@ def anchored_inputs(
     """Return the inputs that the catalogue's anchors move, with P5 and P95, and a note on them.
 
     Args:
-        inputs: what is asked for, with the catalogue that holds the anchors.
-        engine: serving engine of the system.
-        model: model that it serves.
-        formats: of attention, experts and dense parts.
-        stated: whether the plan or its load is stated, and not chosen.
-        gap: share left of the way to the best software; chosen plans move by it. None is all.
+        inputs: The scenario, with the catalogue that holds the anchors.
+        engine: Serving engine of the system.
+        model: Model that the system serves.
+        formats: Number formats of attention, experts and dense parts.
+        stated: Whether the plan or its load is stated rather than chosen.
+        gap: Share left of the way to the best software, which scales the shift of chosen plans.
+            None for the whole way.
 
     Raises:
-        DataError: if no anchor is of the model that is asked for.
+        DataError: No anchor has the model of the scenario.
 
     """
     catalogue, system = inputs.catalogue, inputs.system
-    first, shape = catalogue.anchors[0], _model_dimensions(catalogue, model)
+    first = catalogue.anchors[0]
+    dimensions = _model_dimensions(catalogue, model)
     runs = [
         run._replace(model=model)
         for run in catalogue.anchors
-        if _model_dimensions(catalogue, run.model) == shape
+        if _model_dimensions(catalogue, run.model) == dimensions
     ]
     if not runs:
         raise DataError(
@@ -201,24 +216,28 @@ def anchored_inputs(
     levels, scatter = levels_of(catalogue, target_run, system.id)
     levels_by_run = [levels_of(catalogue, run, "")[0] for run in runs]
     posterior = _posterior(levels, levels_by_run, np.array([run.beyond for run in runs]), scatter)
-    spread = sum(posterior.variances)
-    # effects that runs tell of together are known better
-    joint = math.sqrt(posterior.variance_of_sum / spread) if spread else 0.0
+    sum_of_variances = sum(posterior.variances)
+    # Runs determine the sum of the effects better than each effect. So the inputs are drawn with
+    # smaller deviations, whose squares add up to the variance of the sum.
+    deviation_factor = 0.0
+    if sum_of_variances:
+        deviation_factor = math.sqrt(posterior.variance_of_sum / sum_of_variances)
     file = runs[0].where.rpartition(":")[0]
     inputs_moved = {
         level.practice_input.path: _moved_input(
-            level.practice_input, float(mean), joint * math.sqrt(variance), file
+            level.practice_input, float(mean), deviation_factor * math.sqrt(variance), file
         )
         for level, mean, variance in zip(levels, posterior.means, posterior.variances, strict=True)
         if level.practice_input is not None
     }
-    left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
-    longer = left * float(sum(posterior.means))
-    catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
+    gap_share = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
+    log_time_shift = gap_share * float(sum(posterior.means))
+    catalogue.once((MOVED, system.id), lambda: math.expm1(-log_time_shift))
     unused_count = len(catalogue.anchors) - len(runs)
-    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    count_text = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     note = (
-        f"anchored on {counted} of {file}: the rate changes by {math.expm1(-longer) * 100:+.1f} %"
+        f"anchored on {count_text} of {file}: the rate changes by "
+        f"{math.expm1(-log_time_shift) * 100:+.1f} %"
     )
     return inputs_moved, note + (
         f"; {unused_count} of another model are not used" if unused_count else ""
@@ -226,7 +245,7 @@ def anchored_inputs(
 
 
 def _moved_input(practice_input: Input, mean: float, deviation: float, file: str) -> Input:
-    """Return an input with the log time that runs moved, as a share of time or as an efficiency."""
+    """Return an input after a shift of the log time, as a share of time or as an efficiency."""
     if practice_input.path.endswith(EFFICIENCY):
         low, input_value, high = (
             practice_input.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
@@ -255,7 +274,7 @@ def account_of(catalogue: Catalogue) -> JsonObject:
     """Return anchor counts by configuration, and each system's rate shift.
 
     Args:
-        catalogue: Holds the anchors, and the shifts of the evaluations so far.
+        catalogue: Catalogue with the anchors, and with the shifts of the evaluations so far.
 
     Returns:
         `rows`: number of anchors. `systems`: relative change of the rate by system. `moved`: the
