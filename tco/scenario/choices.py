@@ -216,5 +216,5 @@ def uses_native_formats(formats_text: str) -> bool:
     return formats_text == NATIVE
 
 
-# begins a list of alternative parts; the part that makes a chip-hour cheapest is taken
+# Prefix of a list of alternative parts, among which the cheapest per chip-hour is chosen.
 CHEAPEST = "cheapest of "

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def choose_parts(inputs: ResolvedScenario) -> None:
-    """Choose the cheapest part over its life for each place with alternatives, and note it.
+    """Choose the part that is cheapest over its life for each place with alternatives.
+
+    A note says what each part would cost.
 
     Raises:
         DataError: A part has several prices, or its price is missing.
@@ -51,21 +53,22 @@ def cheapest_offers(inputs: ResolvedScenario, slot: str, candidates: list[Offer]
     """Return the index of the cheapest part over its life, an array where inputs are arrays.
 
     Args:
-        inputs: Resolved scenario, whose other places keep their parts.
+        inputs: Resolved scenario; the other places of its system keep their parts.
         slot: Place in the system tree.
-        candidates: Its alternatives.
+        candidates: Alternatives of the place.
 
     """
     prices: AnyArray = np.stack(np.broadcast_arrays(*(offer.price for offer in candidates)))
     if inputs.perspective.rents:
         return np.argmin(prices, axis=0)
-    costs: list[FloatArray] = [_used_hour_cost(inputs, slot, offer.part) for offer in candidates]
-    lifetime: AnyArray = np.stack(np.broadcast_arrays(*costs))
-    if inputs.structure is None and lifetime.ndim > 1:  # of many values asked together their mean
-        lifetime = lifetime.reshape(len(candidates), -1).mean(axis=1)
-    if not np.isfinite(lifetime).any():
+    costs_or_inf = [_used_hour_cost(inputs, slot, offer.part) for offer in candidates]
+    hour_costs: AnyArray = np.stack(np.broadcast_arrays(*costs_or_inf))
+    if inputs.structure is None and hour_costs.ndim > 1:
+        # Inputs that are arrays share one structure, which their mean decides.
+        hour_costs = hour_costs.reshape(len(candidates), -1).mean(axis=1)
+    if not np.isfinite(hour_costs).any():
         return np.argmin(prices, axis=0)
-    return np.argmin(lifetime, axis=0)
+    return np.argmin(hour_costs, axis=0)
 
 
 def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArray:
@@ -75,7 +78,7 @@ def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArra
     trial = inputs.trial_of(load_system(inputs.catalogue, inputs.system.id, variants, parts))
     input_values = trial.values()
     with paused():
-        clos_parts(trial)  # before any stage: each rests on which they are
+        clos_parts(trial)  # before any stage, since every stage depends on these parts
         cost = owner_cost(trial, input_values).cost
     inputs.judged |= set(input_values.inputs)
     if cost is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 
-SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
+SIDECAR = "cdu-sidecar"  # part that moves the heat of a liquid-cooled rack into the hall's air
 
 
 def needs_sidecar(inputs: ResolvedScenario) -> bool:
@@ -96,4 +96,4 @@ def standing_cost_of(
 BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 
 
-BATTERY = "backup_time"  # what a part that holds the power of a rack states
+BATTERY = "backup_time"  # attribute of a part that supplies a rack when the power fails

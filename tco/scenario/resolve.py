@@ -1,4 +1,4 @@
-"""Resolving a scenario: its documents read, its settings taken in, its system and parts chosen."""
+"""Resolution of a scenario: reads its documents, applies its settings, and chooses its parts."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _choose_parts(inputs: ResolvedScenario, variants: dict[str, str]) -> None:
     if inputs.structure is not None:
         inputs.alternatives = dict(inputs.structure.alternatives)
     else:
-        from tco.scenario.part_choice import choose_parts  # most trees list none
+        from tco.scenario.part_choice import choose_parts  # most systems list no alternatives
 
         choose_parts(inputs)
     inputs.system = load_system(
@@ -190,7 +190,7 @@ def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: Json
         raise DataError(
             f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"
         )
-    inputs.setting_values.pop(CHIPS, None)  # of the scenario
+    inputs.setting_values.pop(CHIPS, None)  # a number of chips from the file of the scenario
     cluster_key = (
         DAYS,
         repr((inputs.scenario, sorted(settings.items()), sorted(inputs.variant.items()))),
@@ -213,7 +213,7 @@ def _size_cluster(inputs: ResolvedScenario, input_values: Values, settings: Json
 def _chips_for_days(
     inputs: ResolvedScenario, settings: JsonObject, days: float, tokens: float, where: str
 ) -> float:
-    """Return the chips that a training job takes for some days, every other input at one value."""
+    """Return the chips with which a training job finishes within some days."""
 
     def token_rate(chips: float) -> float | None:
         resized = resolve_scenario(
@@ -238,12 +238,12 @@ def _refuse_impossible_wires(inputs: ResolvedScenario, input_values: Values) -> 
 def _take_native_formats(
     inputs: ResolvedScenario, input_values: Values, stated: Mapping[str, Given]
 ) -> None:
-    """Take the chip's own formats where they are requested and not set by the user.
+    """Set the chip's own formats, if they are requested and the user sets no others.
 
-    Then all texts are known, and a given structure can be compared with them.
+    All texts are known afterwards, so a given structure is compared with them.
     """
     if inputs.texts.get("workload.formats"):
-        from tco.scenario.choices import (  # most scenarios state theirs
+        from tco.scenario.choices import (  # most scenarios state their formats
             native_formats,
             uses_native_formats,
         )

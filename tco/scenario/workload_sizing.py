@@ -1,6 +1,7 @@
 """Sizing of training clusters: fewest chips that meet a deadline in days.
 
-`chips_in` takes as few whole scale-up domains as finish the job within `workload.days`.
+`chips_in` returns the chips of the fewest whole scale-up domains that finish a job within
+`workload.days`.
 """
 
 from __future__ import annotations
