@@ -30,6 +30,7 @@ class CostChange(NamedTuple):
     notes: Hidden[Sequence[str]] = ()
     # terms that the setting of a buyer changes, each without and with the settings
     terms: Hidden[Sequence[tuple[Input, Input]]] = ()
+    is_other_work: Hidden[bool] = False  # whether the settings name another workload
 
     @property
     def has_medians(self) -> bool:
@@ -89,7 +90,16 @@ def cost_changes(
             paths = [path for path in settings if path in scenario_result.inputs]
             notes = binding_notes(evaluation, paths, metric)
         terms = [] if cost is None else implied_terms(evaluation)
-        changes.append(CostChange(scenario_result.scenario, before, cost, notes=notes, terms=terms))
+        changes.append(
+            CostChange(
+                scenario_result.scenario,
+                before,
+                cost,
+                notes=notes,
+                terms=terms,
+                is_other_work="workload" in settings,
+            )
+        )
     return changes
 
 

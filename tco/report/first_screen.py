@@ -86,14 +86,15 @@ def first_screen(
         changes: Costs without the settings of the user and with them.
 
     """
-    if all(change.before is None and change.median_before is None for change in changes):
-        changes = ()  # the settings name a new kind of work, which had no cost before
+    has_settings = bool(changes)
+    if _is_other_work(changes):
+        changes = ()
     above = _lines_above(scenario_results, confidence, deployed)
     tables = _screen_tables(scenario_results, confidence, changes)
     first = [
         *(
             [OTHER_SYSTEMS]
-            if changes and confidence.curve
+            if has_settings and confidence.curve
             else _cheaper_words(elsewhere, scenario_results)
         ),
         *_common_rent_words(scenario_results),
@@ -118,6 +119,14 @@ def first_screen(
     tables[0] = tables[0]._replace(above=[*above, *tables[0].above])
     tables[-1] = tables[-1]._replace(below=below)
     return [table._replace(width=NARROW_SCREEN) for table in tables]
+
+
+def _is_other_work(changes: Sequence[CostChange]) -> bool:
+    """Return whether the settings name another workload, whose costs do not compare."""
+    return all(
+        change.is_other_work or (change.before is None and change.median_before is None)
+        for change in changes
+    )
 
 
 def _lines_above(

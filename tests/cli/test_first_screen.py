@@ -243,6 +243,14 @@ def test_title_names_the_share_of_cached_input():
     assert "32,768 tokens in (90 % cached), 512 out" in done.stdout
 
 
+def test_costs_of_another_workload_are_not_held_against_those_before():
+    other_work = tco("compare", *TWO, "--no-range", "--set", "workload=agent").stdout
+    assert "before" not in other_work
+    same_work = tco("compare", *TWO, "--no-range", "--set", "terms.life=4 year").stdout
+    assert "before" in same_work
+    assert all("`tco compare --all` ranks them" in text for text in (other_work, same_work))
+
+
 def test_screen_with_settings_says_where_other_systems_and_remarks_stand():
     text = tco("compare", *TWO, "--set", "terms.life=4 year").stdout
     assert "`tco compare --all` ranks them, with the same --set." in text
