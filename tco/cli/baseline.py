@@ -14,13 +14,17 @@ from tco.cli.options import (
     command,
     name_argument,
 )
-from tco.core.errors import TcoError, UsageError
+from tco.core.errors import DataError, TcoError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from tco.core.types import JsonObject
+    from tco.core.types import JsonMapping, JsonObject
+    from tco.regression.drift import Rule, Shift
     from tco.scenario.result import Result
+
+NAMED_VALUES = 3  # own values that an error names
 
 group = typer.Typer(
     cls=Listing,
@@ -136,14 +140,15 @@ def _check_baseline(
         load_stakes,
         unguarded_scenarios,
     )
-    from tco.regression.drift import checked_metrics, drifts, parse_rule, shifts
+    from tco.regression.drift import checked_metrics, drifts, missing_own_values, parse_rule
     from tco.report.drift import drift_answer
 
     rule = parse_rule(threshold, max_increase, metrics)
-    states = load_baseline(baseline_path(baseline_name))
-    stakes = load_stakes(baseline_path(baseline_name))
+    path = baseline_path(baseline_name)
+    states, stakes = load_baseline(path), load_stakes(path)
     catalogue, scenario_results = request.evaluated(list(states))
     result_by_name = dict(zip(states, scenario_results, strict=True))
+    missing = missing_own_values(states, result_by_name, request.catalogue_of)
     withheld = _withheld_metrics(request, result_by_name)
     for scenario, state in states.items():
         state["withheld"] = sorted({*state.get("withheld", ()), *withheld[scenario]})
@@ -152,25 +157,72 @@ def _check_baseline(
         scenario: [metric for metric in metric_values if metric in rule.metrics]
         for scenario, metric_values in checked_metrics(states).items()
     }
-    shifted = []
-    if max_increase is None and not metrics and stakes and not any(withheld.values()):
-        drawn = {scenario for scenarios in stakes.values() for scenario in scenarios}
-        drawn_names = [
-            scenario_name
-            for scenario_name, scenario_result in result_by_name.items()
-            if scenario_result.scenario in drawn
-        ]
-        shifted = shifts(stakes, _drawn_figures(request, drawn_names), rule.threshold)
-    unguarded = unguarded_scenarios()
+    shifted: list[Shift] = []
+    if max_increase is None and not metrics and not any(withheld.values()):
+        shifted = _shifted_figures(request, stakes, result_by_name, rule)
     # figures of the draws are saved of several scenarios together
     scenario_names = list(states)
-    if not shifted:
+    if drifted and not shifted:
         scenario_names = list(dict.fromkeys(drift.scenario for drift in drifted))
     words = ["tco", "baseline", "save", baseline_name, *request.words(scenario_names, None)]
+    notes = _unchecked_notes(withheld)
+    if missing:
+        missing_text = _missing_text(path, missing, join(words))
+        if not drifted and not shifted:
+            raise DataError(missing_text)
+        notes.append(missing_text)
     answer = drift_answer(
-        catalogue, baseline_name, checked, drifted, shifted, withheld, unguarded, join(words)
+        catalogue,
+        baseline_name,
+        checked,
+        drifted,
+        shifted,
+        notes,
+        unguarded_scenarios(),
+        join(words),
     )
     request.emit(answer, [*drifted, *shifted])
+
+
+def _shifted_figures(
+    request: CommandRequest,
+    stakes: JsonMapping,
+    scenario_results: Mapping[str, Result],
+    rule: Rule,
+) -> list[Shift]:
+    """Return the drawn figures of a baseline that moved; none where it keeps none."""
+    from tco.regression.drift import shifts
+
+    if not stakes:
+        return []
+    drawn = {scenario for scenarios in stakes.values() for scenario in scenarios}
+    drawn_names = [
+        scenario_name
+        for scenario_name, scenario_result in scenario_results.items()
+        if scenario_result.scenario in drawn
+    ]
+    return shifts(stakes, _drawn_figures(request, drawn_names), rule.threshold)
+
+
+def _unchecked_notes(withheld: Mapping[str, Sequence[str]]) -> list[str]:
+    return [
+        f"{scenario}: {len(metrics)} metrics rest on your own values and are not checked"
+        for scenario, metrics in withheld.items()
+        if metrics
+    ]
+
+
+def _missing_text(path: Path, missing: Sequence[str], accept: str) -> str:
+    from tco.catalog.labels import count_with_noun
+
+    named = ", ".join(missing[:NAMED_VALUES])
+    if len(missing) > NAMED_VALUES:
+        named += f" and {len(missing) - NAMED_VALUES} more"
+    counted = count_with_noun(len(missing), "own value")
+    return (
+        f"{path}: rests on {counted} that this check lacks: {named}; add data/ or --set "
+        f"again, or save the baseline without: {accept}"
+    )
 
 
 def _withheld_metrics(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from tco.catalog.overlay import own_rows
 from tco.core.errors import DataError, UsageError
 from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert, unit
@@ -239,6 +240,37 @@ def drifts(
             steps = steps_of(scenario_name, move, move.ends[0]) if move.ends else ()
             drifted.append(Drift(scenario_name, move._replace(steps=steps), _is_move_worse(move)))
     return drifted
+
+
+def missing_own_values(
+    old: States,
+    scenario_results: Mapping[str, Result],
+    catalogue_of: Callable[[str], Catalogue],
+) -> list[str]:
+    """Return the paths of own values of a baseline that are not in force today.
+
+    A value that is in force and that no result reads, as another part was chosen, does not count. A
+    state that withholds metrics keeps only those that rest on no own value.
+
+    Args:
+        old: States of the baseline by scenario.
+        scenario_results: Results of today by scenario, for every scenario of `old` at least.
+        catalogue_of: Gives the catalogue of a scenario by its name.
+
+    """
+    missing: set[str] = set()
+    for scenario_name, state in old.items():
+        if "withheld" in state:
+            continue
+        today = scenario_results[scenario_name]
+        unread = {path for path, _ in own_rows(catalogue_of(scenario_name))}
+        unread |= set(today.origin.settings if today.origin else ())
+        for path in state.get("own", ()):
+            own_input = today.inputs.get(path)
+            in_force = path in unread if own_input is None else own_input.overlay
+            if not in_force:
+                missing.add(path)
+    return sorted(missing)
 
 
 def checked_metrics(states: Mapping[str, JsonMapping]) -> dict[str, list[str]]:

@@ -32,7 +32,7 @@ STATE_KINDS = {  # key of a state -> kind of its value, as `hold` knows it
         ("documents", "variant", "alternatives", "texts", "formulas"), "a table of texts"
     ),
     **dict.fromkeys(("metrics", "quantities"), "a table of numbers"),
-    "rebates": "a list of texts",
+    **dict.fromkeys(("rebates", "own", "withheld"), "a list of texts"),
     "plan": "a table or null",
     "inputs": "a table",
 }
@@ -111,7 +111,7 @@ def check_state(state: JsonMapping, where: str) -> None:
     """
     if not isinstance(state, dict):
         raise DataError(f"{where}: {str(state)[:60]!r}, expected a table")
-    hold(state, STATE_KINDS, where)
+    hold({"own": [], "withheld": [], **state}, STATE_KINDS, where)
     plan_from(state["plan"], f"{where}: plan")
     if making.get() and state.get("own") and "withheld" not in state:
         raise KeptBackError(

@@ -66,7 +66,7 @@ def drift_answer(
     checked: Mapping[str, Sequence[str]],
     drifts: Sequence[Drift],
     shifts: Sequence[Shift],
-    withheld: Mapping[str, Sequence[str]],
+    notes: Sequence[str],
     unguarded: Sequence[str],
     accept: str,
 ) -> Answer:
@@ -78,7 +78,7 @@ def drift_answer(
         checked: Compared metrics by scenario.
         drifts: Metrics that moved beyond the threshold.
         shifts: Figures of the draws that moved.
-        withheld: Metrics of today that rest on own values and are not checked, by scenario.
+        notes: Notes on what the check leaves out or lacks.
         unguarded: Files of scenarios that no baseline holds.
         accept: Command that saves the results of today.
 
@@ -87,14 +87,10 @@ def drift_answer(
 
     """
     shift_count = f"{count_with_noun(len(shifts), 'figure')} of the draws moved"
-    notes = [
-        f"{scenario}: {len(metrics)} metrics rest on your own values and are not checked"
-        for scenario, metrics in withheld.items()
-        if metrics
-    ]
+    all_notes = [*notes]
     if shifts:
-        notes.append(f"{shift_count}: picks, regrets or medians, with their ranges")
-    notes += [_unguarded_text(baseline_name, file) for file in unguarded]
+        all_notes.append(f"{shift_count}: picks, regrets or medians, with their ranges")
+    all_notes += [_unguarded_text(baseline_name, file) for file in unguarded]
 
     def tables() -> list[Table]:
         tables = [_drift_table(baseline_name, checked, drifts)] if drifts or not shifts else []
@@ -109,7 +105,7 @@ def drift_answer(
         {"name": baseline_name, "drift": drifts, "shifts": shifts, "unguarded": unguarded},
         tables,
         (DRIFT_ROW, drifts),
-        notes,
+        all_notes,
         texts={
             "github": lambda: (
                 _to_github(baseline_name, len(checked), drifts, shifts)

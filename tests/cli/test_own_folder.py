@@ -169,6 +169,36 @@ def test_own_price_changes_the_baseline(quote):
     )
 
 
+GATE = ("--metric", "usd_per_million_output_tokens", "--max-increase", "2%")
+
+
+def test_check_without_the_own_price_of_the_baseline_fails(quote):
+    assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
+    assert tco("baseline", "check", "main", *GATE).exit_code == 0
+    quote.unlink()
+    done = tco("baseline", "check", "main", *GATE)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr == (
+        "error: reports/baselines/main.json: rests on 1 own value that this check lacks: "
+        "parts.nitro-v6-400g.price; add data/ or --set again, or save the baseline without: "
+        "tco baseline save main mine.toml\n"
+    )
+    # without a limit the drift fails, and the note says what is missing
+    drifted = tco("baseline", "check", "main")
+    assert drifted.exit_code == 1
+    assert "rests on 1 own value that this check lacks: parts.nitro-v6" in drifted.stderr
+    # what is removed on purpose is accepted by saving again
+    assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
+    assert tco("baseline", "check", "main", *GATE).exit_code == 0
+
+
+def test_own_value_that_a_setting_states_is_not_missing(quote):
+    assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
+    quote.unlink()
+    stated = ("--set", "parts.nitro-v6-400g.price=500 USD")
+    assert tco("baseline", "check", "main", *GATE, *stated).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
