@@ -164,6 +164,12 @@ def _parse_limit(limit_text: str, option: str) -> Limit:
         raise wrong from None
     if not math.isfinite(size):
         raise wrong
+    if not suffix and size >= 1:
+        percent = f"{size * 100:g}"
+        raise UsageError(
+            f"{option} {limit_text!r}: did you mean {size:g}%? A bare {size:g} is {percent} %; "
+            f"write {percent}% if you mean that"
+        )
     return Limit(size / 100) if suffix == "%" else Limit(size, suffix)
 
 

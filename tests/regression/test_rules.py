@@ -75,6 +75,8 @@ def test_a_limit_is_a_share_or_an_amount(text, limit):
         (("2 flurbs", None, None), "--threshold '2 flurbs'"),
         (("1e999", None, None), "--threshold '1e999'"),
         (("-1%", None, None), "--threshold '-1%'"),
+        (("2", None, None), "--threshold '2': did you mean 2%? A bare 2 is 200 %"),
+        (("1%", "1.0", None), "--max-increase '1.0': did you mean 1%? A bare 1 is 100 %"),
         (("1%", "x", None), "--max-increase 'x'"),
         (("1 USD", None, ["chips"]), "--threshold is in USD, chips in chip"),
         (("1 USD", None, ["mfu"]), "--threshold is in USD, mfu in no unit"),
