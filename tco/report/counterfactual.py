@@ -46,6 +46,12 @@ WORK = {  # metric -> what its cost is per
     HOUR: "chip-hour",
     USED: "used chip-hour",
 }
+SHORT_WORK = {  # metric -> the same in the head of a column
+    "usd_per_million_output_tokens": "M",
+    "train_usd_per_trillion_tokens": "T",
+    HOUR: "h",
+    USED: "h",
+}
 RATES = {  # cost of work -> rate of the work
     "usd_per_million_output_tokens": "output_tokens_per_s_per_chip",
     "train_usd_per_trillion_tokens": "train_tokens_per_s",
@@ -73,6 +79,7 @@ STEP_BETWEEN_SYSTEMS = Record(
 def counterfactual_table(walk: Counterfactual) -> Table:
     """Return the table of the walk: what each step adds to the cost, and the cost after it."""
     _, unit, size = TITLES[walk.metric]
+    short_unit = f"{unit}/{SHORT_WORK[walk.metric]}"
     unit = f"{unit} per {WORK[walk.metric]}"
     start, end = walk.ends
     decimals = max(2 - math.floor(math.log10(abs(end / size))), 0) if end else 2
@@ -81,7 +88,8 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     if rate:
         steps = [step for step in steps if step.last_cause.path != SOFTWARE]
         steps.append(_software_and_rest(walk))
-    step_rows: list[tuple[str, ...]] = []
+    source_row = (f"cost of {walk.source.system}", "", "", "", f"{start / size:,.{decimals}f}")
+    step_rows: list[tuple[str, ...]] = [source_row]
     for step in steps:
         if significant(step.start, 3) == significant(step.end, 3) and step != steps[-1]:
             continue
@@ -100,10 +108,11 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     parts = [_part_text(walk, metric) for metric in (HOUR, rate) if metric]
     above = ["; ".join([f"Base case{change}", *parts])]
     below = [
-        f"adds, total: {unit}. Row by row one thing more becomes that of {walk.target.system}. In "
+        f"{short_unit}: {unit}. Row by row one thing more becomes that of {walk.target.system}. In "
         "another order the rows add other amounts to the same total. All that differs: --full"
     ]
-    columns = ("", walk.source.system, walk.target.system, "adds", "total")
+    heads = (f"{head}, {short_unit}" for head in ("adds", "total"))
+    columns = ("", walk.source.system, walk.target.system, *heads)
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
 
 

@@ -42,13 +42,29 @@ def test_the_steps_and_the_rest_are_the_whole_change(a, b):
         second_metric - first_metric, rel=1e-9
     )
     lines = command("diff", a, b).stdout.splitlines()
-    assert len(lines) <= 22
+    assert len(lines) <= 24
     assert max(map(len, lines)) <= 80  # in a pipe too
     assert f"becomes that of {b}. In another order" in " ".join(lines)
     # software and what no input names are one row, as software is fitted to its chips
     (software,) = [step for step in steps if step["cause"] == "software"]
     row = next(line for line in lines if "software, domain size, cores" in line).split()
     assert row[-2] == f"{second_metric - software['from']:+.{len(row[-2].partition('.')[2])}f}"
+
+
+def test_rows_begin_with_the_cost_of_the_first_system_and_heads_name_the_unit():
+    a, b = PAIRS[0]
+    text = command("diff", a, b).stdout
+    start, end = (tco.evaluate(name).metrics[COST] for name in (a, b))
+    rows = [line.split() for line in text.splitlines()]
+    heads = rows.index([a, b, "adds,", "total,"])
+    assert rows[heads + 1] == ["USD/M", "USD/M"]  # of the same columns, folded
+    assert "USD/M: USD per million output tokens." in text
+    (first,) = [row for row in rows if row[:2] == ["cost", "of"] and row[2] == a]
+    assert float(first[-1]) == pytest.approx(start, abs=0.006)
+    totals = [float(row[-1]) for row in rows if len(row) > 3 and row[-2][:1] in ("+", "-")]
+    added = [float(row[-2]) for row in rows if len(row) > 3 and row[-2][:1] in ("+", "-")]
+    assert totals[-1] == pytest.approx(end, abs=0.006)
+    assert float(first[-1]) + sum(added) == pytest.approx(totals[-1], abs=0.006 * len(added))
 
 
 def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
