@@ -162,6 +162,17 @@ def _input_change_text(solution: Solution, input_value: float) -> str:
     return f"{(input_value / today.value - 1) * 100:+.3g} %" if today.value else ""
 
 
+def _plan_words(solution: Solution) -> str:
+    """Return the sentence on the plan along the search; empty without a plan."""
+    if solution.base_case_result.plan is None:
+        return ""
+    if solution.hold:
+        return " The plan is fixed."
+    if solution.plan == "held":
+        return " The best plan stays that of the base case: its search does not read this input."
+    return " The plan is re-optimised at every value."
+
+
 def _solution_table(solution: Solution) -> Table:
     """Tabulate today's value, and every value at which the target is reached."""
     today = solution.today
@@ -177,9 +188,8 @@ def _solution_table(solution: Solution) -> Table:
         f"{_input_value_text(solution, input_value, 3)} {unit}".rstrip()
         for input_value, _ in (solution.points[0], solution.points[-1])
     )
-    plan = "fixed" if solution.plan == "held" else solution.plan
     above = [
-        f"Searched from {low} to {high} with the plan {plan}. All else as in the base case."
+        f"Searched from {low} to {high}.{_plan_words(solution)} All else as in the base case."
         + OTHER_TURN * (solution.target is None and solution.metric in PRICED),
         base_case_words(solution.base_case_result, solution.metric, solution.drawn),
     ]

@@ -49,9 +49,10 @@ def base_case_words(
         for percentile in (drawn.p50, drawn.p10, drawn.p90)
     )
     at_speed = "" if speed is None else f", at {speed:g} tokens/s per user"
+    heading = sentence(headed(f"{label} of {scenario_result.scenario}", unit)) + at_speed
     return (
-        f"{sentence(headed(label, unit))}{at_speed}: median of {drawn.draws} draws {median}, "
-        f"P10 to P90 {low} to {high}. Figures here are of the base case: every input at its value."
+        f"{heading}: median of {drawn.draws} draws {median}, P10 to P90 {low} to {high}. "
+        "Figures here are of the base case: every input at its value."
     )
 
 

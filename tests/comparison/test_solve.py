@@ -465,3 +465,14 @@ def test_equal_cost_is_told_from_the_turn_of_the_pick():
         True,
         False,
     ]
+
+
+def test_screen_says_what_the_plan_does_and_of_which_scenario_the_median_is():
+    vary = ("solve", TRN3, "--vary", "site.electricity_price", "--until", f"{HOUR}=+10%")
+    text, fixed = command(*vary).stdout, command(*vary, "--hold").stdout
+    assert "The best plan stays that of the base case: its search does not read this input." in text
+    assert "The plan is fixed." in fixed
+    assert "fixed" not in text
+    assert f"Cost per chip-hour of {TRN3}, USD: median of 512 draws " in text
+    bandwidth = ("--vary", BANDWIDTH, "--until", f"{TOKEN}=+10%")
+    assert "The plan is re-optimised at every value." in command("solve", TRN3, *bandwidth).stdout
