@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.labels import PLAIN_NUMBERS, count_with_noun, short_name
 from tco.catalog.rows import attribute_of_path
+from tco.core.inputs import DERIVED
 from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
@@ -51,13 +52,14 @@ def _shown_unit(input_record: Input) -> str:
 def _range_text(input_record: Input) -> str:
     scaled_row = _input_in_read_unit(input_record)
     if scaled_row.low is None or scaled_row.high is None or scaled_row.low == scaled_row.high:
-        return ""
+        return BUILT_UP if input_record.source == DERIVED else ""
     return (
         f"{input_text(input_record.path, scaled_row.low)} to "
         f"{input_text(input_record.path, scaled_row.high)}"
     )
 
 
+BUILT_UP = "built up"  # in place of the range of a value that follows from other inputs
 # inputs up to which kind, date and source are printed beside the words
 MOST_DETAILED = 12
 # inputs that are changed most
@@ -327,9 +329,12 @@ def _described_tables(
         number_rows.append((f"  {texts[0]}", *texts[1:]))
     examples = [_example_setting(number) for number in numbers if number.value]
     example = examples[0] if examples else "NAME=VALUE UNIT"
+    is_built_up = any(_range_text(number) == BUILT_UP for number in numbers)
     legend = [
         "~: an estimate or an assumption. P5 to P95: 9 of 10 draws lie between them; empty: all "
-        "draws take the value.",
+        "draws take the value."
+        + f" {BUILT_UP}: the value follows from other inputs and varies with them."
+        * is_built_up,
         f"Change an input: tco compare --set '{example}'.",
         *below,
     ]

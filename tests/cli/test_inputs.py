@@ -78,3 +78,11 @@ def test_a_small_part_shows_all_its_values_notes_and_sources():
     assert "more values" not in text
     assert "failure rate" in text
     assert "llama3: Llama Team" in text
+
+
+def test_price_that_follows_from_other_inputs_is_not_said_to_be_fixed():
+    text = tco("inputs", "trn3-nl72x2", "trn3", "price").stdout
+    (row,) = [line for line in text.splitlines() if line.startswith("  parts.trn3.price ")]
+    assert row.endswith("built up")
+    assert "built up: the value follows from other inputs and varies with them." in text
+    assert "built up" not in tco("inputs", "gb200-nvl72", "terms").stdout
