@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PART_ROW = STATED_VALUE.only(
     "part", "attribute", *ROW_COLUMNS, "directness", "source", "use", "note"
 )
-VALUE = PART_ROW.only("value", "low", "kind", "as_of")
+VALUE = PART_ROW.only("value", "low", "kind", "as_of", "source")
 UNUSED_VALUE = PART_ROW.only("value", "source")
 MONEY, RENTS = "price and cost", "rent"  # of which `tco rents` tells
 MAIN_GROUPS = {  # a chip's main values: all in USD, and these
@@ -74,7 +74,8 @@ def _part_answer(catalogue: Catalogue, part: str, price_date: str | None) -> Ans
     def tables() -> list[Table]:
         is_chip = any(part_row.attribute == "tdp" for part_row in part_rows)
         shown_rows = [row for row in part_rows if not is_chip or _main_group(row)]
-        rest = [] if is_chip else _note_lines(catalogue, part_rows)
+        shown_date = price_date or _headline_date(catalogue)
+        rest = [] if is_chip else _note_lines(catalogue, part_rows, shown_date)
         if hidden := len(part_rows) - len(shown_rows):
             rest = [f"{hidden} more values, notes and sources: tco parts show {part} --format csv."]
         systems = _systems_with(catalogue, part)
@@ -82,7 +83,6 @@ def _part_answer(catalogue: Catalogue, part: str, price_date: str | None) -> Ans
             rest.append(f"Rents: tco rents {part}.")
         if systems:
             rest.append(f"Paths that --set takes: tco inputs {systems[-1]} {part}.")
-        shown_date = price_date or _headline_date(catalogue)
         other_date = _other_date(shown_rows, shown_date)
         above = [
             f"Systems with this part: {', '.join(systems) or 'none'}",
@@ -131,9 +131,9 @@ def _value_tables(part: str, part_rows: Sequence[StatedValue], price_date: str) 
         "P5 to P95: 9 of 10 draws lie between them. fixed: all draws take the value. kind: how the "
         "value is known; a derived one is computed from its source."
     ]
-    tables = [Table(("", *heads), value_rows, below=legend, align="lrlll")]
+    tables = [Table(("", *heads), value_rows, below=legend, align="lrllll")]
     unused_rows = [
-        [*cells(part_row, UNUSED_VALUE), reason]
+        [*cells(part_row, UNUSED_VALUE), reason, part_row.note]
         for part_row in part_rows
         if (reason := _why_unused(part_row, part_rows, price_date))
     ]
@@ -144,17 +144,20 @@ def _value_tables(part: str, part_rows: Sequence[StatedValue], price_date: str) 
             "value is used."
         ]
         title = f"Values that are not used at {price_date}"
-        columns = ("", *heads, "use")
-        tables.append(Table(columns, unused_rows, title, below=below, align="lrll"))
+        columns = ("", *heads, "use", "note")
+        tables.append(Table(columns, unused_rows, title, below=below, align="lrlll"))
     return tables
 
 
-def _note_lines(catalogue: Catalogue, part_rows: Sequence[StatedValue]) -> list[str]:
+def _note_lines(
+    catalogue: Catalogue, part_rows: Sequence[StatedValue], price_date: str
+) -> list[str]:
+    """Return the notes on the values in use at a date, and the sources of all values."""
     value, unit = (PART_ROW.only(name).members[0].text for name in ("value", "unit"))
     notes = [
         f"{row.attribute} {value(row)} {unit(row)}".rstrip() + f": {row.note}"
         for row in part_rows
-        if row.note
+        if row.note and not _why_unused(row, part_rows, price_date)
     ]
     sources = sorted({part_row.source for part_row in part_rows})
     return [

@@ -66,7 +66,7 @@ def test_a_chip_shows_its_main_values_and_says_how_to_see_the_rest():
     assert len(lines) <= 60
     rows = document("parts", "show", "trn3")["rows"]
     (rest,) = [line for line in lines if "more values, notes and sources" in line]
-    dated = [line for line in lines if line.split("  ")[-1].strip()[:2] == "20"]
+    dated = [line for line in lines if line.split()[-2:-1] and line.split()[-2][:2] == "20"]
     assert int(rest.split()[0]) < len(rows)
     assert len(dated) >= 15
     assert rest.endswith("tco parts show trn3 --format csv.")
@@ -86,3 +86,14 @@ def test_price_that_follows_from_other_inputs_is_not_said_to_be_fixed():
     assert row.endswith("built up")
     assert "built up: the value follows from other inputs and varies with them." in text
     assert "built up" not in tco("inputs", "gb200-nvl72", "terms").stdout
+
+
+def test_values_of_a_chip_have_sources_and_those_not_used_a_remark():
+    text = tco("parts", "show", "trn3").stdout
+    used, unused = text.split("Values that are not used")
+    (capacity,) = [line for line in used.splitlines() if line.startswith("HBM capacity, GiB")]
+    assert capacity.split()[-1] == "aws-neuron-trn3"
+    (decimal_capacity,) = [
+        line for line in unused.splitlines() if line.startswith("HBM capacity, GB")
+    ]
+    assert decimal_capacity.endswith("12 layers of 24 Gbit are 36 GiB, so GiB is right")
