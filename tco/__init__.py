@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     from tco.comparison.frontier import frontier
     from tco.comparison.maps import map_of
     from tco.core.errors import DataError, TcoError, UnavailableError, UsageError
+    from tco.evaluation.python_functions import evaluate, evaluate_draws
     from tco.notebook import compare
     from tco.regression.result_difference import diff
     from tco.sampling.sensitivity import sensitivity
     from tco.sampling.uncertainty import uncertainty
-    from tco.scenario.evaluate import evaluate
-    from tco.scenario.evaluate_samples import evaluate_draws
     from tco.scenario.result import Result
     from tco.scenario.saved import load_result
     from tco.sweeps.run import sweep
@@ -52,8 +51,8 @@ _HOMES = {
     "load_catalogue": "tco.catalog",
     "Result": "tco.scenario.result",
     "load_result": "tco.scenario.saved",
-    "evaluate": "tco.scenario.evaluate",
-    "evaluate_draws": "tco.scenario.evaluate_samples",
+    "evaluate": "tco.evaluation.python_functions",
+    "evaluate_draws": "tco.evaluation.python_functions",
     "compare": "tco.notebook",
     "diff": "tco.regression.result_difference",
     "frontier": "tco.comparison.frontier",

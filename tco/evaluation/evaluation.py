@@ -7,11 +7,10 @@ result.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError
@@ -19,6 +18,7 @@ from tco.core.files import data_directory, read_toml
 from tco.core.progress import with_progress
 from tco.core.provenance import ANCHOR, anchoring, refuse_own
 from tco.core.types import AnyArray, Settings
+from tco.evaluation.relative_settings import with_absolute_settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
-RELATIVE = re.compile(r"([+-]\d+(?:\.\d+)?)\s*%")  # a change of an input, such as +20%
 
 
 def catalogue_for(
@@ -221,7 +220,7 @@ def _evaluate_function(
     from tco.scenario.result_notes import unread_note
 
     stated_paths = function.settings.keys()
-    function = _with_absolute_settings(scenario_name, function)
+    function = with_absolute_settings(scenario_name, function)
     scenario_result = function.result({}, trace)
     paths = [path for path in function.settings if path in noted]
     scenario_result.notes += notes_on_idle_settings(scenario_result, paths, function)
@@ -232,48 +231,6 @@ def _evaluate_function(
     return Evaluation(
         scenario_name, settings, function.catalogue, scenario_result, variant=function.variant
     )
-
-
-def _with_absolute_settings(scenario_name: str, function: ScenarioFunction) -> ScenarioFunction:
-    """Replace settings such as `+20%` by the changed value of the input in this scenario.
-
-    The price of a chip that the scenario lacks, and that only its parts give, is left as it is.
-
-    Raises:
-        DataError: The path is unknown, or the input is no number.
-
-    """
-    factors: dict[str, float] = {}
-    fixed: dict[str, Any] = {}
-    for path, setting in function.settings.items():
-        change = RELATIVE.fullmatch(setting.strip()) if isinstance(setting, str) else None
-        if change:
-            factors[path] = 1 + float(change[1]) / 100
-        else:
-            fixed[path] = setting
-    if not factors:
-        return function
-    from tco.evaluation.varied_input import varied_input  # few settings are relative
-    from tco.scenario.choices import DOCUMENTS, TEXTS
-
-    unchanged = function._replace(settings=fixed)
-    catalogue, variant = function.catalogue, function.variant
-    evaluation = Evaluation(scenario_name, fixed, catalogue, unchanged.result({}), variant=variant)
-    for path, factor in factors.items():
-        if path in TEXTS or path in DOCUMENTS:
-            raise DataError(
-                f"--set: {path}={function.settings[path]}: {path} is no number; set it as a whole"
-            )
-        varied, _ = varied_input([evaluation], path)
-        base_value, unit = varied.value, varied.unit
-        if base_value is None:  # nothing here rests on it
-            try:
-                unread = unchanged.inputs({}).resolve(path)
-            except DataError:
-                continue
-            base_value, unit = unread.value, unread.unit
-        fixed[path] = f"{base_value * factor!r} {unit}"
-    return function._replace(settings=fixed)
 
 
 def _saved_evaluation(

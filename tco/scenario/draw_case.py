@@ -123,7 +123,7 @@ def case_of_settings(
 
     """
     document = load_scenario(catalogue, scenario)
-    array_settings = {path: setting for path, setting in settings.items() if _is_array(setting)}
+    array_settings = {path: setting for path, setting in settings.items() if is_array(setting)}
     programs = programs_of(
         catalogue,
         document,
@@ -148,7 +148,7 @@ def programs_of(
     return programs
 
 
-def _is_array(setting: Any) -> bool:
+def is_array(setting: Any) -> bool:
     """Return whether a setting is an array, with its unit or alone."""
     if isinstance(setting, str):
         return False

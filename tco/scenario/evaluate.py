@@ -60,7 +60,8 @@ def evaluate(
         scenario: Name, path or document of the scenario.
         set: Replaces inputs by path: a text, or a number or array with its unit. A pure number
             needs no unit; arrays need `structure` and give metrics that are arrays;
-            `evaluate_draws` takes arrays without it.
+            `evaluate_draws` takes arrays without it. `tco.evaluate` also takes changes such as
+            "+20%".
         plan: Plan of a result, saved or not, or axes by name, such as `{"tp": "8"}`; all other axes
             are searched.
         structure: Decisions of an earlier result, the plan among them; None decides anew.
