@@ -121,7 +121,8 @@ def explain(
             f"{scenario}"
         )
     evaluation, baseline, root = _explained(request, scenario, metric, ratio_to)
-    view = View(evaluation.catalogue, depth)
+    line_kinds = {f"cost/{line.path}/per_chip_hour": line.kind for line in evaluation.result.lines}
+    view = View(evaluation.catalogue, depth, line_kinds)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     drawn = drawn_metric(evaluation, metric, reference=baseline)
     request.emit(explanation_answer(evaluation, baseline, metric, root, view, short, drawn))

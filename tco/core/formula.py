@@ -62,11 +62,24 @@ class Formula:
         function: Function whose parameters are annotated with their units.
         unit: Unit of the result.
         source: Id of the source of the equation.
+        textbook_equation: Equation as the field writes it, with the parameter names; empty where
+            the code reads as well.
+        textbook_unit: Unit as the field writes it, such as 1/month of an interest; empty for
+            `unit`.
 
     """
 
-    def __init__(self, function: Callable[..., Any], unit: str, source: str) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        unit: str,
+        source: str,
+        textbook_equation: str = "",
+        textbook_unit: str = "",
+    ) -> None:
         self.function = function
+        self.textbook_equation = textbook_equation
+        self.textbook_unit = textbook_unit
         self.name = function.__name__
         self.unit = unit
         self.source = source
@@ -108,12 +121,19 @@ def _formula_of(module: str, formula_name: str) -> Formula:
     return REGISTRY[formula_name]
 
 
-def formula(unit: str, source: str = "tco-model") -> Callable[[Callable[P, R]], Callable[P, R]]:
+def formula(
+    unit: str,
+    source: str = "tco-model",
+    textbook_equation: str = "",
+    textbook_unit: str = "",
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function as a formula, with its unit and its source.
 
     Args:
         unit: Unit of the result.
         source: Id of the source of the equation; the default is this program.
+        textbook_equation: Equation as the field writes it, for `tco explain`.
+        textbook_unit: Unit as the field writes it, for `tco explain`.
 
     Returns:
         Decorator; a call of the decorated function is a node while a trace is recorded. The
@@ -122,7 +142,7 @@ def formula(unit: str, source: str = "tco-model") -> Callable[[Callable[P, R]], 
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
-        record = Formula(function, unit, source)
+        record = Formula(function, unit, source, textbook_equation, textbook_unit)
         if record.name in REGISTRY:
             raise ValueError(f"formula {record.name!r} is defined twice")
         REGISTRY[record.name] = record

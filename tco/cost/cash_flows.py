@@ -42,7 +42,11 @@ RATES = {
 MONTHLY = 1
 
 
-@formula("1/year", source="nrel-atb")
+@formula(
+    "1/year",
+    source="nrel-atb",
+    textbook_equation="rate / (1 - (1 + rate)^-(life / period)) / period",
+)
 def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantity:
     """Yearly share of a price that repays it with interest: CRF = r / (1 - (1+r)^-n).
 
@@ -53,7 +57,7 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantit
     return -positive_rate / expm1(-periods * log1p(positive_rate)) / period
 
 
-@formula("")
+@formula("", textbook_unit="1/month")
 def rate_of_period(rate: Pure, interval: Month, year: Month = 12) -> Quantity:
     """Interest per period of a yearly rate paid in parts, as loans quote it: i = r m / 12."""
     return rate * (interval / year)
@@ -65,7 +69,11 @@ def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Quan
     return interval / months_per_year
 
 
-@formula("", source="nrel-atb")
+@formula(
+    "",
+    source="nrel-atb",
+    textbook_equation="1 - residual / (1 + rate)^(life / period)",
+)
 def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Quantity:
     """Share of a price to recover where a residual is left: k = 1 - RV / (1+r)^n."""
     return 1 - residual - residual * expm1(-life / period * log1p(rate))

@@ -40,7 +40,7 @@ LEGEND = (
     "and its inputs are indented below.",
     "   NAME, PATH = VALUE  [source]: an input; --set PATH=VALUE replaces it.",
     f"   [{STRUCTURE}]: {STRUCTURE_TITLE}",
-    "   % share of a sum   ~ an estimate or an assumption",
+    "   % share of a sum   ~ based on an estimate or an assumption, as `tco price` marks it",
 )
 
 
@@ -53,6 +53,12 @@ def node_equation(node: Node) -> str | None:
     return None
 
 
+def _reader_equation(node: Node) -> str:
+    """Return the equation of a node as the field writes it, else as the code computes it."""
+    textbook_equation = node.formula.textbook_equation if node.formula else ""
+    return textbook_equation or node_equation(node) or ""
+
+
 def node_meaning(node: Node) -> str:
     """Return the meaning of a number that a formula gives, in words without its equation."""
     if node.formula is None:
@@ -63,10 +69,21 @@ def node_meaning(node: Node) -> str:
 
 
 class View(NamedTuple):
-    """Settings of an explanation: catalogue of its sources, and depth."""
+    """Settings of an explanation: catalogue of its sources, depth, and kinds of cost lines."""
 
     catalogue: Catalogue
     depth: int | None
+    # weakest kind of evidence of each line of the cost per chip-hour, by the id of its node
+    line_kinds: Mapping[str, str] = {}
+
+    def mark(self, node: Node) -> str:
+        """Return the mark of a number that rests on an estimate, as `tco price` sets it.
+
+        A gathered number, such as a sum, has the mark of any of its terms.
+        """
+        if node.operation is not None:
+            return max((self.mark(inner) for _, inner in node.inputs), default="")
+        return weak(self.line_kinds.get(node.id, node.kind))
 
     def ends(self, level: int) -> bool:
         """Say whether nothing below a level is shown."""
@@ -148,7 +165,7 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     def visit(
         node_name: str, node: Node, indent: str, level: int, share: str = ""
     ) -> Iterator[str]:
-        line_text = indent + _number_text(node_name, node, share)
+        line_text = indent + _number_text(node_name, node, share, view)
         meaning = node_meaning(node) if level and not share else ""
         line_text += f": {meaning}" if meaning else ""
         if node.is_leaf:
@@ -165,7 +182,7 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
             is_new = bool(source) and source not in cited
             cited.add(source)
             names = _distinct_input_names(node_name, node)
-            equation_text = _renamed(node_equation(node) or "", names)
+            equation_text = _renamed(_reader_equation(node), names)
             yield f"{indent}= {equation_text}" + (f"  [{source}]" if is_new else "")
             if not level and node.formula is not None:
                 yield f"= {_equation_in_numbers(node)}"
@@ -195,7 +212,7 @@ def _renamed(equation_text: str, names: Mapping[str, str]) -> str:
     return EQUATION_NAME.sub(lambda word: names.get(word[0], word[0]), equation_text)
 
 
-def _number_text(node_name: str, node: Node, share: str) -> str:
+def _number_text(node_name: str, node: Node, share: str, view: View) -> str:
     """Return name and value of a node; the share of a term of a sum stands behind them.
 
     An input has the name that the equation above gives it, and its path.
@@ -208,7 +225,9 @@ def _number_text(node_name: str, node: Node, share: str) -> str:
     elif node.is_leaf and path:
         is_said = node_name in (path, path.rpartition(".")[2])
         label = path if is_said else f"{node_name}, {path}"
-    value_text = f"{weak(node.kind)}{input_text(path, node_value)} {input_unit(path, unit)}"
+    if node.formula is not None and node.formula.textbook_unit:
+        unit = node.formula.textbook_unit
+    value_text = f"{view.mark(node)}{input_text(path, node_value)} {input_unit(path, unit)}"
     return f"{label} = {value_text.rstrip()}{share}"
 
 
@@ -219,7 +238,7 @@ def _equation_in_numbers(node: Node) -> str:
         for inner_name, inner in node.inputs
         for value, unit in [inner.stated_quantity or (inner.value, inner.unit)]
     }
-    return _renamed(node_equation(node) or "", values)
+    return _renamed(_reader_equation(node), values)
 
 
 def _expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:

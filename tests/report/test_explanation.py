@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from tco import evaluate
+from tco.core.formula import REGISTRY
 from tests.cli import document, tco
 from tests.scenario_helpers import HEADLINE, nodes_below, result
 
@@ -298,3 +299,35 @@ def test_a_number_says_what_it_is_beside_the_name_that_the_equation_has():
     assert ": output tokens per second and decoding chip  (4 inputs below " in decode
     (term,) = [line for line in text if line.lstrip().startswith("gb200-gpu = ")]
     assert " %  (3 inputs below " in term  # its share says what it is of
+
+
+def test_recovery_of_capital_is_written_as_the_field_writes_it():
+    text = tco("explain", "trn3-nl72x2", "cost/charge/life/capital_charge").stdout
+    assert "= rate / (1 - (1 + rate)^-(life / period)) / period\n" in text
+    assert "= 1 - residual / (1 + rate)^(life / period)\n" in text
+    assert "rate = 0.0075 1/month" in text
+    assert "expm1" not in text
+
+
+def test_textbook_equations_give_what_the_code_computes():
+    formulas = [formula for formula in REGISTRY.values() if formula.textbook_equation]
+    assert {"capital_recovery_factor", "recoverable_share"} <= {
+        formula.name for formula in formulas
+    }
+    values = {"rate": 0.0075, "life": 5.0, "period": 1 / 12, "residual": 0.1}
+    for formula in formulas:
+        stated = {name: values[name] for name in formula.parameters}
+        expression = formula.textbook_equation.replace("^", "**")
+        assert eval(expression, {}, stated) == pytest.approx(formula.function(**stated), rel=1e-12)
+
+
+def test_terms_and_their_sum_have_the_marks_of_the_price():
+    lines = document("price", "trn3-nl72x2")["lines"]
+    text = tco("explain", "trn3-nl72x2", "tco_usd_per_chip_hour", "--depth", "1").stdout
+    marks = dict(re.findall(r"^   (\S+) = (~?)[\d.]+ USD/chip/h  ", text, flags=re.MULTILINE))
+    kinds = {line["path"].rpartition("/")[2]: line["kind"] for line in lines}
+    assert len(marks) == 8
+    assert set(marks.values()) == {"", "~"}
+    for name, mark in marks.items():
+        assert mark == ("~" if kinds[name] in ("estimate", "assumed") else ""), name
+    assert "tco_usd_per_chip_hour = ~1." in text
