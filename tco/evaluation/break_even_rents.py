@@ -15,9 +15,11 @@ from tco.scenario.metrics import CHIP_HOUR
 
 if TYPE_CHECKING:
     from tco.evaluation.scenario_function import Evaluation
+    from tco.scenario.result import Result
 
 RENTER = "renter"  # perspective of whoever pays for hours
 TRIAL_RENT = "1 USD/chip/h"
+UTILISATION = "terms.utilisation"
 
 
 class BreakEvenRent(NamedTuple):
@@ -31,6 +33,8 @@ class BreakEvenRent(NamedTuple):
     # more than its rent can be; none where nobody knows one
     upper_bound_usd_per_chip_hour: float | None
     against_basis: str | None  # what the cheapest is priced by
+    lower_bound_usd_per_chip_hour: float | None  # less than its rent can be, or none
+    utilisation: float  # share of the rented hours that the buyer uses, as of hours owned
 
 
 def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
@@ -60,9 +64,10 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
     cheapest_cost = cheapest.metric(metric)
     rents = []
     for evaluation in evaluations:
-        trial_cost = _trial_cost(evaluation, metric)
-        if trial_cost is None:
+        trial = _trial_result(evaluation)
+        if trial is None or (trial_cost := trial.metrics[metric]) is None:
             continue
+        lower_bound, upper_bound = _rent_bounds(evaluation)
         rents.append(
             BreakEvenRent(
                 scenario=evaluation.result.scenario,
@@ -70,15 +75,19 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
                 tokens_per_s_per_user=speed_of(evaluation.result),
                 usd_per_chip_hour=cheapest_cost / trial_cost,
                 against_usd_per_chip_hour=cheapest.metric(CHIP_HOUR),
-                upper_bound_usd_per_chip_hour=_rent_bound(evaluation),
+                upper_bound_usd_per_chip_hour=upper_bound,
                 against_basis=cheapest.result.basis,
+                lower_bound_usd_per_chip_hour=lower_bound,
+                utilisation=float(trial.inputs[UTILISATION].value),
             )
         )
     return rents
 
 
-def _trial_cost(evaluation: Evaluation, metric: str) -> float | None:
-    """Evaluate a metric of an unpriced rack at the trial rent.
+def _trial_result(evaluation: Evaluation) -> Result | None:
+    """Evaluate an unpriced rack at the trial rent.
+
+    The buyer uses the same share of hours, rented or owned.
 
     Returns:
         None for a rack with a price, and for one that its buyer may own.
@@ -93,19 +102,21 @@ def _trial_cost(evaluation: Evaluation, metric: str) -> float | None:
         return None
     commitment = scenario_result.texts.get("terms.commitment", COMMITTED)
     rent_attribute = COMMITMENTS[commitment][0]
+    own_function = evaluation.function(refuse=False)
+    utilisation = own_function.inputs({}).values().number(UTILISATION)
     settings = {
         f"parts.{system.chip}.{rent_attribute}": TRIAL_RENT,
         "terms.perspective": RENTER,
+        UTILISATION: f"{utilisation!r}",
     }
-    cost: float | None = evaluation.function(refuse=False).result(settings).metrics[metric]
-    return cost
+    return own_function.result(settings)
 
 
-def _rent_bound(evaluation: Evaluation) -> float | None:
-    """Return the known upper bound of a chip's rent, USD per chip-hour."""
+def _rent_bounds(evaluation: Evaluation) -> tuple[float | None, float | None]:
+    """Return the known lower and upper bound of a chip's rent, USD per chip-hour."""
     catalogue, scenario_result = evaluation.catalogue, evaluation.result
     chip = chip_of(catalogue, scenario_result)
     if not catalogue.has_part_value(chip, RENT_BOUND):
-        return None
-    date = scenario_result.texts["terms.date"]
-    return float(catalogue.part_input(chip, RENT_BOUND, date).value)
+        return None, None
+    bound = catalogue.part_input(chip, RENT_BOUND, scenario_result.texts["terms.date"])
+    return bound.low, float(bound.value)

@@ -216,23 +216,30 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
     lines = []
     for rent in rents:
         speed = rent.tokens_per_s_per_user
-        where = "Renting" if speed is None else f"At {speed:g} tokens/s renting"
-        most = rent.upper_bound_usd_per_chip_hour
-        bound = ""
-        if most is not None:
-            verdict = (
-                "so it is cheaper" if most < rent.usd_per_chip_hour else "which leaves it open"
-            )
-            bound = f"; no rent is published, an estimate is at most {most:.2f}, {verdict}"
-        rival = f"renting {rent.against} ("
-        if rent.against_basis != RENTED:
-            rival = f"owning {rent.against} (base case: "
+        where = "" if speed is None else f"{speed:g} tokens/s and "
+        is_rented = rent.against_basis == RENTED
+        rival = f"{'renting' if is_rented else 'owning'} {rent.against}"
         lines.append(
-            f"{where} {rent.scenario} beats {rival}"
-            f"{rent.against_usd_per_chip_hour:.2f} USD per chip-hour) below "
-            f"a rent of {rent.usd_per_chip_hour:.2f} USD per chip-hour{bound}."
+            f"At {where}{rounded_percent(rent.utilisation)} utilisation, renting {rent.scenario} "
+            f"beats {rival} ({'' if is_rented else 'base case: '}"
+            f"{rent.against_usd_per_chip_hour:.2f} USD per chip-hour) below a rent of "
+            f"{rent.usd_per_chip_hour:.2f} USD per chip-hour{_rent_estimate_words(rent, rival)}."
         )
     return lines
+
+
+def _rent_estimate_words(rent: BreakEvenRent, rival: str) -> str:
+    """Return the estimate of a rent and the cheaper way by it; nothing without an estimate."""
+    low, high = rent.lower_bound_usd_per_chip_hour, rent.upper_bound_usd_per_chip_hour
+    if high is None:
+        return ""
+    verdict = "which leaves it open"
+    if high < rent.usd_per_chip_hour:
+        verdict = f"so renting {rent.scenario} is cheaper"
+    elif low is not None and rent.usd_per_chip_hour < low:
+        verdict = f"so {rival} is cheaper"
+    estimate = f"at most {high:.2f}" if low is None else f"{low:.2f} to {high:.2f}"
+    return f"; no rent is published; our estimate is {estimate}, {verdict}"
 
 
 # ---------------------------------------------------------------- what is not rated

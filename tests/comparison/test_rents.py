@@ -8,6 +8,8 @@ from statistics import median
 import pytest
 
 from tco.cost.ledger import COMMITMENTS, RENTS
+from tco.evaluation.break_even_rents import BreakEvenRent
+from tco.report.verdict import rent_words
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.scenario_helpers import evaluate
@@ -247,17 +249,57 @@ def test_a_buyer_who_cannot_own_a_rack_sees_below_which_rent_it_beats_what_he_ow
     owned = comparison["rows"][1]["metrics"]
     assert rent["against_usd_per_chip_hour"] == owned["tco_usd_per_chip_hour"]
     setting = f"parts.trn3.rent={rent['usd_per_chip_hour']!r} USD/chip/h"
-    (rented,) = document("compare", "trn3-nl72x2", *RENTER[:2], "--no-range", "--set", setting)[
-        "rows"
-    ]
+    # the buyer fills half of the hours, rented or owned
+    half_used = ("--set", setting, "--set", "terms.utilisation=0.5")
+    (rented,) = document("compare", "trn3-nl72x2", *RENTER[:2], "--no-range", *half_used)["rows"]
     cost = "usd_per_million_output_tokens"
     assert rented["metrics"][cost] == pytest.approx(owned[cost], rel=1e-6)
     text = " ".join(tco("compare", "trn3-nl72x2", "gb200-nvl72", *owner).stdout.split())
     assert "renting trn3-nl72x2 beats owning gb200-nvl72 (base case: 2.78 USD per" in text
-    assert "no rent is published, an estimate is at most 1.29, which leaves it open." in text
+    assert "At 50 tokens/s and 50 % utilisation, renting" in text
+    assert (
+        "no rent is published; our estimate is 0.90 to 1.29, so owning gb200-nvl72 is cheaper."
+        in text
+    )
     assert "utilisation 50 %, assumed for this buyer" in text
     set_share = tco("compare", "gb200-nvl72", *owner, "--set", "terms.utilisation=50%").stdout
     assert "utilisation 50 % |" in " ".join(set_share.split())
+
+
+def test_a_break_even_rent_follows_by_hand_from_the_cost_of_what_is_owned():
+    """A million tokens take 1e6 / (3600 T) used hours, and a used hour 1 / (0.99 * 0.5) rented."""
+    owner = ("--set", "terms.perspective=on-premises", "--no-range")
+    comparison = document("compare", "trn3-nl72x2", "gb200-nvl72", *owner)
+    (rent,) = comparison["break_even_rents"]
+    trainium, owned = (row["metrics"] for row in comparison["rows"])
+    rented_hours = 1e6 / (3600 * trainium["output_tokens_per_s_per_chip"]) / (0.99 * 0.5)
+    assert rent["usd_per_chip_hour"] == pytest.approx(
+        owned["usd_per_million_output_tokens"] / rented_hours, rel=1e-9
+    )
+    assert rent["utilisation"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("break_even", "verdict"),
+    [
+        (0.62, "so owning gb is cheaper"),
+        (0.9, "which leaves it open"),
+        (1.29, "which leaves it open"),
+        (1.3, "so renting trn is cheaper"),
+    ],
+)
+def test_both_ends_of_the_estimate_of_a_rent_decide(break_even, verdict):
+    rent = BreakEvenRent("trn", "gb", 50.0, break_even, 2.51, 1.29, "vendor-price", 0.9, 0.8)
+    assert rent_words([rent]) == [
+        "At 50 tokens/s and 80 % utilisation, renting trn beats owning gb (base case: 2.51 USD "
+        f"per chip-hour) below a rent of {break_even:.2f} USD per chip-hour; no rent is "
+        f"published; our estimate is 0.90 to 1.29, {verdict}."
+    ]
+    (line,) = rent_words([rent._replace(lower_bound_usd_per_chip_hour=None)])
+    end = "so renting trn is cheaper" if break_even > 1.29 else "which leaves it open"
+    assert line.endswith(f"our estimate is at most 1.29, {end}.")
+    (line,) = rent_words([rent._replace(against_basis="rent", tokens_per_s_per_user=None)])
+    assert line.startswith("At 80 % utilisation, renting trn beats renting gb (2.51 USD per")
 
 
 def test_a_rent_that_is_an_upper_bound_is_marked():

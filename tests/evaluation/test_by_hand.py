@@ -372,11 +372,16 @@ def test_a_rack_without_a_rent_breaks_even_with_the_cheapest_renter(monkeypatch)
     metric = "usd_per_million_output_tokens"
     monkeypatch.setattr(break_even_rents, "rated_by", lambda _: metric)
     monkeypatch.setattr(break_even_rents, "speed_of", lambda _: 50.0)
-    monkeypatch.setattr(break_even_rents, "_rent_bound", lambda _: 9.0)
-    monkeypatch.setattr(
-        break_even_rents, "_trial_cost", lambda rack, _: 4.0 if rack.name == "c" else None
+    monkeypatch.setattr(break_even_rents, "_rent_bounds", lambda _: (0.1, 9.0))
+    trial = SimpleNamespace(
+        metrics={metric: 4.0}, inputs={"terms.utilisation": SimpleNamespace(value=0.8)}
     )
-    assert break_even_rents.break_even_rents(racks) == [("c", "a", 50.0, 0.5, 2.0, 9.0, "rent")]
+    monkeypatch.setattr(
+        break_even_rents, "_trial_result", lambda rack: trial if rack.name == "c" else None
+    )
+    assert break_even_rents.break_even_rents(racks) == [
+        ("c", "a", 50.0, 0.5, 2.0, 9.0, "rent", 0.1, 0.8)
+    ]
     assert break_even_rents.break_even_rents([racks[2]]) == []
     monkeypatch.setattr(break_even_rents, "rated_by", lambda _: None)
     assert break_even_rents.break_even_rents(racks) == []
