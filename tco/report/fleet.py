@@ -119,6 +119,7 @@ CAPEX_WORDS = (
     "Capex of IT: racks, network and storage, before rebates. Capex with hall: all that is bought, "
     "with the hall that is built and less rebates."
 )
+OUTPUT_WORDS = "Output tokens/s: mean of all hours of a year, used or not."
 NO_REVENUE = "--set money.token_price='2 USD/Mtoken' adds the revenue and gross margin per year."
 REVENUE_WORDS = (
     "Revenue: of output tokens or of chip-hours at the stated price; tco price SYSTEM "
@@ -182,9 +183,10 @@ def _fleet_table(fleet: FleetRollout) -> Table:
         f"{CAPEX_WORDS} {COST_WORDS}",
         *price_basis_words(scenario_results),
         "Grid power: in the hottest hour.",
-        "Output tokens: in the hours that chips are up and used. All but the power are estimates "
-        "of the base case.",
+        "All but the power are estimates of the base case.",
     ]
+    if total["output_tokens_per_s"] is not None:
+        below.append(OUTPUT_WORDS)
     if total["waiting_usd"]:
         below.append(
             "In service: the month from which a system ships in volume. Cost of waiting: what "

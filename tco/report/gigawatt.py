@@ -13,6 +13,7 @@ from tco.report.assumptions import premise_lines, workload_title
 from tco.report.fleet import (
     CAPEX_WORDS,
     COST_WORDS,
+    OUTPUT_WORDS,
     TOKEN_UNITS,
     WATT_UNITS,
     Scale,
@@ -155,7 +156,7 @@ def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
         "P10 to P90: 8 of 10 draws of all prices and powers lie between them.",
     ]
     if not all(site.output_tokens_per_s is None for site in sites):
-        below.append("Output tokens/s: mean of all hours of a year, used or not.")
+        below.append(OUTPUT_WORDS)
     return Table(
         ["", *(evaluation.name for evaluation in evaluations)],
         table_rows,

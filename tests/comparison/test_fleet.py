@@ -65,6 +65,18 @@ def test_the_table_has_a_row_for_all():
     )
 
 
+def test_output_tokens_are_the_mean_of_all_hours_as_of_a_gigawatt():
+    """Hours in which chips are down or unused count as zero."""
+    mean_of_hours = "Output tokens/s: mean of all hours of a year, used or not."
+    assert mean_of_hours in tco("fleet", *WAVES, *STATED).stdout
+    assert mean_of_hours in tco("gigawatt", "gb200-nvl72", *STATED).stdout
+    assert mean_of_hours not in tco("fleet", *WAVES, "--set", "workload=stated").stdout
+    (wave,) = document("fleet", WAVES[0], *STATED)["waves"]
+    metrics = document("price", "gb200-nvl72", *STATED)["metrics"]
+    used_share = 0.8 * metrics["goodput"]
+    assert wave["output_tokens_per_s"] == pytest.approx(wave["chips"] * 500 * used_share)
+
+
 def test_yearly_revenue_stands_beside_the_cost_where_something_is_sold():
     sold, unsold = (tco("fleet", *WAVES, *settings) for settings in (PRICED, STATED))
     assert re.search(r"revenue per year +gross margin per year", sold.stdout)
