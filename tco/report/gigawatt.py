@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.comparison.fleet import purchase_notes
+from tco.comparison.fleet import late_notes, purchase_notes
 from tco.comparison.gigawatt import KINDS, Gigawatt, PublishedCost
 from tco.report.assumptions import premise_lines, workload_title
 from tco.report.fleet import (
@@ -56,7 +56,14 @@ def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
         sites: Systems that fill a power, each with its capex in USD.
 
     """
-    notes = [note for site in sites for note in purchase_notes(site.evaluation)]
+    notes = [
+        note
+        for site in sites
+        for note in (
+            *late_notes(site.evaluation.name, site.evaluation.result),
+            *purchase_notes(site.evaluation),
+        )
+    ]
     return GIGAWATT.answer(
         catalogue,
         sites,
@@ -98,12 +105,19 @@ def _site_rows(sites: Sequence[Gigawatt], scales: SiteScales) -> list[tuple[str,
         "divided by peak PUE": lambda site: significant(_site_input(site, "pue_peak")),
         "spare power, %": lambda site: f"{_site_input(site, 'in_hand') * 100:.0f}",
         f"{power.unit_name} for the racks": lambda site: power.text(site.it_w),
-        "racks": lambda site: f"{site.racks:,.0f}",
-        "chips": lambda site: f"{site.chips:,.0f}",
+        "number of racks": lambda site: f"{site.racks:,.0f}",
+        "number of chips": lambda site: f"{site.chips:,.0f}",
         f"capex of IT, {money.unit_name}": lambda site: money.text(site.capex_usd),
         f"capex with hall, {money.unit_name}": lambda site: money.text(site.usd),
     }
+    if any(late_notes(site.evaluation.name, site.evaluation.result) for site in sites):
+        texts = {"in volume from": _volume_month} | texts
     return [(label, *map(cell_text, sites)) for label, cell_text in texts.items()]
+
+
+def _volume_month(site: Gigawatt) -> str:
+    availability = site.evaluation.result.available
+    return availability.volume if availability else "-"
 
 
 def _yearly_rows(sites: Sequence[Gigawatt], scales: SiteScales) -> list[tuple[str, ...]]:
@@ -177,8 +191,8 @@ def _published_capex_tables(sites: Sequence[Gigawatt]) -> list[Table]:
     columns = (
         "system",
         "publisher",
-        "from",
-        "to",
+        "published low",
+        "published high",
         "computed P10",
         "computed P90",
         "remark",

@@ -167,6 +167,19 @@ def test_units_fit_the_power_that_is_filled():
     assert texts["thousand output tokens/s"] == f"{row['output_tokens_per_s'] / 1e3:.2f}"
 
 
+def test_a_rack_that_is_not_in_volume_at_the_date_of_its_prices_has_its_month():
+    stated = ("--set", "workload=stated", "--date")
+    late, in_time = (
+        tco("gigawatt", "gb200-nvl72", "mi450x-ualoe72", *stated, date)
+        for date in ("2026-11", "2027-05")
+    )
+    (line,) = [line for line in late.stdout.splitlines() if line.startswith("in volume from")]
+    assert line.split()[-2:] == ["2025-03", "2027-05"]
+    assert "mi450x-ualoe72: not in volume in 2026-11, but from 2027-05" in late.stderr
+    assert "gb200-nvl72: not in volume" not in late.stderr
+    assert "in volume" not in in_time.stdout + in_time.stderr
+
+
 def test_the_kind_of_price_stands_above_the_racks(rows):
     (line,) = [
         line
