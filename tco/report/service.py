@@ -13,6 +13,7 @@ from tco.report.assumptions import premise_lines
 from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
+from tco.report.verdict import listed_names
 from tco.scenario.result import set_of
 
 
@@ -142,9 +143,10 @@ def _service_table(services: Sequence[Service]) -> Table:
             service_rows.append((f"  {label}", *cells))
         if heading == COST and len(services) > 1:
             regrets = (f"{(1 / service.share_of_best - 1) * 100:.0f}" for service in services)
-            service_rows.append(("  above the cheapest system, %", *regrets))
-    above = [*_premises(services), *map(_purchase_text, services)]
-    above += [_users_text(service) for service in services if service.users is not None]
+            service_rows.append(("  above the cheapest per token, %", *regrets))
+    above = [*_premises(services), *_cheapest_texts(services), *map(_purchase_text, services)]
+    if first.users is not None:
+        above.append(_sessions_text(services, first.users))
     below = [_service_range_text(service) for service in services if service.range]
     if below:
         below.append("All other figures are of the base case.")
@@ -169,7 +171,7 @@ def _service_title(services: Sequence[Service]) -> str:
     models = dict.fromkeys(service.result.texts["workload.model"] for service in services)
     load = f"{first.traffic.values['requests_per_s']:g} requests/s"
     if first.users is not None:
-        load = _users_words(first.users)
+        load = _sessions_words(first.users)
     return (
         f"Fewest racks that serve {', '.join(models)} in {precision.upper()} to "
         f"{first.traffic.id} traffic, {load}; on average {mean_tokens['prompt']:,.0f} tokens in, "
@@ -279,20 +281,51 @@ def _purchase_text(service: Service) -> str:
     )
 
 
-def _users_words(users: int) -> str:
-    return f"{users:,} user{'' if users == 1 else 's'} at once"
+def _cheapest_texts(services: Sequence[Service]) -> list[str]:
+    """Return the sentences on the cheapest of several services, and on a large fleet's choice."""
+    if len(services) < 2:
+        return []
+    cheapest = _cheapest_by("usd_per_month", services)
+    large_fleet = _cheapest_by("usd_per_million_output_tokens_in_use", services)
+    names = listed_names(service.result.scenario for service in cheapest)
+    cost = f"{cheapest[0].metrics['usd_per_month']:,.0f} USD per month"
+    lines = [f"Cheapest: {names}, {cost}."]
+    if len(cheapest) > 1:
+        lines = [f"Tie: {names} cost the same, {cost}."]
+    if large_fleet != cheapest:
+        names = listed_names(service.result.scenario for service in large_fleet)
+        lines.append(
+            "Whole racks are bought here. By the chips in use alone, as in the large fleet of "
+            f"`tco compare`, {names} would cost least per token."
+        )
+    return lines
 
 
-def _users_text(service: Service) -> str:
-    """Print the rate that follows from the users, and on which assumption."""
-    rate = service.traffic.values["requests_per_s"]
-    period = (service.users or 0) / rate
+def _cheapest_by(metric_name: str, services: Sequence[Service]) -> list[Service]:
+    least = min(service.metrics[metric_name] for service in services)
+    return [service for service in services if service.metrics[metric_name] == least]
+
+
+def _sessions_words(users: int) -> str:
+    return f"{users:,} session{'' if users == 1 else 's'} at once"
+
+
+def _sessions_text(services: Sequence[Service], users: int) -> str:
+    """Return the rates that follow from the sessions on each system, and on which assumption."""
+    rates = [service.traffic.values["requests_per_s"] for service in services]
+    thinking = services[0].traffic.thinking
+    periods = [users / rate for rate in rates]
     return (
-        f"{service.result.scenario}: {_users_words(service.users or 0)} send "
-        f"{significant(rate)} requests/s by Little's law. Each sends one every "
-        f"{significant(period, 3)} s: {significant(period - service.traffic.thinking, 3)} s until "
-        f"its answer is complete, and {significant(service.traffic.thinking, 3)} s of thinking."
+        f"{_sessions_words(users)} send {_span(rates, 4)} requests/s by Little's law. Each sends "
+        f"one every {_span(periods, 3)} s: {_span([period - thinking for period in periods], 3)} s "
+        f"until its answer is complete, and {significant(thinking, 3)} s of thinking."
     )
+
+
+def _span(amounts: Sequence[float], digits: int) -> str:
+    """Return the least and the largest of some amounts, one where they print the same."""
+    low, high = (significant(end(amounts), digits) for end in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 def _service_range_text(service: Service) -> str:

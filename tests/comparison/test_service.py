@@ -1,6 +1,7 @@
 """`tco service` prices promises under traffic, from a trace to a cost, and refuses bad traffic."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tco.comparison.request_traces import trace_statistics
 from tco.comparison.trace_files import read_trace
 from tco.performance.service.traffic import Promise, load_traffic, promise_of
+from tco.report.service import _cheapest_texts, _sessions_text
 from tests.catalogue import CATALOGUE
 from tests.cli import tco
 
@@ -252,12 +254,49 @@ def test_users_and_a_rate_of_requests_exclude_each_other():
 def test_the_screen_of_users_says_rate_and_assumption():
     lines = tco("service", "gb200-nvl72", "--users", "5000").stdout.splitlines()
     assert lines[0] == (
-        "Fewest racks that serve deepseek-v3 in FP8 to chat traffic, 5,000 users at once; on "
+        "Fewest racks that serve deepseek-v3 in FP8 to chat traffic, 5,000 sessions at once; on "
         "average 1,280 tokens in, 175 out"
     )
     (rate_line,) = (line for line in lines if "Little's law" in line)
-    assert "5,000 users at once send " in rate_line
+    assert rate_line.startswith("5,000 sessions at once send ")
     assert "30 s of thinking" in rate_line
+
+
+def service_of(name, month, token, rate):
+    return SimpleNamespace(
+        result=SimpleNamespace(scenario=name),
+        metrics={"usd_per_month": month, "usd_per_million_output_tokens_in_use": token},
+        traffic=SimpleNamespace(values={"requests_per_s": rate}, thinking=30.0),
+    )
+
+
+def test_the_cheapest_service_is_named_and_a_tie_is_said():
+    first, second = service_of("a", 107_498.2, 0.28, 250.0), service_of("b", 2e5, 0.26, 200.0)
+    racks_decide = (
+        "Whole racks are bought here. By the chips in use alone, as in the large fleet of `tco "
+        "compare`, b would cost least per token."
+    )
+    assert _cheapest_texts([second, first]) == [
+        "Cheapest: a, 107,498 USD per month.",
+        racks_decide,
+    ]
+    assert _cheapest_texts([first, service_of("b", 2e5, 0.3, 200.0)]) == [
+        "Cheapest: a, 107,498 USD per month."
+    ]
+    assert _cheapest_texts([first, service_of("c", 107_498.2, 0.28, 250.0)]) == [
+        "Tie: a and c cost the same, 107,498 USD per month."
+    ]
+    assert _cheapest_texts([first]) == []
+
+
+def test_sessions_of_several_systems_have_one_line():
+    """10,000 sessions send 250 requests/s if each asks every 40 s, 10 s of which are the answer."""
+    first, second = service_of("a", 1.0, 1.0, 250.0), service_of("b", 1.0, 1.0, 200.0)
+    assert _sessions_text([first, second], 10_000) == (
+        "10,000 sessions at once send 200 to 250 requests/s by Little's law. Each sends one every "
+        "40 to 50 s: 10 to 20 s until its answer is complete, and 30 s of thinking."
+    )
+    assert "send 250 requests/s" in _sessions_text([first], 10_000)
 
 
 @pytest.mark.thorough
