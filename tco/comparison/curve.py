@@ -22,7 +22,7 @@ from tco.core.memory import LazySequence
 from tco.core.progress import with_progress
 from tco.core.types import JsonObject
 from tco.evaluation.scenario_function import Evaluation
-from tco.evaluation.side_by_side import Driver, late_racks, rated_by, unrated
+from tco.evaluation.side_by_side import Driver, late_racks, nearest_speed, rated_by, unrated
 from tco.sampling.drivers import leading_drivers
 from tco.sampling.median import DRAWS
 from tco.sampling.scenario_quantity import SampledScenario, ScenarioQuantity
@@ -72,12 +72,19 @@ def draw_confidence(
         regimes=_with_evidence(regimes, sides, contest, dice, samples) if request.why else regimes,
         unrated=unrated(scenario_results, baseline),
         choices=_rated_choices(request.choose, contest),
-        turns=pick_turns(contest, regimes, base.own_speed, dice),
+        turns=pick_turns(contest, regimes, _speed_of_turns(base), dice),
     )
     if request.hold or not request.ranges:
         return confidence
     later = later_comparison(evaluations, baseline, confidence, request, dice)
     return confidence._replace(later=later)
+
+
+def _speed_of_turns(base: SampledSide) -> float | None:
+    """Return the compared speed nearest to the workload's, which may not be among them."""
+    if base.own_speed is None or not base.speeds:
+        return None
+    return nearest_speed(base.speeds, base.own_speed)
 
 
 def _rated_choices(choices_text: str | None, contest: Contest) -> list[JsonObject]:

@@ -149,7 +149,7 @@ class Later(NamedTuple):
 
 
 class PriceTurn(NamedTuple):
-    """A price at which another rack has the least mean regret at the workload's speed."""
+    """A price at which another rack has the least mean regret at the compared speed."""
 
     path: str
     pick: str  # the rack of least mean regret now

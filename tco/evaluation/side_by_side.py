@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,6 +144,11 @@ def speeds_of(scenario_result: Result, chosen: Sequence[float]) -> tuple[float, 
     if workload_speed is None:
         return ()
     return tuple(sorted({*(chosen or (*SPEEDS, workload_speed))}))
+
+
+def nearest_speed(speeds: Iterable[float], target: float) -> float:
+    """Return the speed nearest to a target, tokens/s per user; the lower of two as near."""
+    return min(sorted(speeds), key=lambda speed: abs(speed - target))
 
 
 def rated_by(scenario_results: Sequence[Result]) -> str | None:

@@ -63,10 +63,10 @@ from tco.report.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, headed, significant
 from tco.report.verdict import (
     basis_words,
+    compared_speed,
     later_words,
     price_words,
     rent_words,
-    target_speed,
     verdict_words,
 )
 from tco.sampling.median import DRAWN_COSTS
@@ -382,7 +382,7 @@ def _tables(
         *too_slow_words(confidence),
         *later_words(confidence.later),
         *rent_words(options.rents),
-        *price_words(confidence, target_speed(scenario_results), scenario_results),
+        *price_words(confidence, compared_speed(scenario_results, confidence), scenario_results),
         *basis_words(scenario_results),
         *drawn_words(confidence.sure),
     ]

@@ -95,7 +95,7 @@ def first_screen(
         *(
             [OTHER_SYSTEMS]
             if has_settings and confidence.curve
-            else _cheaper_words(elsewhere, scenario_results)
+            else _cheaper_words(elsewhere, scenario_results, confidence)
         ),
         *_common_rent_words(scenario_results),
         *rent_words(rents),
@@ -554,7 +554,9 @@ def _target_speed_words(scenario_results: Sequence[Result]) -> str:
 
 
 # ---------------------------------------------------------------- systems not compared
-def _cheaper_words(elsewhere: Sequence[Elsewhere], scenario_results: Sequence[Result]) -> list[str]:
+def _cheaper_words(
+    elsewhere: Sequence[Elsewhere], scenario_results: Sequence[Result], confidence: Confidence
+) -> list[str]:
     """Return the cheapest systems that are not compared, and how many more beat all compared."""
     if not elsewhere:
         return []
@@ -566,4 +568,6 @@ def _cheaper_words(elsewhere: Sequence[Elsewhere], scenario_results: Sequence[Re
     rest = f", {more} more in --all" if more else ""
     speed = target_speed(scenario_results)  # of the shipped ranking
     where = "" if speed is None else f" at {speed:g}"
+    if speed != compared_speed(scenario_results, confidence):
+        where += " tokens/s, the only speed of the shipped ranking"
     return [f"Cheaper{where}, but compared only if named: {', '.join(named)}{rest}."]

@@ -9,7 +9,7 @@ from tco.comparison.records import Confidence, Later, PriceTurn, Regime
 from tco.comparison.regimes import otherwise
 from tco.cost.ledger import RENTS
 from tco.evaluation.break_even_rents import BreakEvenRent
-from tco.evaluation.side_by_side import rated_by, speed_of, why_unrated
+from tco.evaluation.side_by_side import nearest_speed, rated_by, speed_of, why_unrated
 from tco.report.ranges import TRAINING_COST, rounded_percent
 from tco.report.table import fixed_digits, significant
 from tco.scenario.result import OWN_COST, RENTED, Result
@@ -343,4 +343,4 @@ def compared_speed(scenario_results: Sequence[Result], confidence: Confidence) -
     speeds = {point.tokens_per_s_per_user for point in confidence.curve}
     if target is None or not speeds:
         return None
-    return min(sorted(speeds), key=lambda speed: abs(speed - target))
+    return nearest_speed(speeds, target)

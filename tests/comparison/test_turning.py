@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tco.comparison.turning_points import Priced, is_price, price_turns
+from tco.evaluation.side_by_side import nearest_speed
 from tco.scenario.beliefs import Dice, Range
 from tests.catalogue import CATALOGUE
-from tests.cli import document
+from tests.cli import document, tco
 
 GB200, MI450X = "gb200-nvl72", "mi450x-ualoe72"
 PATH = "parts.mi450x.price"
@@ -125,3 +126,11 @@ def test_base_cases_cost_the_same_at_the_break_even_price_and_another_is_picked_
     assert MI450X in picks[0]
     assert GB200 in picks[1]
     assert picks[0] != picks[1]
+
+
+def test_prices_that_turn_the_pick_are_those_at_the_compared_speed_nearest_the_target():
+    assert nearest_speed((20.0, 40.0, 75.0), 50.0) == 40.0
+    assert nearest_speed([60.0, 40.0], 50.0) == 40.0
+    text = " ".join(tco("compare", GB200, MI450X, "--speeds", "40").stdout.split())
+    assert f"The pick at 40 tokens/s turns to {MI450X} if mi450x price is below" in text
+    assert "though cheaper at 50 tokens/s, the only speed of the shipped ranking: " in text
