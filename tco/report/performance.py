@@ -11,7 +11,9 @@ from tco.core.columns import Column
 from tco.core.provenance import making
 from tco.core.types import JsonObject
 from tco.performance.profile import OperatorProfile
+from tco.performance.serving import passes
 from tco.performance.serving.disaggregation import WholeEngines
+from tco.performance.serving.plans import attention_chips
 from tco.performance.serving.record import ServingResult
 from tco.report.assumptions import (
     VALIDATED,
@@ -26,7 +28,7 @@ from tco.report.explanation import structure_document
 from tco.report.ranges import figures, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, fixed_digits, sentence
-from tco.scenario.metrics import METRICS
+from tco.scenario.metrics import METRICS, OUTPUT_RATE
 from tco.scenario.result import Result
 
 REACHED = (
@@ -104,13 +106,13 @@ def _pool_tables(scenario_result: Result) -> list[Table]:
     if share is None:
         return []
     plan = scenario_result.report.plan
-    rate = scenario_result.metrics["output_tokens_per_s_per_chip"]
+    rate = scenario_result.metrics[OUTPUT_RATE]
     pool_rows = [
         ["In a large installation", "", "", ""],
         ["  prefill", rounded_percent(share), f"{plan['prefill']['chips']:g}", "any number"],
         ["  decode", rounded_percent(1 - share), f"{plan['decode']['chips']:g}", "any number"],
     ]
-    below = []
+    below = _rate_factor_words(scenario_result) if rate else []
     if engines is not None and rate:
         pool_rows += [
             [f"In one scale-up domain of {engines.chips} chips", "", "", ""],
@@ -118,13 +120,34 @@ def _pool_tables(scenario_result: Result) -> list[Table]:
             _pool_row("  decode", engines.decode_engines, engines.decode_chips, engines.chips),
         ]
         own_rate = engines.output_tokens_per_s_per_chip
-        below = [
+        below.append(
             f"One scale-up domain reaches {fixed_digits(own_rate)} output tokens/s per chip, "
             f"{rounded_percent(own_rate / rate)} of a large installation's {fixed_digits(rate)}."
-        ]
+        )
     title = "How chips are divided between prefill and decode"
     columns = ["", "share of chips", "chips per instance", "instances"]
     return [Table(columns, pool_rows, title, below=below)]
+
+
+def _rate_factor_words(scenario_result: Result) -> list[str]:
+    """Return the factors from the rate of a decode chip to the rate per chip, as a product."""
+    serving, rate = scenario_result.serving, scenario_result.metrics[OUTPUT_RATE]
+    if not isinstance(serving, ServingResult) or serving.plan is None or serving.decode is None:
+        return []
+    decode_plan = serving.plan.decode
+    sequences, chips = decode_plan.sequences, attention_chips(decode_plan)
+    decode_rate = float(passes.decode_rate(sequences, chips, serving.decode.per_token))
+    decode_share = 1 - float(serving.prefill_share)
+    production = 1.0 if serving.deployed is None else float(serving.deployed)
+    pools = rate / (decode_rate * decode_share * production)
+    factors = [
+        f"{fixed_digits(decode_rate)} output tokens/s per decode chip",
+        f"{fixed_digits(decode_share)} of the chips decode",
+        f"{fixed_digits(pools)} as both pools limit each other",
+    ]
+    if serving.deployed is not None:
+        factors.append(f"{fixed_digits(production)} for production overhead")
+    return [f"{' x '.join(factors)} = {fixed_digits(rate)} output tokens/s per chip."]
 
 
 def _pool_row(phase: str, instances: int, instance_chips: int, chips: int) -> list[str]:

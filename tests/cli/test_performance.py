@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
 
 from tests.cli import document, tco
@@ -29,3 +32,18 @@ def test_plan_is_said_to_be_of_decode_where_there_is_one():
     assert "Plan of decode: data parallel" in tco("perf", "gb200-nvl72").stdout
     training = tco("perf", "llama-3.1-405b-training-gb200-nvl72").stdout
     assert "Plan: tensor parallel" in training
+
+
+@pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72", "h100-hgx8"])
+def test_rate_per_chip_is_the_product_of_the_factors_on_the_screen(name):
+    text = tco("perf", name).stdout
+    (line,) = [line for line in text.splitlines() if " output tokens/s per decode chip x " in line]
+    product, _, rate = line.partition(" = ")
+    factors = [
+        float(factor.replace(",", "")) for factor in re.findall(r"(?:^|x )([\d.,]+) ", product)
+    ]
+    assert len(factors) == 4
+    assert "for production overhead" in product
+    stated = document("perf", name)["metrics"]["output_tokens_per_s_per_chip"]
+    assert math.prod(factors) == pytest.approx(stated, rel=3e-3)
+    assert float(rate.split()[0].replace(",", "")) == pytest.approx(stated, rel=5e-3)
