@@ -78,7 +78,7 @@ ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
 USD = "usd_per_million_output_tokens"
 PURE = "1"  # the unit of a number without one
-DIGITS = 3  # of an estimate; more than the chain is right to says nothing
+DIGITS = 3  # significant digits of an estimate: the model is not accurate to more
 DRAWN = (RATIO, *DRAWN_COSTS)  # metrics with rows of their draws
 DRAWS_LEGEND = "Medians, P10 to P90 and chances are of the draws."
 LEGEND = (
@@ -253,7 +253,7 @@ class ComparisonOptions(NamedTuple):
     evidence: Sequence[Notice] | None = None  # which measured rows notice what moves the answer
     curve: bool = False  # a CSV with a row for each scenario and speed
     elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
-    racks: int | None = None  # that whole engines stand on; none: a fleet's
+    racks: int | None = None  # racks of each scenario, of whole engines; None for a fleet
     base_cases: Sequence[BaseCase] = ()  # beside the middle of the draws
     # below which renters' racks without a rent beat the cheapest
     rents: Sequence[BreakEvenRent] = ()
@@ -364,6 +364,7 @@ def _tables(
     confidence: Confidence,
     options: ComparisonOptions,
 ) -> list[Table]:
+    """Return the tables of `--why`, of `--evidence`, of the first screen or of all figures."""
     verdict = Table((), [], above=verdict_words(confidence, scenario_results))
     if options.why:
         return _why_screen(confidence, scenario_results) or [verdict]
@@ -372,8 +373,7 @@ def _tables(
     if not (options.full or halls):
         engines = ""
         if options.racks is not None:
-            racks = f"rack{'s' * (options.racks > 1)}"
-            engines = f"whole engines on {options.racks} {racks} each"
+            engines = f"whole engines on {count_with_noun(options.racks, 'rack')} each"
         words = ", ".join(filter(None, (deployed_words(scenario_results), engines)))
         return first_screen(
             scenario_results, confidence, words, options.elsewhere, options.rents, options.changes
@@ -398,10 +398,9 @@ def _tables(
 def _why_screen(confidence: Confidence, scenario_results: Sequence[Result]) -> list[Table]:
     """Return the tables on what moves each pick, with the work above them."""
     tables = why_tables(confidence, scenario_results)
-    for table in tables[:1]:
-        tables[0] = table._replace(
-            above=[workload_line(scenario_results, target=False), *table.above]
-        )
+    if tables:
+        work = workload_line(scenario_results, target=False)
+        tables[0] = tables[0]._replace(above=[work, *tables[0].above])
     return tables
 
 

@@ -39,8 +39,7 @@ FEISTEL_ROUNDS = 4
 PROBABILITY_BOUNDS = 2.0**-54, 1 - 2.0**-53
 FITS = "fits"  # name of the decision whether the racks fit the site
 FixedSettings = tuple[tuple[str, Any], ...]  # path and value of each setting of one value
-# Sobol generators by seed and dimensions. A generator continues where it stopped, so each thread
-# has its own.
+# The last Sobol generator of each thread, by seed and dimensions: it continues where it stopped.
 _thread_state = threading.local()
 
 
@@ -79,6 +78,7 @@ class Strata(Dice):
         deviates = self.thrown.get(name)
         if deviates is None:
             name_key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            # `splitmix64` mixes the key in place: the places below take the mixed key too
             strata = permuted(self.draws, self.samples, splitmix64(name_key))
             places_in_stratum = uniform(splitmix64(name_key + (self.draws + np.uint64(1)) * GOLDEN))
             deviates = _deviates((strata + places_in_stratum) / self.samples)
@@ -155,7 +155,7 @@ class StudyScenario(NamedTuple):
 
     name: str
     function: ScenarioFunction  # the scenario as its file states it
-    plan: str  # `best` or `held`
+    plan: str  # `best`, `near` or `held`
 
     def __hash__(self) -> int:
         return hash(self.name)

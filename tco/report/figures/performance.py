@@ -92,10 +92,14 @@ def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
 
     """
     dots, roofs = dots_of(scenario_result), roofs_of(scenario_result)
-    if not (dots and roofs):
+    if not dots:
         raise DataError(
             f"{scenario_result.scenario}: no operator of its plan both computes and moves data, so "
             "there is nothing to draw under a roof"
+        )
+    if not roofs:
+        raise DataError(
+            f"{scenario_result.scenario}: no peak of its chip is known, so there is no roof to draw"
         )
     slope = scenario_result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
     operators = ", ".join(f"{dot.row.phase} {dot.row.line.name} {dot.words}" for dot in dots)
