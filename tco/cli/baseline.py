@@ -140,7 +140,13 @@ def _check_baseline(
         load_stakes,
         unguarded_scenarios,
     )
-    from tco.regression.drift import checked_metrics, drifts, missing_own_values, parse_rule
+    from tco.regression.drift import (
+        checked_metrics,
+        drifts,
+        missing_own_values,
+        parse_rule,
+        refuse_unchecked_metrics,
+    )
     from tco.report.drift import drift_answer
 
     rule = parse_rule(threshold, max_increase, metrics)
@@ -157,6 +163,7 @@ def _check_baseline(
         scenario: [metric for metric in metric_values if metric in rule.metrics]
         for scenario, metric_values in checked_metrics(states).items()
     }
+    refuse_unchecked_metrics(path, metrics or (), states, checked, drifted)
     shifted: list[Shift] = []
     if max_increase is None and not metrics and not any(withheld.values()):
         shifted = _shifted_figures(request, stakes, result_by_name, rule)
@@ -164,22 +171,15 @@ def _check_baseline(
     scenario_names = list(states)
     if drifted and not shifted:
         scenario_names = list(dict.fromkeys(drift.scenario for drift in drifted))
-    words = ["tco", "baseline", "save", baseline_name, *request.words(scenario_names, None)]
-    notes = _unchecked_notes(withheld)
-    if missing:
-        missing_text = _missing_text(path, missing, join(words))
-        if not drifted and not shifted:
-            raise DataError(missing_text)
-        notes.append(missing_text)
+    words = request.words(scenario_names, None)
+    accept = join(["tco", "baseline", "save", baseline_name, *words])
+    missing_notes = _missing_notes(path, missing, accept)
+    if missing_notes and not drifted and not shifted:
+        raise DataError(missing_notes[0])
+    notes = [*_unchecked_notes(states, rule), *missing_notes]
+    unguarded = unguarded_scenarios()
     answer = drift_answer(
-        catalogue,
-        baseline_name,
-        checked,
-        drifted,
-        shifted,
-        notes,
-        unguarded_scenarios(),
-        join(words),
+        catalogue, baseline_name, checked, drifted, shifted, notes, unguarded, accept
     )
     request.emit(answer, [*drifted, *shifted])
 
@@ -204,25 +204,33 @@ def _shifted_figures(
     return shifts(stakes, _drawn_figures(request, drawn_names), rule.threshold)
 
 
-def _unchecked_notes(withheld: Mapping[str, Sequence[str]]) -> list[str]:
+def _unchecked_notes(states: Mapping[str, JsonMapping], rule: Rule) -> list[str]:
+    from tco.catalog.labels import count_with_noun
+
+    counts = {
+        scenario: sum(metric in rule.metrics for metric in state["withheld"])
+        for scenario, state in states.items()
+    }
     return [
-        f"{scenario}: {len(metrics)} metrics rest on your own values and are not checked"
-        for scenario, metrics in withheld.items()
-        if metrics
+        f"{scenario}: {count_with_noun(count, 'metric')} of own values withheld and not checked"
+        for scenario, count in counts.items()
+        if count
     ]
 
 
-def _missing_text(path: Path, missing: Sequence[str], accept: str) -> str:
+def _missing_notes(path: Path, missing: Sequence[str], accept: str) -> list[str]:
     from tco.catalog.labels import count_with_noun
 
+    if not missing:
+        return []
     named = ", ".join(missing[:NAMED_VALUES])
     if len(missing) > NAMED_VALUES:
         named += f" and {len(missing) - NAMED_VALUES} more"
     counted = count_with_noun(len(missing), "own value")
-    return (
+    return [
         f"{path}: rests on {counted} that this check lacks: {named}; add data/ or --set "
         f"again, or save the baseline without: {accept}"
-    )
+    ]
 
 
 def _withheld_metrics(

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.overlay import own_rows
@@ -295,6 +296,41 @@ def checked_metrics(states: Mapping[str, JsonMapping]) -> dict[str, list[str]]:
         ]
         for scenario_name, metric_values in metrics_with_ratios(states).items()
     }
+
+
+def refuse_unchecked_metrics(
+    path: Path,
+    metrics: Sequence[str],
+    states: Mapping[str, JsonMapping],
+    checked: Mapping[str, Sequence[str]],
+    drifted: Sequence[Drift],
+) -> None:
+    """Refuse a named metric that is checked in no scenario of a baseline.
+
+    Args:
+        path: Path of the baseline file.
+        metrics: Names of metrics that a check is asked for.
+        states: States of the baseline by scenario.
+        checked: Metrics that the check compares, by scenario.
+        drifted: Drifts; a metric that is new today has one without a saved value.
+
+    Raises:
+        DataError: A metric is withheld, or the baseline does not keep it.
+
+    """
+    compared = {metric for scenario_metrics in checked.values() for metric in scenario_metrics}
+    compared |= {drift.move.metric for drift in drifted}
+    base = states[usual_baseline(list(states))] if states else {}
+    for metric in metrics:
+        if metric in compared:
+            continue
+        reason = f"keeps no {metric}"
+        if any(_is_withheld(metric, state, base) for state in states.values()):
+            reason = f"{metric} rests on your own values and is withheld"
+        raise DataError(
+            f"{path}: {reason}; nothing was checked. `tco baseline show {path.stem}` lists the "
+            "metrics that it keeps; to check others, save and check without --redact"
+        )
 
 
 def _is_withheld(metric: str, state: JsonMapping, base: JsonMapping) -> bool:

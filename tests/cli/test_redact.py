@@ -311,6 +311,35 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     assert "parts.trn3.hbm_bandwidth" in changed_check.stdout
 
 
+def test_check_of_a_withheld_metric_fails(folder, tmp_path, monkeypatch):
+    """A redacted baseline gates no metric that it withholds, whoever checks it."""
+    monkeypatch.chdir(tmp_path)
+    names = ("gb200-nvl72", "trn3-nl72x2")
+    assert tco("baseline", "save", "red", *names[1:], "--data", folder, "--redact").exit_code == 0
+    assert tco("baseline", "save", "plain", "gb200-nvl72").exit_code == 0
+    for metric in ("usd_per_million_output_tokens", "perf_per_tco_vs_baseline"):
+        done = tco("baseline", "check", "red", "--metric", metric, "--max-increase", "2%")
+        assert (done.exit_code, done.stdout) == (3, "")
+        assert f"red.json: {metric} rests on your own values and is withheld" in done.stderr
+        assert "nothing was checked" in done.stderr
+    foreign = tco("baseline", "check", "plain", "--metric", "train_usd_per_trillion_tokens")
+    assert foreign.exit_code == 3
+    assert "plain.json: keeps no train_usd_per_trillion_tokens; nothing" in foreign.stderr
+    # what it keeps is checked, and the rest is counted
+    kept_metric = ("--metric", "chips")
+    assert tco("baseline", "check", "red", *kept_metric).exit_code == 0
+    withheld = json.loads((tmp_path / "reports/baselines/red.json").read_text())["scenarios"]
+    count = len(withheld["trn3-nl72x2"]["withheld"])
+    done = tco("baseline", "check", "red")
+    assert f"trn3-nl72x2: {count} metrics of own values withheld and not checked" in done.stderr
+    # beside a scenario that keeps it, the check is partial and says so
+    both = tco("baseline", "save", "two", *names, "--data", folder, "--redact")
+    assert both.exit_code == 0
+    done = tco("baseline", "check", "two", "--metric", "capex_usd_per_chip")
+    assert done.exit_code == 0
+    assert "trn3-nl72x2: 1 metric of own values withheld and not checked" in done.stderr
+
+
 def test_redacted_baseline_of_two_scenarios_keeps_no_drawn_figures(folder, tmp_path, monkeypatch):
     """Drawn figures rest on own values, and nothing stands in their place."""
     monkeypatch.chdir(tmp_path)
