@@ -202,6 +202,11 @@ def _metric_table(
 
 
 def _provenance(state: JsonMapping) -> str:
-    """Return the program and data that made a state."""
-    dated = f", with prices up to {state['data_date']}" if state.get("data_date") else ""
-    return f"made by tco {state['tco_version']} on data {state['data_hash']}{dated}"
+    """Return the program, the data and the date of prices that made a state."""
+    parts = [f"made by tco {state['tco_version']} on data {state['data_hash']}"]
+    price_date = state["texts"].get("terms.date")
+    if price_date:
+        parts.append(f"at the prices of {price_date}")
+    if state.get("data_date"):
+        parts.append(f"the latest price in the data is of {state['data_date']}")
+    return "; ".join(parts)

@@ -394,7 +394,13 @@ def test_list_and_show_print_what_the_baseline_keeps(baseline_folder):
         } in saved_scenario["inputs"]
     assert saved_scenarios[0]["metrics"]["perf_per_tco_vs_baseline"] == 1
     printed_text = tco("baseline", "show", "main", *ONE).stdout
-    assert "prices up to" in printed_text
+    data_date = saved_scenarios[0]["data_date"]
+    date = on_file["gb200-nvl72"]["texts"]["terms.date"]
+    assert date < data_date
+    assert (
+        f"; at the prices of {date}; the latest price in the data is of {data_date}."
+        in printed_text
+    )
     assert f"{saved_scenarios[0]['metrics']['usd_per_million_tokens']:.6g}" in printed_text
 
 
