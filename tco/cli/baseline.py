@@ -67,8 +67,9 @@ def save(request: CommandRequest, name: Name, scenarios: list[str] | None = None
             state["data_date"] = newest_price(catalogue)
     # before the states are redacted, which ends the redaction of this request
     drawn_figures = {} if request.redact else _drawn_figures(request, scenario_names)
-    stayed = save_baseline(path, _redact_states(request, states), drawn_figures)
-    request.emit(saved_answer(catalogue, name, scenario_names, stayed))
+    saved_states = _redact_states(request, states)
+    stayed = save_baseline(path, saved_states, drawn_figures)
+    request.emit(saved_answer(catalogue, name, saved_states, stayed, bool(drawn_figures)))
 
 
 def _drawn_figures(request: CommandRequest, scenario_names: Sequence[str]) -> JsonObject:

@@ -53,7 +53,8 @@ def init(
         f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco "
         "price mine.toml\n"
         "data/parts/mine.csv has an example of a price: remove its # to use it.\n"
-        "Git ignores data/ and reports/, but for baselines: prices of your own stay private. "
+        "Git ignores data/ and reports/, but for baselines, which hold your own prices unless "
+        "they are saved with --redact. "
         f"To commit data/, remove its line from {folder / '.gitignore'}.\n"
     )
 

@@ -27,7 +27,7 @@ from tco.regression.difference import (
     Side,
     changed_metrics,
 )
-from tco.regression.state import state_of
+from tco.regression.state import holds_own_values, state_of
 from tco.scenario.baseline_ratio import usual_baseline
 from tco.scenario.metrics import (
     AGAINST_BASELINE,
@@ -267,12 +267,12 @@ def missing_own_values(
     """
     missing: set[str] = set()
     for scenario_name, state in old.items():
-        if "withheld" in state:
+        if not holds_own_values(state):
             continue
         today = scenario_results[scenario_name]
         unread = {path for path, _ in own_rows(catalogue_of(scenario_name))}
         unread |= set(today.origin.settings if today.origin else ())
-        for path in state.get("own", ()):
+        for path in state["own"]:
             own_input = today.inputs.get(path)
             in_force = path in unread if own_input is None else own_input.overlay
             if not in_force:

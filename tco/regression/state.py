@@ -113,7 +113,7 @@ def check_state(state: JsonMapping, where: str) -> None:
         raise DataError(f"{where}: {str(state)[:60]!r}, expected a table")
     hold({"own": [], "withheld": [], **state}, STATE_KINDS, where)
     plan_from(state["plan"], f"{where}: plan")
-    if making.get() and state.get("own") and "withheld" not in state:
+    if making.get() and holds_own_values(state):
         raise KeptBackError(
             f"{where}: was saved with values of your own, and nothing can replace them; "
             "save it with --redact"
@@ -123,6 +123,11 @@ def check_state(state: JsonMapping, where: str) -> None:
             raise DataError(
                 f"{where}: {path} is {str(quantity)[:60]!r}, expected a number and its unit"
             )
+
+
+def holds_own_values(state: JsonMapping) -> bool:
+    """Return whether a state holds own values of the user, which `--redact` would leave out."""
+    return bool(state.get("own")) and "withheld" not in state
 
 
 def setting_text(quantity_value: float, unit: str) -> str:

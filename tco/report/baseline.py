@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import count_with_noun
 from tco.core.columns import Column
 from tco.core.mappings import lists_by_key
 from tco.core.types import JsonMapping
 from tco.regression.baseline import baseline_path
 from tco.regression.drift import metrics_with_ratios
+from tco.regression.state import holds_own_values
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, scaled_unit, significant
 from tco.scenario.metrics import METRICS
@@ -70,18 +72,23 @@ SHOW = Document("baseline-show", "name", Member("scenarios", [STATE]))
 
 
 def saved_answer(
-    catalogue: Catalogue, baseline_name: str, scenarios: Sequence[str], stayed: Sequence[str]
+    catalogue: Catalogue,
+    baseline_name: str,
+    states: Mapping[str, JsonMapping],
+    stayed: Sequence[str],
+    has_draws: bool,
 ) -> Answer:
     """Return the answer on scenarios saved to a baseline.
 
     Args:
         catalogue: Catalogue of the evaluated scenarios.
         baseline_name: Name of the baseline.
-        scenarios: Names of the saved scenarios.
+        states: Saved states by scenario.
         stayed: Names of the scenarios that stay as they were.
+        has_draws: Whether figures of the draws are saved too.
 
     """
-    path = str(baseline_path(baseline_name))
+    path, scenarios = str(baseline_path(baseline_name)), list(states)
     content = {"name": baseline_name, "path": path, "scenarios": scenarios, "stayed": stayed}
     saved_scenarios = [SavedScenario(scenario, path) for scenario in scenarios]
     scenario_record = Record(SavedScenario)
@@ -89,6 +96,13 @@ def saved_answer(
     if stayed:
         names = ", ".join(stayed)
         below = [f"Not saved again: {names}. Ratios to the scenarios above may have moved."]
+    if any(map(holds_own_values, states.values())):
+        metrics = {metric for state in states.values() for metric in state["metrics"]}
+        draws = " and figures of the draws" if has_draws else ""
+        below += [
+            f"{path} keeps {count_with_noun(len(metrics), 'metric')}{draws}.",
+            "It holds your own values in plain text; --redact leaves them out.",
+        ]
     return SAVE.answer(
         catalogue,
         content,

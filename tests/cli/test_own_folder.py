@@ -172,6 +172,19 @@ def test_own_price_changes_the_baseline(quote):
 GATE = ("--metric", "usd_per_million_output_tokens", "--max-increase", "2%")
 
 
+def test_save_says_that_the_file_holds_own_values(quote):
+    plain = "It holds your own values in plain text; --redact leaves them out."
+    done = tco("baseline", "save", "main", "mine.toml")
+    path = "reports/baselines/main.json"
+    metrics = json.loads((quote.parents[2] / path).read_text())["scenarios"]["mine.toml"]["metrics"]
+    assert done.stdout.splitlines()[-2:] == [f"{path} keeps {len(metrics)} metrics.", plain]
+    both = tco("baseline", "save", "both", "gb200-nvl72", "mine.toml").stdout
+    assert "metrics and figures of the draws." in both
+    assert plain in both
+    assert plain not in tco("baseline", "save", "red", "mine.toml", "--redact").stdout
+    assert plain not in tco("baseline", "save", "shipped", "gb200-nvl72").stdout
+
+
 def test_check_without_the_own_price_of_the_baseline_fails(quote):
     assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
     assert tco("baseline", "check", "main", *GATE).exit_code == 0
