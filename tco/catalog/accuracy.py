@@ -61,6 +61,11 @@ class Standing(NamedTuple):
         return "none" if self.unmeasured == "prior" else self.unmeasured
 
     @property
+    def reason(self) -> str:
+        """Reason that no published run checks the answer, such as that its chip has none."""
+        return self.text.partition(": ")[2].partition(". ")[0]
+
+    @property
     def evidence(self) -> str:
         """Published runs of the chip, or of the chip that stands in for it."""
         if self.anchors and self.median is None:

@@ -27,7 +27,8 @@ from tco.scenario.choices import USUAL
 from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, in_words, why_absent
-from tco.scenario.workload_sizing import SECONDS_PER_DAY, TRAIN_TOKENS
+from tco.scenario.workload_sizing import CHIPS, SECONDS_PER_DAY, TRAIN_TOKENS
+from tco.scenario.workload_sizing import TOKENS as TRAIN_TOKENS
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
 # in the metric's own)
@@ -92,14 +93,14 @@ def shown_metric(metric: str) -> tuple[str, str, float]:
 def training_job_words(
     scenario_results: Sequence[Result], medians: Sequence[JsonMapping] = ()
 ) -> list[str]:
-    """Return a sentence on days and cost of the whole training job of each scenario; or nothing.
+    """Return sentences on days and cost of the whole training job of each scenario; or nothing.
 
     Args:
         scenario_results: Results, whose base case is printed without medians.
         medians: Medians by metric of each result, in its order.
 
     """
-    words_by_tokens: dict[float, list[str]] = {}
+    words_by_job: dict[tuple[float, float], list[str]] = {}
     for index, scenario_result in enumerate(scenario_results):
         metrics = medians[index] if medians else scenario_result.metrics
         days, cost = (
@@ -107,15 +108,15 @@ def training_job_words(
             for metric, size in (("train_time_s", SECONDS_PER_DAY), ("train_usd", 1e6))
         )
         if days != "-":
-            tokens = scenario_result.inputs[TRAIN_TOKENS].value
+            job = scenario_result.inputs[TRAIN_TOKENS].value, scenario_result.inputs[CHIPS].value
             named = f"{scenario_result.scenario} " if len(scenario_results) > 1 else ""
-            words_by_tokens.setdefault(tokens, []).append(f"{named}{days} days, {cost} million USD")
+            words_by_job.setdefault(job, []).append(f"{named}{days} days, {cost} million USD")
     statistic = "median" if medians else "base case"
     return [
-        f"Training on {significant(tokens / 1e12)} trillion tokens (--set {TRAIN_TOKENS}=...), "
-        f"{statistic}: {'; '.join(words)}. The days count stops, the cost also the hours that "
-        "utilisation leaves idle."
-        for tokens, words in words_by_tokens.items()
+        f"Training on {significant(tokens / 1e12)} trillion tokens (--set {TRAIN_TOKENS}=...) on "
+        f"{chips:,.0f} chips, {statistic}: {'; '.join(words)}. The days include failures; the cost "
+        "also pays the idle hours."
+        for (tokens, chips), words in words_by_job.items()
     ]
 
 

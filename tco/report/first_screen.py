@@ -393,15 +393,26 @@ def _work_table(scenario_results: Sequence[Result], confidence: Confidence) -> l
                 percentile_range_text(sure, metric, size),
                 "-" if best is None else rounded_percent(1 - best["mean"]),
                 "-" if best is None else rounded_percent(sure.share_cheapest),
-                significant(scenario_result.metrics[RATIO], 3) or "-",
+                _scaled_text((sure.range(RATIO) or {}).get("p50"), 1.0),
             )
         )
     columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
     medians = [
         {name: ends["p50"] for name, ends in sure.ranges.items() if ends} for sure in sureness
     ]
-    below = training_job_words(scenario_results, medians)
-    return [Table((*columns, "performance per TCO"), work_rows, below=below)]
+    below = [*training_job_words(scenario_results, medians), *_unmeasured_words(scenario_results)]
+    return [Table((*columns, "median performance per TCO"), work_rows, below=below)]
+
+
+def _unmeasured_words(scenario_results: Sequence[Result]) -> list[str]:
+    """Return a sentence on chips without a published run of the work, nor one of a relative."""
+    standings = [scenario_result.standing for scenario_result in scenario_results]
+    gaps = {
+        standing.reason: None
+        for standing in standings
+        if standing.median is None and not standing.anchors and standing.unmeasured == "prior"
+    }
+    return [f"The chances rest on estimates: {'; '.join(gaps)}."] if gaps else []
 
 
 def _scaled_text(cost_value: float | None, size: float) -> str:

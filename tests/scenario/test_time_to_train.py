@@ -8,6 +8,7 @@ import tco
 from tco.core.errors import DataError
 from tco.scenario.workload_sizing import chips_in
 from tests.catalogue import CATALOGUE
+from tests.cli import document
 from tests.cli import tco as run_tco
 
 DAYS, CHIPS, RATE = "workload.days", "cluster.chips", "train_tokens_per_s"
@@ -75,7 +76,11 @@ def test_screens_of_a_training_job_say_its_days_and_its_cost(command):
     printed_text = " ".join(
         run_tco(command, JOB, "--set", "workload.train_tokens=15e12").stdout.split()
     )
-    assert "Training on 15 trillion tokens (--set workload.train_tokens=...)" in printed_text
+    assert (
+        "Training on 15 trillion tokens (--set workload.train_tokens=...) on 16,128 chips"
+        in printed_text
+    )
+    assert "The days include failures; the cost also pays the idle hours." in printed_text
     assert re.search(r": [\d.]+ days, [\d.]+ million USD\.", printed_text)
 
 
@@ -84,3 +89,19 @@ def test_serving_has_no_training_job():
     assert metrics["train_time_s"] is None
     assert metrics["train_usd"] is None
     assert "Training on" not in run_tco("price", "trn3-nl72x2").stdout
+
+
+def test_comparison_shows_median_ratios_and_warns_of_chips_without_training_runs():
+    words = ("compare", "--set", "workload=training")
+    screen = run_tco(*words).stdout
+    printed_text = " ".join(screen.split())
+    assert "The chances rest on estimates: no published training runs of trn3." in printed_text
+    rows = document(*words)["rows"]
+    for row in rows:
+        (line,) = [
+            line
+            for line in screen.splitlines()
+            if line.startswith(f"{row['scenario']} ") and " to " in line
+        ]
+        median = row["range"]["perf_per_tco_vs_baseline"]["p50"]
+        assert float(line.split()[-1]) == pytest.approx(median, rel=5e-3)
