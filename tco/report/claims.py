@@ -104,11 +104,14 @@ def _claims_tables(catalogue: Catalogue, findings: Sequence[Finding]) -> list[Ta
     }
     present = [verdict for verdict, group in groups.items() if group]
     listed = present if detailed or len(present) == 1 else LISTED
+    sources = list(dict.fromkeys(finding.claim.source for finding in findings))
+    numbers = {source: str(number) for number, source in enumerate(sources, 1)}
     verdict_tables = [
         _claims_table(
             catalogue,
             f"{verdict} ({len(groups[verdict])}): {VERDICTS[verdict]}",
             groups[verdict],
+            numbers,
             detailed,
         )
         for verdict in listed
@@ -119,12 +122,12 @@ def _claims_tables(catalogue: Catalogue, findings: Sequence[Finding]) -> list[Ta
     ]
     if surprises:
         title = "Not the verdict that the ledger expects"
-        verdict_tables.insert(0, _claims_table(catalogue, title, surprises, detailed))
+        verdict_tables.insert(0, _claims_table(catalogue, title, surprises, numbers, detailed))
     omitted = [verdict for verdict in present if verdict not in listed]
     return [
         _summary_table(findings, groups),
         *verdict_tables,
-        _closing_table(catalogue, findings, omitted, detailed),
+        _closing_table(catalogue, numbers, omitted, detailed),
     ]
 
 
@@ -148,6 +151,8 @@ def _summary_table(
         "claimed: what the source states. computed: base case of the data and the model. times: "
         "the number is a ratio.",
         "deviation: computed against claimed; +8 % is 108 where 100 is claimed.",
+        "Ids: C is a figure, P a conclusion from figures. source: who says it, by its number in "
+        "the list at the end.",
     ]
     return Table(
         ("verdict", "claims", "meaning"),
@@ -161,7 +166,11 @@ def _summary_table(
 
 
 def _claims_table(
-    catalogue: Catalogue, title: str, findings: Sequence[Finding], detailed: bool
+    catalogue: Catalogue,
+    title: str,
+    findings: Sequence[Finding],
+    numbers: Mapping[str, str],
+    detailed: bool,
 ) -> Table:
     """Return claims with their figures and remarks.
 
@@ -169,6 +178,7 @@ def _claims_table(
         catalogue: Holds the titles of sources.
         title: What the claims have in common.
         findings: The claims.
+        numbers: Number of each source in the closing list.
         detailed: Whether notes and commands are printed.
 
     """
@@ -182,12 +192,13 @@ def _claims_table(
                 BOUNDS[claim.relation] + significant(claim.claimed.value, 4),
                 significant(finding.computed, 4),
                 _deviation_text(finding),
+                numbers[claim.source],
             )
         )
         remarks = _claim_remarks(catalogue, finding, detailed)
-        claim_rows += [(f"      {remark}", "", "", "", "") for remark in remarks]
-    columns = ("id", "what is claimed, unit", "claimed", "computed", "deviation")
-    return Table(columns, claim_rows, title, align="llrrr", width=NARROW_SCREEN)
+        claim_rows += [(f"      {remark}", "", "", "", "", "") for remark in remarks]
+    columns = ("id", "what is claimed, unit", "claimed", "computed", "deviation", "source")
+    return Table(columns, claim_rows, title, align="llrrrr", width=NARROW_SCREEN)
 
 
 def _unit_words(claim: Claim) -> str:
@@ -237,7 +248,7 @@ def _signed(difference: float) -> str:
 
 def _closing_table(
     catalogue: Catalogue,
-    findings: Sequence[Finding],
+    numbers: Mapping[str, str],
     omitted: Sequence[Verdict],
     detailed: bool,
 ) -> Table:
@@ -248,8 +259,12 @@ def _closing_table(
     if not detailed:
         commands.append("Why they differ: tco claims --verdict contradicts; --verdict off")
         commands.append("Every claim with its note and its source: tco claims --format csv")
-    sources = dict.fromkeys(finding.claim.source for finding in findings)
-    source_lines = [f"  {catalogue.source_title(source)}" for source in sources]
+    source_lines = [
+        f"  {number}  {catalogue.source_title(source)}" for source, number in numbers.items()
+    ]
+    if numbers:
+        source = next(iter(numbers))
+        commands.append(f"A source with its link and its values: tco sources show {source}")
     return Table(
         (), (), above=[*commands, "Sources of the claims:", *source_lines], width=NARROW_SCREEN
     )

@@ -99,6 +99,19 @@ def test_the_first_sentence_counts_what_the_verdicts_come_to():
     assert tables_of([finding("C051", 1.28)])[0].above == []
 
 
+def test_every_claim_has_the_number_of_its_source_in_the_list_at_the_end():
+    findings = [finding(claim_id, 1.0, "off") for claim_id in ("C014", "C043", "C051")]
+    summary, claims, closing = tables_of(findings)
+    titles = {line.split()[0]: line.split(maxsplit=1)[1] for line in closing.above[-2:]}
+    numbers = {row[0]: row[5] for row in claims.rows if row[5]}
+    assert {claim_id: titles[number] for claim_id, number in numbers.items()} == {
+        claim_id: CATALOGUE.source_title(LEDGER[claim_id].source) for claim_id in numbers
+    }
+    assert list(numbers) == ["C014", "C043", "C051"]
+    assert "C is a figure, P a conclusion" in summary.below[-1]
+    assert closing.above[0].endswith(f"tco sources show {LEDGER['C014'].source}")
+
+
 def test_few_claims_have_the_contradicted_source_and_the_note():
     _, claims, _ = tables_of([finding("C051", 1.28)])
     remarks = [row[0].strip() for row in claims.rows[1:]]
@@ -110,7 +123,7 @@ def test_an_open_claim_says_in_how_many_draws_it_is_true():
     conclusion = ConclusionProbability(0.54, 0.807, 1.28, [], None)
     _, claims, _ = tables_of([finding("P006", 1.0138, "open", conclusion)])
     label = f"{LEDGER['P006'].claim}, times"
-    assert claims.rows[0][1:] == (label, "at least 1", "1.014", "")
+    assert claims.rows[0][1:] == (label, "at least 1", "1.014", "", "1")
     assert claims.rows[1][0].strip() == (
         "True in 54 % of the draws; computed P10 to P90 0.807 to 1.28."
     )
