@@ -39,6 +39,8 @@ class Rent(NamedTuple):
             "margin, %", lambda rent: "-" if rent.margin is None else f"{rent.margin * 100:.0f}"
         ),
     ]
+    source: str  # id
+    source_title: str
 
 
 def rents_of(
@@ -119,7 +121,8 @@ def _chip_rents(catalogue: Catalogue, chip: str, settings: TextMapping) -> list[
                 rent_input.low,
                 rent_input.high,
             )
-            rents.append(Rent(*rent_fields, cost, margin))
+            source = rent_input.source
+            rents.append(Rent(*rent_fields, cost, margin, source, catalogue.source_title(source)))
     return rents
 
 

@@ -36,9 +36,11 @@ def rents_answer(
         "Cost: USD per installed chip-hour at the prices of that month (base case). It is a "
         "cloud's, or the builder's where a chip is not for sale.",
         "Margin: share of the rent left after this cost, if every hour is rented. It is negative "
-        "where the rent is below the cost.",
+        "where the rent is below the cost. The cost counts depreciation and the cost of capital "
+        "(terms.rate), so that the margin lies below the gross margin in a company's accounts.",
+        "Sources: the CSV has their ids and titles; a link is in "
+        f"`tco sources show {rents[-1].source}`.",
     ]
-
     if any(rent.statistic == UPPER_BOUND for rent in latest):
         below.append(
             "Upper bound: nobody states a rent of this chip. What others say of it allows no more "

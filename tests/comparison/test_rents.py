@@ -97,6 +97,16 @@ def test_a_table_prints_the_margin_that_its_rent_and_cost_leave():
     )
 
 
+def test_a_rent_names_its_source_and_what_its_margin_is_after():
+    rows = document("rents", "h100-sxm")["rows"]
+    for row in rows:
+        assert row["source_title"] == CATALOGUE.sources[row["source"]].title
+    text = " ".join(tco("rents", "h100-sxm").stdout.split())
+    assert "The cost counts depreciation and the cost of capital (terms.rate)" in text
+    command = text.partition("a link is in `tco ")[2].partition("`")[0]
+    assert CATALOGUE.sources[rows[-1]["source"]].url in tco(*command.split()).stdout
+
+
 def test_margins_follow_from_rent_and_cost():
     rows = document("rents", "h100-sxm")["rows"]
     assert len({row["date"] for row in rows}) >= 12
