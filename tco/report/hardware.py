@@ -9,6 +9,7 @@ from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun, part_label
 from tco.catalog.system_tree import System
 from tco.core.types import JsonObject
+from tco.cost.ownership import BUILT_UP, SELLING_PRICE
 from tco.fabric.topology import FabricScope
 from tco.report.assumptions import context_of_system
 from tco.report.ranges import rounded_percent
@@ -64,6 +65,8 @@ def _total_rebates(rack: SystemBill) -> float:
     return sum(float(rebate.value) for rebate in rack.rebates)
 
 
+# by what the owner pays for a system
+PRICE_WORDS = {BUILT_UP: "at the builder's own cost", SELLING_PRICE: "at the vendor's price"}
 BOM = Document(
     "bom",
     Member("system", read="system.id"),
@@ -108,12 +111,14 @@ def bill_answer(rack: SystemBill) -> Answer:
 def _bill_table(rack: SystemBill) -> Table:
     """Return the bill, indented as the tree."""
     system, bill = rack.system, rack.bill
-    above = f"{system.owner_pays} | prices of {rack.date} | {system.variant_text}".rstrip(" |")
+    basis = PRICE_WORDS[system.owner_pays]
+    above = f"{basis} | prices of {rack.date} | {system.variant_text}".rstrip(" |")
     racks = f"{system.racks:g} rack{'' if system.racks == 1 else 's'}"
     below = [
         f"{significant(float(bill.price) / system.chips, 5)} USD and "
         f"{significant(float(bill.power) / system.chips)} W per chip "
-        f"({system.chips:g} chips, {racks}). {ESTIMATE_NOTE}"
+        f"({system.chips:g} chips, {racks}). {ESTIMATE_NOTE}",
+        f"Servers only; network, storage and hall: tco price {system.id}.",
     ]
     for rebate in rack.rebates:
         spend = float(rebate.spend)
