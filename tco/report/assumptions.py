@@ -28,7 +28,6 @@ from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, in_words, why_absent
 from tco.scenario.workload_sizing import CHIPS, SECONDS_PER_DAY, TRAIN_TOKENS
-from tco.scenario.workload_sizing import TOKENS as TRAIN_TOKENS
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
 # in the metric's own)
