@@ -49,14 +49,19 @@ def save(request: CommandRequest, name: Name, scenarios: list[str] | None = None
     from tco.core.files import is_there
     from tco.cost.price_dates import newest_price
     from tco.evaluation.evaluation import HEADLINE
-    from tco.regression.baseline import baseline_path, load_baseline, save_baseline
+    from tco.regression.baseline import (
+        baseline_path,
+        load_baseline,
+        refuse_own_states,
+        save_baseline,
+    )
     from tco.regression.state import state_of
     from tco.report.baseline import saved_answer
 
     scenario_names, path = list(scenarios or HEADLINE), baseline_path(name)
     if is_there(path):
         # a file that is no baseline is refused before anything is evaluated
-        load_baseline(path)
+        refuse_own_states(path, load_baseline(path), scenario_names)
     catalogue, scenario_results = request.evaluated(scenario_names)
     states = {
         scenario: state_of(scenario_result)
@@ -139,6 +144,7 @@ def _check_baseline(
         baseline_path,
         load_baseline,
         load_stakes,
+        refuse_own_states,
         unguarded_scenarios,
     )
     from tco.regression.drift import (
@@ -153,6 +159,7 @@ def _check_baseline(
     rule = parse_rule(threshold, max_increase, metrics)
     path = baseline_path(baseline_name)
     states, stakes = load_baseline(path), load_stakes(path)
+    refuse_own_states(path, states)
     catalogue, scenario_results = request.evaluated(list(states))
     result_by_name = dict(zip(states, scenario_results, strict=True))
     missing = missing_own_values(states, result_by_name, request.catalogue_of)
@@ -275,11 +282,13 @@ def show_baseline(request: CommandRequest, name: Name, metrics: list[str] | None
 
     The program and the data that made them are named.
     """
-    from tco.regression.baseline import baseline_path, load_baseline
+    from tco.regression.baseline import baseline_path, load_baseline, refuse_own_states
     from tco.regression.drift import known_metrics
     from tco.report.baseline import kept_answer
 
-    states = load_baseline(baseline_path(name))
+    path = baseline_path(name)
+    states = load_baseline(path)
+    refuse_own_states(path, states)
     request.emit(kept_answer(request.catalogue, name, states, known_metrics(metrics)))
 
 

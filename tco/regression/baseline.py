@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import join
 
 from tco.catalog.catalogue import is_name
 from tco.core.errors import DataError, UsageError, unknown
@@ -17,7 +18,7 @@ from tco.core.files import (
     write_atomically,
 )
 from tco.core.types import JsonMapping, JsonObject
-from tco.regression.state import check_state
+from tco.regression.state import check_state, holds_own_values, refuse_own_values
 
 FOLDER = Path("reports") / "baselines"
 SCHEMA = "tco.baseline/2"
@@ -112,6 +113,30 @@ def load_baseline(path: Path) -> States:
     for scenario_name, state in states.items():
         check_state(state, f"{path}: {scenario_name}")
     return states
+
+
+def refuse_own_states(path: Path, states: States, replaced: Sequence[str] = ()) -> None:
+    """Refuse a baseline with own values where a run withholds them.
+
+    Args:
+        path: Path of the baseline file.
+        states: States of the file by scenario.
+        replaced: Scenarios whose states the run replaces, which may hold own values.
+
+    Raises:
+        KeptBackError: A state that is not replaced holds own values; the text names the command
+            that saves all of them without.
+
+    """
+    unredacted = [
+        scenario_name for scenario_name, state in states.items() if holds_own_values(state)
+    ]
+    scenario_names = dict.fromkeys([*replaced, *unredacted])
+    words = ["tco", "baseline", "save", path.stem, *scenario_names, "--redact"]
+    for scenario_name in unredacted:
+        if scenario_name not in replaced:
+            remedy = f"save the baseline without them: {join(words)}"
+            refuse_own_values(states[scenario_name], f"{path}: {scenario_name}", remedy)
 
 
 def load_stakes(path: Path) -> JsonObject:

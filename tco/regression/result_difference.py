@@ -20,7 +20,7 @@ from tco.regression.counterfactual import (
     between_systems,
 )
 from tco.regression.difference import ChangeCause, Move, compare_states, differs
-from tco.regression.state import check_state, state_of
+from tco.regression.state import check_state, refuse_own_values, state_of
 from tco.scenario.result import SCHEMA, Result
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def _load_state(
             content = document if isinstance(document, dict) else {}
             if "state" in content:
                 check_state(content["state"], "state")
+                remedy = "write it again with --redact"
+                refuse_own_values(content["state"], str(state_source), remedy)
                 return content["state"], None
         # a document of another command, such as `compare`
         if content.get("schema", SCHEMA) != SCHEMA:

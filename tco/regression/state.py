@@ -113,11 +113,6 @@ def check_state(state: JsonMapping, where: str) -> None:
         raise DataError(f"{where}: {str(state)[:60]!r}, expected a table")
     hold({"own": [], "withheld": [], **state}, STATE_KINDS, where)
     plan_from(state["plan"], f"{where}: plan")
-    if making.get() and holds_own_values(state):
-        raise KeptBackError(
-            f"{where}: was saved with values of your own, and nothing can replace them; "
-            "save it with --redact"
-        )
     for path, quantity in state["inputs"].items():
         if quantity is None or not HOLDS[SHOWN](quantity):
             raise DataError(
@@ -128,6 +123,24 @@ def check_state(state: JsonMapping, where: str) -> None:
 def holds_own_values(state: JsonMapping) -> bool:
     """Return whether a state holds own values of the user, which `--redact` would leave out."""
     return bool(state.get("own")) and "withheld" not in state
+
+
+def refuse_own_values(state: JsonMapping, where: str, remedy: str) -> None:
+    """Refuse a state with own values where a run withholds them.
+
+    Args:
+        state: Checked state of a file.
+        where: Place of the state, for the text of an error.
+        remedy: What to do instead.
+
+    Raises:
+        KeptBackError: The run withholds own values, and the state holds some.
+
+    """
+    if making.get() and holds_own_values(state):
+        raise KeptBackError(
+            f"{where}: was saved with values of your own, and nothing can replace them; {remedy}"
+        )
 
 
 def setting_text(quantity_value: float, unit: str) -> str:

@@ -185,6 +185,31 @@ def test_save_says_that_the_file_holds_own_values(quote):
     assert plain not in tco("baseline", "save", "shipped", "gb200-nvl72").stdout
 
 
+def test_baseline_with_own_values_is_saved_again_without_them(quote):
+    """The error of a redacted check names the command that ends it."""
+    for name in ("main", "other"):
+        assert tco("baseline", "save", name, "mine.toml").exit_code == 0
+    for words in (("check", "main"), ("show", "main")):
+        done = tco("baseline", *words, "--redact")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.endswith(
+            "; save the baseline without them: tco baseline save main mine.toml --redact\n"
+        )
+    another_scenario = tco("baseline", "save", "main", "gb200-nvl72", "--redact")
+    assert another_scenario.exit_code == 2
+    assert "tco baseline save main gb200-nvl72 mine.toml --redact\n" in another_scenario.stderr
+    path, price = quote.parents[2] / "reports/baselines/main.json", "parts.nitro-v6-400g.price"
+    saved_inputs = json.loads(path.read_text())["scenarios"]["mine.toml"]["inputs"]
+    assert saved_inputs[price] == [500, "USD"]
+    assert tco("baseline", "save", "main", "mine.toml", "--redact").exit_code == 0
+    assert price not in json.loads(path.read_text())["scenarios"]["mine.toml"]["inputs"]
+    # the other file holds own values still
+    for words in (("check", "main"), ("show", "main")):
+        assert tco("baseline", *words, "--redact").exit_code == 0
+    listed = document("baseline", "list", "--redact")["items"]
+    assert [item["scenarios"] for item in listed] == [["mine.toml"], ["mine.toml"]]
+
+
 def test_check_without_the_own_price_of_the_baseline_fails(quote):
     assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
     assert tco("baseline", "check", "main", *GATE).exit_code == 0
