@@ -134,23 +134,22 @@ def _drift_table(
         counted = count_with_noun(len(checked), "scenario")
         return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved beyond the limit")
     metrics = dict.fromkeys(metric for metrics in checked.values() for metric in metrics)
-    above = []
+    above = ["Why, step by step; each step comes on top of the earlier ones:"]
+    for scenario in dict.fromkeys(drift.scenario for drift in drifts):
+        for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
+            above.append(line if position else f"{scenario}: {line}")
     if len(metrics) > 1:
-        above = [
+        above.append(
             f"All {len(metrics)} metrics are checked. To gate on one: tco baseline "
             f"check {baseline_name} --metric {GATE if GATE in metrics else next(iter(metrics))}"
-        ]
+        )
     if any(drift.move.metric in AGAINST_BASELINE for drift in drifts):
         above.append(
             f"{AGAINST_BASELINE[0]} is the ratio to {usual_baseline(list(checked))}. It is not the "
             f"change since baseline {baseline_name} was saved."
         )
-    below = ["Why, step by step; a step keeps all earlier ones:"]
-    for scenario in dict.fromkeys(drift.scenario for drift in drifts):
-        for position, line in enumerate(_scenario_lines(_moves_of(scenario, drifts))):
-            below.append(line if position else f"{scenario}: {line}")
     title = f"baseline {baseline_name}: {count_with_noun(len(drifts), 'metric')} moved"
-    table = DRIFT_ROW.table(drifts, f"{title} in the base case", above, below)
+    table = DRIFT_ROW.table(drifts, f"{title} in the base case", above)
     return _headed_by_scenario(table)
 
 

@@ -68,10 +68,13 @@ def test_a_drift_is_shown_step_by_step():
     done = tco("baseline", "check", "main", *DEARER, *ONE)
     assert done.exit_code == 1
     drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
-    *steps, accept = done.stdout.splitlines()[-5:]
+    _, heading, *steps, column_names = done.stdout.splitlines()[:7]
+    assert heading == "Why, step by step; each step comes on top of the earlier ones:"
     assert steps == [
         line for metric_move in drift for line in (move_words(metric_move), step_words(metric_move))
     ]
+    assert column_names.split()[:3] == ["metric", "old", "new"]
+    accept = done.stdout.splitlines()[-1]
     names = " ".join(metric_move["scenario"] for metric_move in drift)
     setting = "--set 'site.electricity_price=0.0862 USD/kWh'"
     assert accept == f"To accept: tco baseline save main {names} {setting}"
@@ -510,5 +513,5 @@ def test_moved_metrics_stand_under_their_scenario_within_eighty_columns():
     lines = done.stdout.splitlines()
     head = next(index for index, line in enumerate(lines) if line.startswith("metric "))
     assert lines[head + 2] == "gb200-nvl72"
-    below = lines.index("Why, step by step; a step keeps all earlier ones:")
+    below = next(index for index, line in enumerate(lines) if line.startswith("To accept:"))
     assert max(map(len, lines[head:below])) <= 80
