@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from tco import evaluate
 from tests.catalogue import CATALOGUE
-from tests.cli import tco
+from tests.cli import document, tco
 from tests.scenario_helpers import HEADLINE, again, fill_ratio_to_baseline, result
 
 ROOT = Path(__file__).parents[1]
@@ -204,3 +205,16 @@ def test_what_software_moves_is_what_the_program_finds():
         racks = [result for result in results if result.scenario != BASE]
         expected = [f"{result.metrics[RATIOS[1]]:.2f}" for result in racks]
         assert ratios.split(" | ") == expected, (speed, software)
+
+
+def test_python_and_json_of_the_readme_give_the_median():
+    text = (ROOT / "README.md").read_text()
+    assert "tco price trn3-nl72x2 --format json | jq .range.p50" in text
+    block = text.partition("    import tco\n")[2].partition("\n## ")[0]
+    names = {}
+    exec(textwrap.dedent("    import tco\n" + block), names)
+    price = document("price", "trn3-nl72x2", "--set", "terms.utilisation=60%")
+    medians = names["uncertainty"].table()["p50"]
+    assert medians["tco_usd_per_chip_hour"] == pytest.approx(price["range"]["p50"], rel=1e-9)
+    base_case = names["result"].metrics["tco_usd_per_chip_hour"]
+    assert base_case == pytest.approx(price["metrics"]["tco_usd_per_chip_hour"], rel=1e-9)
