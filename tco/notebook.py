@@ -14,7 +14,7 @@ from typing import Any
 from tco.core.errors import UsageError
 from tco.core.notebook_display import html_of
 from tco.evaluation import side_by_side as study
-from tco.evaluation.cost_changes import CostChange, add_binding_notes, cost_changes
+from tco.evaluation.cost_changes import CostChange, cost_changes
 from tco.evaluation.evaluation import HEADLINE, evaluate_each
 from tco.scenario.result import Result
 
@@ -139,8 +139,7 @@ def compare(
         *study.compare_results([evaluation.result for evaluation in evaluations], baseline)
     )
     if set:
-        comparison.changes = cost_changes(evaluations, comparison.results, set, data)
-        add_binding_notes(comparison.changes, comparison.results)
+        comparison.changes = cost_changes(evaluations, comparison.results, data)
     settings = [
         word
         for path, input_value in (set or {}).items()

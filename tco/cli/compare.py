@@ -200,7 +200,9 @@ def _comparison(
     wants_evidence = options.evidence is not None
     changes: list[CostChange] = []
     if settings:
-        changes = _changes_by_settings(request, evaluations, scenario_results)
+        from tco.evaluation.cost_changes import cost_changes
+
+        changes = cost_changes(evaluations, scenario_results, request.data)
         changes = with_medians(changes, evaluations, confidence, drawn, request.data)
     options = options._replace(
         names=[evaluation.name for evaluation in evaluations],
@@ -291,17 +293,6 @@ def _rank_all(
     from tco.report.ranking import ranking_answer
 
     request.emit(ranking_answer(ranking(request.settings, request.data, vendor, air)))
-
-
-def _changes_by_settings(
-    request: CommandRequest, evaluations: Sequence[Evaluation], scenario_results: Sequence[Result]
-) -> list[CostChange]:
-    """Return the changes of costs by settings; notes name the inputs that bind."""
-    from tco.evaluation.cost_changes import add_binding_notes, cost_changes
-
-    changes = cost_changes(evaluations, scenario_results, request.settings, request.data)
-    add_binding_notes(changes, scenario_results)
-    return changes
 
 
 def _rents_to_beat(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import isclose
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from tco.core.provenance import Input
 from tco.evaluation.evaluation import figures_without_settings
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import rated_by
-from tco.evaluation.what_if import binding_notes
+from tco.evaluation.what_if import UNMOVED
 from tco.scenario.result import Result
 
 LEAST_CHANGE = 0.05  # smallest change of a cost that is shown, in per cent
@@ -26,7 +25,7 @@ class CostChange(NamedTuple):
     after: float | None
     median_before: float | None = None  # median over the draws; None without draws
     median_after: float | None = None
-    # inputs that bind, where the settings change nothing
+    # on settings that do not move the cost, with the inputs that bind
     notes: Hidden[Sequence[str]] = ()
     # terms that the setting of a buyer changes, each without and with the settings
     terms: Hidden[Sequence[tuple[Input, Input]]] = ()
@@ -59,7 +58,6 @@ class CostChange(NamedTuple):
 def cost_changes(
     evaluations: Sequence[Evaluation],
     scenario_results: Sequence[Result],
-    settings: Mapping[str, str],
     data_folder: Path | None,
 ) -> list[CostChange]:
     """Return the changes of the cost of work by settings, for each scenario.
@@ -67,7 +65,6 @@ def cost_changes(
     Args:
         evaluations: Scenarios evaluated with the settings.
         scenario_results: Their results side by side, in the same order.
-        settings: Values by input path, of which notes name those that bind elsewhere.
         data_folder: Folder of further user data; None without a further folder.
 
     Returns:
@@ -85,10 +82,7 @@ def cost_changes(
         unset, evaluations, scenario_results, strict=True
     ):
         cost = scenario_result.metrics[metric]
-        notes: list[str] = []
-        if before and cost and isclose(before, cost):
-            paths = [path for path in settings if path in scenario_result.inputs]
-            notes = binding_notes(evaluation, paths, metric)
+        notes = [note for note in scenario_result.notes if UNMOVED in note]
         terms = [] if cost is None else implied_terms(evaluation)
         changes.append(
             CostChange(
@@ -122,9 +116,3 @@ def implied_terms(evaluation: Evaluation) -> list[tuple[Input, Input]]:
         if path.startswith("terms.") and path not in evaluation.settings
         if (before := unset.document_inputs.get(path)) and before.value != after.value
     ]
-
-
-def add_binding_notes(changes: Sequence[CostChange], scenario_results: Sequence[Result]) -> None:
-    """Add to each result the notes on the inputs that bind where settings change nothing."""
-    for change, scenario_result in zip(changes, scenario_results, strict=bool(changes)):
-        scenario_result.notes += change.notes

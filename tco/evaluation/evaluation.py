@@ -216,7 +216,11 @@ def _evaluate_function(
 
     Only a setting that is `noted` has a note where it moves nothing.
     """
-    from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
+    from tco.evaluation.what_if import (
+        binding_notes,
+        notes_on_idle_settings,
+        result_on_fixed_structure,
+    )
     from tco.scenario.result_notes import unread_note
 
     stated_paths = function.settings.keys()
@@ -224,6 +228,7 @@ def _evaluate_function(
     scenario_result = function.result({}, trace)
     paths = [path for path in function.settings if path in noted]
     scenario_result.notes += notes_on_idle_settings(scenario_result, paths, function)
+    scenario_result.notes += binding_notes(scenario_result, paths, function)
     scenario_result.notes += map(unread_note, stated_paths - function.settings.keys())
     if what_if:
         scenario_result = result_on_fixed_structure(scenario_result, function, what_if, trace)

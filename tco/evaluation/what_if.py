@@ -16,6 +16,7 @@ from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.trace import Node, walk
 from tco.core.types import Settings
+from tco.evaluation.side_by_side import rated_by
 from tco.performance.serving.record import ServingResult
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import PERFORMANCE
@@ -23,10 +24,12 @@ from tco.scenario.result import Result
 from tco.scenario.workload import job_on, server_of, workload_kind
 
 if TYPE_CHECKING:
-    from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
+    from tco.evaluation.scenario_function import ScenarioFunction
     from tco.scenario.resolved import ResolvedScenario
 
 GB = 1e9
+CHIP_HOUR = "tco_usd_per_chip_hour"
+UNMOVED = "does not move the base-case cost"  # what the note on a setting says
 BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 
 
@@ -154,19 +157,28 @@ def _unmoved_cells(
     ]
 
 
-def binding_notes(evaluation: Evaluation, paths: Iterable[str], metric: str) -> list[str]:
-    """Return a note on each setting in place of which another input binds.
+def binding_notes(
+    scenario_result: Result, paths: Iterable[str], function: ScenarioFunction
+) -> list[str]:
+    """Return a note on each setting that moves no cost of work, with the input that binds.
 
     Args:
-        evaluation: Evaluation of the scenario with the settings.
-        paths: Paths of settings that do not move the metric.
-        metric: Name of the metric.
+        scenario_result: Result of the function at its settings.
+        paths: Paths of the settings that are tried.
+        function: The scenario with all of its settings.
 
     """
-    function = evaluation.function(refuse=False)._replace(structure=evaluation.result.structure)
+    metric = rated_by([scenario_result])
+    if metric is None or scenario_result.costless:
+        return []
     notes = []
     for path in paths:
-        cells = _unmoved_cells(path, function, function.without(path), metric)
+        if path not in scenario_result.inputs or _moves_cost(
+            path, metric, scenario_result, function
+        ):
+            continue
+        fixed = function._replace(structure=scenario_result.structure)
+        cells = _unmoved_cells(path, fixed, fixed.without(path), metric)
         binding = {
             node.path: node
             for cell in cells
@@ -175,11 +187,25 @@ def binding_notes(evaluation: Evaluation, paths: Iterable[str], metric: str) -> 
         }
         for binding_path, node in binding.items():
             input_value, unit = node.stated_quantity or (node.value, node.unit)
-            notes.append(
-                f"{path} does not move the base-case cost: {binding_path} {input_value:.4g} {unit} "
-                "binds"
-            )
+            notes.append(f"{path} {UNMOVED}: {binding_path} {input_value:.4g} {unit} binds")
     return notes
+
+
+def _moves_cost(
+    path: str, metric: str, scenario_result: Result, function: ScenarioFunction
+) -> bool:
+    """Say whether a setting moves a cost of work, on the same plan or by another plan."""
+    cost, unset = scenario_result.metrics[metric], function.without(path)
+    fixed = unset._replace(structure=scenario_result.structure)
+    chip_hour = scenario_result.metrics[CHIP_HOUR]
+    try:
+        return (
+            not _is_equal(fixed._replace(workload=False).result({}).metrics[CHIP_HOUR], chip_hour)
+            or not _is_equal(fixed.result({}).metrics[metric], cost)
+            or not _is_equal(unset.result({}).metrics[metric], cost)
+        )
+    except DataError:  # there is no answer without it
+        return True
 
 
 # ---------------------------------------------------------------- with all decisions fixed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,14 +12,13 @@ from tco.core.files import read_json
 from tco.core.notebook_display import Shown
 from tco.core.types import JsonObject
 from tco.evaluation.evaluation import SAVED, catalogue_for, evaluate_each
-from tco.evaluation.what_if import binding_notes
+from tco.evaluation.what_if import UNMOVED
 from tco.regression.attribution import attribute_change, changes_between_states
 from tco.regression.counterfactual import (
-    STEPPED_METRICS,
     Counterfactual,
     between_systems,
 )
-from tco.regression.difference import ChangeCause, Move, compare_states, differs
+from tco.regression.difference import ChangeCause, Move, compare_states
 from tco.regression.state import check_state, refuse_own_values, state_of
 from tco.scenario.result import SCHEMA, Result
 
@@ -104,24 +103,14 @@ def diff(
     if source and target and changes.system:
         difference.counterfactual = between_systems(source, target, metric)
     if source and target and set:
-        difference.notes = _notes_on_settings(source, target, tuple(set))
+        difference.notes = _notes_on_settings(target, set)
     return difference
 
 
-def _notes_on_settings(source: Evaluation, target: Evaluation, paths: tuple[str, ...]) -> list[str]:
+def _notes_on_settings(target: Evaluation, paths: Iterable[str]) -> list[str]:
     """Return the notes on settings of `target` that move nothing, or not the cost."""
-    notes = [
-        note
-        for note in target.result.notes
-        if note.startswith(tuple(f"{path} is set" for path in paths))
-    ]
-    costs = source.result.metrics, target.result.metrics
-    cost = next(
-        (cost for cost in STEPPED_METRICS if None not in [side[cost] for side in costs]), None
-    )
-    if notes or cost is None or differs(costs[0][cost], costs[1][cost]):
-        return notes
-    return binding_notes(target, [path for path in paths if path in target.result.inputs], cost)
+    beginnings = tuple(f"{path} {words}" for path in paths for words in ("is set", UNMOVED))
+    return [note for note in target.result.notes if note.startswith(beginnings)]
 
 
 def _load_state(

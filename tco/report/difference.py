@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun, short_name
 from tco.core.provenance import is_date
+from tco.evaluation.what_if import UNMOVED
 from tco.regression.difference import (
     PROGRAM_KINDS,
     ChangeCause,
@@ -219,12 +220,26 @@ def _difference_tables(
         title = f"{a}: before and after, base case; {listed_names(counts)} moved"
     columns = ("metric, then inputs", "unit", "before", "after", "change")
     chosen = [move for move in moves if move.metric in metrics]
-    if not metrics:
+    unmoved = [] if metrics else _unmoved_cost_tables(difference)
+    if not metrics and not unmoved:
         chosen = list(filter(None, [first_move(moves)]))
     if any(ABSENT in change_row for change_row in change_rows):
         below.append(ABSENT_LEGEND)
     change_table = Table(columns, change_rows, title, below=below, align="llrrr")
-    return [*map(_step_table, chosen), change_table]
+    return [*unmoved, *map(_step_table, chosen), change_table]
+
+
+def _unmoved_cost_tables(difference: Difference) -> list[Table]:
+    """Return the heading that no cost moved and which input binds; nothing where a cost moved."""
+    words = []
+    for note in difference.notes:
+        _, _, binding = note.partition(f"{UNMOVED}: ")
+        path, _, value = binding.partition(" ")
+        if path:
+            words.append(f"{short_name(path)} {value}")
+    if not words or any(move.metric in FIRST_METRICS for move in difference.moves):
+        return []
+    return [Table((), [], f"Cost per token: not moved; {'; '.join(words)}")]
 
 
 def _step_table(move: Move) -> Table:

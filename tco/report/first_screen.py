@@ -517,6 +517,7 @@ def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Resu
     )
     statistic = "base case"
     terms = next((change.terms for change in changes if change.terms), ())
+    reasons = dict.fromkeys(f"{note}." for change in changes for note in change.notes)
     if any(change.has_medians for change in changes):
         statistic = f"median{_target_speed_words(scenario_results)}"
         changes = [change.of_medians() for change in changes]
@@ -532,7 +533,7 @@ def _change_table(changes: Sequence[CostChange], scenario_results: Sequence[Resu
         for change in changes
     ]
     columns = (f"{unit}, {statistic}", "before", "with --set", "change")
-    return Table(columns, change_rows, below=_implied_terms_words(terms))
+    return Table(columns, change_rows, below=[*reasons, *_implied_terms_words(terms)])
 
 
 def _implied_terms_words(terms: Sequence[tuple[Input, Input]]) -> list[str]:

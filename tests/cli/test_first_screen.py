@@ -236,6 +236,16 @@ def test_setting_that_moves_no_cost_names_the_input_that_binds():
     """HBM of Trainium3 stops at what its DMA engines move."""
     done = tco("compare", *TWO, "--no-range", "--set", "parts.trn3.hbm_bandwidth=+20%")
     assert "parts.trn3.dma_bandwidth 4.224 TB/s binds" in done.stderr
+    note = "parts.trn3.hbm_bandwidth does not move the base-case cost: parts.trn3.dma_bandwidth"
+    assert " ".join(done.stdout.split()).count(note) == 1
+
+
+def test_speed_of_a_setting_that_moves_no_cost_names_the_input_that_binds():
+    note = "parts.trn3.dma_bandwidth 4.224 TB/s binds"
+    words = ("perf", "trn3-nl72x2", "--set")
+    assert note in tco(*words, "parts.trn3.hbm_bandwidth=+20%").stderr
+    assert "binds" not in tco(*words, "parts.trn3.hbm_bandwidth=-40%").stderr
+    assert "binds" not in tco(*words, "site.electricity_price=+20%").stderr
 
 
 def test_title_names_the_share_of_cached_input():

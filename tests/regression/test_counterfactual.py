@@ -137,7 +137,11 @@ def test_setting_that_moves_no_cost_names_the_input_that_binds():
     difference = document("diff", "trn3-nl72x2", "trn3-nl72x2", *setting)
     (note,) = difference["notes"]
     assert note.endswith("the base-case cost: parts.trn3.dma_bandwidth 4.224 TB/s binds")
-    assert note in command("diff", "trn3-nl72x2", "trn3-nl72x2", *setting).stdout
+    text = command("diff", "trn3-nl72x2", "trn3-nl72x2", *setting).stdout
+    assert note in text
+    heading = "Cost per token: not moved; trn3 DMA bandwidth 4.224 TB/s binds"
+    assert text.splitlines()[0] == heading
+    assert "Why HBM bandwidth moved" not in text
 
 
 def test_setting_that_nothing_reads_is_named():
