@@ -20,6 +20,7 @@ from tco.report.assumptions import (
 from tco.report.ranges import figures, metric_heading, percentiles, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits, sentence
+from tco.sampling.median import DRAWS
 from tco.sampling.uncertainty import (
     COST,
     PERCENTILES,
@@ -262,6 +263,11 @@ def _legend(uncertainty: Uncertainty) -> list[str]:
         f"{uncertainty.seed}). An input lies below the low of its range in 5 % of the draws, and "
         f"above the high in 5 %. The plan is {plan} in each draw, its batch solved for the target.",
     ]
+    count = len(uncertainty.sample.meets)
+    if count != DRAWS:
+        legend.append(
+            f"Medians and ranges are of {count:,} draws; those of `tco compare` are of {DRAWS}."
+        )
     if not uncertainty.sample.meets.all():
         legend.append(
             "A draw that misses the target counts as an infinite cost and as a ratio of zero."
@@ -319,8 +325,9 @@ def _chance_sentences(uncertainty: Uncertainty) -> list[str]:
     sentences = ["All draws meet the workload's target." if sample.meets.all() else f"{meets}."]
     if baseline is None or sample.better is None:
         return sentences
-    if sample.both is not None and not sample.both.all():
-        sentences.append(f"{percent_with_error(sample.both)} meet it here and on {baseline.name}.")
+    both = percent_with_error(sample.both)
+    if sample.both is not None and not both.startswith("100.0 %"):
+        sentences.append(f"{both} meet it here and on {baseline.name}.")
     if sample.ties is not None and sample.ties.any():
         sentences.append(
             f"{percent_with_error(sample.ties)} meet it on neither, and count for none of the two."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tco.comparison.gigawatt import Gigawatt, PublishedCost, PurchaseSum
@@ -40,7 +41,7 @@ from tco.report.table import (
     sentence,
     weak,
 )
-from tco.report.uncertainty import training_gap_words
+from tco.report.uncertainty import _chance_sentences, _legend, training_gap_words
 from tco.report.verdict import _basis_of
 from tco.report.workloads import _workloads_table
 from tco.scenario.result import OWN_COST
@@ -209,6 +210,28 @@ def test_draws_say_their_number_and_whether_the_plan_is_fixed():
     (fixed_plan,) = drawn_words([sureness_of(hold=True)])
     assert "the plan of the base case fixed" in fixed_plan
     assert drawn_words([sureness_of(draws=0)]) == []
+
+
+def uncertainty_of(both, draws=10_000):
+    """Return an uncertainty of which the first `both` draws meet the target on both racks."""
+    meets = np.arange(draws) < both
+    sample = SimpleNamespace(meets=meets, both=meets, ties=None, better=meets)
+    baseline = SimpleNamespace(name="b")
+    return SimpleNamespace(sample=sample, baseline=baseline, hold=False, drawn={}, seed=0)
+
+
+def test_a_share_of_the_draws_is_said_unless_it_prints_as_all_of_them():
+    def sentences(both):
+        return [line for line in _chance_sentences(uncertainty_of(both)) if "here and on" in line]
+
+    assert sentences(10_000) == sentences(9_996) == []
+    assert sentences(9_990) == ["99.9 % (± 0.0 points) meet it here and on b."]
+
+
+def test_draws_of_another_number_than_those_of_a_comparison_say_both():
+    words = "Medians and ranges are of 10,000 draws; those of `tco compare` are of 512."
+    assert words in _legend(uncertainty_of(10_000))
+    assert not any("tco compare" in line for line in _legend(uncertainty_of(512, 512)))
 
 
 def test_measurements_have_what_they_narrow_and_save_in_columns():
