@@ -163,6 +163,7 @@ def _check_baseline(
     catalogue, scenario_results = request.evaluated(list(states))
     result_by_name = dict(zip(states, scenario_results, strict=True))
     missing = missing_own_values(states, result_by_name, request.catalogue_of)
+    settings_words = request.words([], None)  # while the request still masks own values
     withheld = _withheld_metrics(request, result_by_name)
     for scenario, state in states.items():
         state["withheld"] = sorted({*state.get("withheld", ()), *withheld[scenario]})
@@ -179,8 +180,7 @@ def _check_baseline(
     scenario_names = list(states)
     if drifted and not shifted:
         scenario_names = list(dict.fromkeys(drift.scenario for drift in drifted))
-    words = request.words(scenario_names, None)
-    accept = join(["tco", "baseline", "save", baseline_name, *words])
+    accept = join(["tco", "baseline", "save", baseline_name, *scenario_names, *settings_words])
     missing_notes = _missing_notes(path, missing, accept)
     if missing_notes and not drifted and not shifted:
         raise DataError(missing_notes[0])

@@ -91,7 +91,7 @@ def cost_changes(
                 cost,
                 notes=notes,
                 terms=terms,
-                is_other_work="workload" in settings,
+                is_other_work="workload" in evaluation.settings,
             )
         )
     return changes

@@ -351,6 +351,20 @@ def test_redacted_baseline_of_two_scenarios_keeps_no_drawn_figures(folder, tmp_p
     assert "stakes" not in document
 
 
+def test_command_that_accepts_a_drift_masks_a_setting_under_redaction(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert tco("baseline", "save", "red", "gb200-nvl72", "--redact").exit_code == 0
+    path = tmp_path / "reports" / "baselines" / "red.json"
+    document = json.loads(path.read_text())
+    document["scenarios"]["gb200-nvl72"]["metrics"]["hbm_bytes"] *= 2
+    path.write_text(json.dumps(document))
+    price = "parts.gb200-gpu.price=33333 USD"
+    done = tco("baseline", "check", "red", "--redact", "--set", price)
+    assert "tco baseline save red gb200-nvl72" in done.stdout
+    assert "parts.gb200-gpu.price=..." in done.stdout
+    assert "33333" not in done.stdout + done.stderr
+
+
 @pytest.mark.thorough
 def test_sensitivity_is_the_same_whatever_the_own_value_is(own_data):
     """The document of one own value equals that of another.
