@@ -150,11 +150,12 @@ def _check_baseline(
     from tco.regression.drift import (
         checked_metrics,
         drifts,
+        largest_move,
         missing_own_values,
         parse_rule,
         refuse_unchecked_metrics,
     )
-    from tco.report.drift import drift_answer
+    from tco.report.drift import drift_answer, passed_text
 
     rule = parse_rule(threshold, max_increase, metrics)
     path = baseline_path(baseline_name)
@@ -186,8 +187,9 @@ def _check_baseline(
         raise DataError(missing_notes[0])
     notes = [*_unchecked_notes(states, rule), *missing_notes]
     unguarded = unguarded_scenarios()
+    passed = passed_text(checked, rule, largest_move(states, result_by_name, rule))
     answer = drift_answer(
-        catalogue, baseline_name, checked, drifted, shifted, notes, unguarded, accept
+        catalogue, baseline_name, checked, drifted, shifted, notes, unguarded, accept, passed
     )
     request.emit(answer, [*drifted, *shifted])
 

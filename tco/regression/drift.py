@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -64,6 +64,10 @@ class Limit(NamedTuple):
         old, new = move.ends
         most = self.amount(move.metric) if self.unit else self.size * abs(old)
         return abs(new - old) <= (TOLERANCE * abs(old) if most is None else most)
+
+    def words(self) -> str:
+        """Return the limit as text, with its unit or in per cent."""
+        return f"{self.size:g} {self.unit}" if self.unit else f"{self.size * 100:g} %"
 
     def amount(self, metric: str) -> float | None:
         """Return the amount in the unit of a metric.
@@ -212,11 +216,7 @@ def drifts(
         Drifts in the order of `old`. A metric that `old` withholds is left out.
 
     """
-    new = {
-        scenario_name: state_of(scenario_result, fingerprints=False)
-        for scenario_name, scenario_result in scenario_results.items()
-    }
-    old_metrics, new_metrics = metrics_with_ratios(old), metrics_with_ratios(new)
+    old_metrics = metrics_with_ratios(old)
     base = usual_baseline(list(old)) if old else ""
 
     @cache
@@ -240,13 +240,49 @@ def drifts(
         )
 
     drifted = []
-    for scenario_name in old:
-        for move in changed_metrics(old_metrics[scenario_name], new_metrics[scenario_name], 0.0):
-            if not rule.is_broken(move) or _is_withheld(move.metric, old[scenario_name], old[base]):
-                continue
+    for scenario_name, move in _compared_moves(old, scenario_results):
+        if rule.is_broken(move):
             steps = steps_of(scenario_name, move, move.ends[0]) if move.ends else ()
             drifted.append(Drift(scenario_name, move._replace(steps=steps), _is_move_worse(move)))
     return drifted
+
+
+def _compared_moves(
+    old: States, scenario_results: Mapping[str, Result]
+) -> Iterator[tuple[str, Move]]:
+    """Yield the scenario and the move of each metric that differs and is not withheld."""
+    new = {
+        scenario_name: state_of(scenario_result, fingerprints=False)
+        for scenario_name, scenario_result in scenario_results.items()
+    }
+    old_metrics, new_metrics = metrics_with_ratios(old), metrics_with_ratios(new)
+    base = old[usual_baseline(list(old))] if old else {}
+    for scenario_name in old:
+        for move in changed_metrics(old_metrics[scenario_name], new_metrics[scenario_name], 0.0):
+            if not _is_withheld(move.metric, old[scenario_name], base):
+                yield scenario_name, move
+
+
+def largest_move(old: States, scenario_results: Mapping[str, Result], rule: Rule) -> Move | None:
+    """Return the relatively largest move of the metrics of a rule.
+
+    Args:
+        old: States of the baseline by scenario.
+        scenario_results: Results of today by scenario, for every scenario of `old` at least.
+        rule: Names the metrics. With a greatest increase only moves for the worse count.
+
+    Returns:
+        The move; None where no metric has a relative change.
+
+    """
+    moves = [
+        move
+        for _, move in _compared_moves(old, scenario_results)
+        if move.change is not None
+        and move.metric in rule.metrics
+        and (rule.max_increase is None or _is_move_worse(move))
+    ]
+    return max(moves, key=lambda move: abs(move.change or 0), default=None)
 
 
 def missing_own_values(

@@ -9,8 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 from tco.catalog import Catalogue
 from tco.catalog.labels import count_with_noun
 from tco.core.mappings import lists_by_key
-from tco.regression.difference import Move, Side, side_text
-from tco.regression.drift import Drift, Shift
+from tco.regression.difference import TOLERANCE, Move, Side, side_text
+from tco.regression.drift import Drift, Rule, Shift
 from tco.report.difference import (
     MOVE,
     NAMED_CAUSES,
@@ -24,12 +24,14 @@ from tco.report.difference import (
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, fixed_digits
 from tco.scenario.baseline_ratio import usual_baseline
-from tco.scenario.metrics import AGAINST_BASELINE
+from tco.scenario.metrics import AGAINST_BASELINE, is_worse
 
 # file and line that a message begins with
 PLACE = re.compile(r"(?P<file>[^\s:]+\.(?:toml|csv|json))(?::(?P<line>\d+))?:")
 GATE = "usd_per_million_output_tokens"  # of which most pipelines check the drift
 VERDICTS = {None: "", True: "worse", False: "better"}
+# whether a higher metric is worse -> the change that a greatest increase limits
+DIRECTIONS = {True: "rise", False: "fall", None: "change"}
 MOVED = Record(Member("scenario", label="scenario"), MOVE.read_via("move"))
 DRIFT = Record(
     MOVED,
@@ -69,6 +71,7 @@ def drift_answer(
     notes: Sequence[str],
     unguarded: Sequence[str],
     accept: str,
+    passed: str,
 ) -> Answer:
     """Return the answer on drift since baseline `baseline_name`.
 
@@ -81,6 +84,7 @@ def drift_answer(
         notes: Notes on what the check leaves out or lacks.
         unguarded: Files of scenarios that no baseline holds.
         accept: Command that saves the results of today.
+        passed: Text of `passed_text`, which is printed where nothing moved.
 
     Returns:
         Answer in all usual formats, and as `github` and `junit`.
@@ -93,7 +97,9 @@ def drift_answer(
     all_notes += [_unguarded_text(baseline_name, file) for file in unguarded]
 
     def tables() -> list[Table]:
-        tables = [_drift_table(baseline_name, checked, drifts)] if drifts or not shifts else []
+        tables = [_drift_table(baseline_name, checked, drifts)] if drifts else []
+        if not drifts and not shifts:
+            tables.append(Table((), [], f"baseline {baseline_name}, {passed}"))
         if shifts:
             tables.append(_shift_table(f"baseline {baseline_name}: {shift_count}", shifts))
         if drifts or shifts:
@@ -108,12 +114,39 @@ def drift_answer(
         all_notes,
         texts={
             "github": lambda: (
-                _to_github(baseline_name, len(checked), drifts, shifts)
+                _to_github(baseline_name, passed, drifts, shifts)
                 + "".join(_unguarded_warning(baseline_name, file) for file in unguarded)
             ),
             "junit": lambda: _to_junit(baseline_name, checked, drifts, shifts, unguarded),
         },
     )
+
+
+def passed_text(checked: Mapping[str, Sequence[str]], rule: Rule, largest: Move | None) -> str:
+    """Return the text of a passed check: scenarios, metrics, limit and the largest move.
+
+    Args:
+        checked: Compared metrics by scenario.
+        rule: Rule of the check.
+        largest: Largest move that the rule counts; None where there is none.
+
+    """
+    metrics = list(dict.fromkeys(metric for names in checked.values() for metric in names))
+    metric = metrics[0] if len(metrics) == 1 else ""
+    subject = metric or count_with_noun(len(metrics), "metric")
+    worse_change = DIRECTIONS[is_worse(metric, 1.0)] if metric else "change for the worse"
+    change, limits = "change", [rule.threshold]
+    if rule.max_increase is not None and worse_change != "change":
+        change = worse_change
+        limits = [rule.max_increase, *(limits if rule.threshold.size > TOLERANCE else [])]
+    above = " and ".join(limit.words() for limit in limits)
+    largest_text = "largest 0 %"
+    if largest is not None:
+        largest_text = f"largest {signed_percent(largest.change)}"
+        if not metric:
+            largest_text += f", {largest.metric}"
+    counted = count_with_noun(len(checked), "scenario")
+    return f"{counted}: {subject}: no {change} above {above} ({largest_text})"
 
 
 def _unguarded_text(baseline_name: str, file: str) -> str:
@@ -130,9 +163,6 @@ def _unguarded_warning(baseline_name: str, file: str) -> str:
 def _drift_table(
     baseline_name: str, checked: Mapping[str, Sequence[str]], drifts: Sequence[Drift]
 ) -> Table:
-    if not drifts:
-        counted = count_with_noun(len(checked), "scenario")
-        return Table((), [], f"baseline {baseline_name}: {counted}, nothing moved beyond the limit")
     metrics = dict.fromkeys(metric for metrics in checked.values() for metric in metrics)
     above = ["Why, step by step; each step comes on top of the earlier ones:"]
     for scenario in dict.fromkeys(drift.scenario for drift in drifts):
@@ -205,7 +235,7 @@ def _scenario_lines(moves: Sequence[Move]) -> Iterator[str]:
 
 
 def _to_github(
-    baseline_name: str, scenario_count: int, drifts: Sequence[Drift], shifts: Sequence[Shift]
+    baseline_name: str, passed: str, drifts: Sequence[Drift], shifts: Sequence[Shift]
 ) -> str:
     """Return a workflow command for each scenario that moved.
 
@@ -233,8 +263,7 @@ def _to_github(
         )
     if not lines:
         title = f"title=baseline {_in_title(baseline_name)}"
-        counted = count_with_noun(scenario_count, "scenario")
-        lines.append(f"::notice {title}::{counted}, nothing moved beyond the limit\n")
+        lines.append(f"::notice {title}::{_in_message(passed)}\n")
     return "".join(lines)
 
 

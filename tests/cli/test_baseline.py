@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ import pytest
 from tco import __version__
 from tco.regression.drift import Shift
 from tco.report.drift import drift_answer
+from tco.scenario.metrics import AGAINST_BASELINE
 from tests.cli import document, tco
 
 DEARER = ("--set", "site.electricity_price=0.0862 USD/kWh")
@@ -35,15 +37,46 @@ def enter_baseline_folder(baseline_folder, monkeypatch):
     monkeypatch.chdir(baseline_folder)
 
 
-def test_unchanged_baseline_says_that_nothing_moved():
-    assert (
-        tco("baseline", "check", "main").stdout
-        == "baseline main: 2 scenarios, nothing moved beyond the limit\n"
+def test_unchanged_baseline_says_what_was_checked(baseline_folder):
+    document = json.loads((baseline_folder / "reports/baselines/main.json").read_text())
+    metrics = {metric for state in document["scenarios"].values() for metric in state["metrics"]}
+    count = len({*metrics, *AGAINST_BASELINE})
+    words = f"2 scenarios: {count} metrics: no change above 1e-07 % (largest 0 %)"
+    assert tco("baseline", "check", "main").stdout == f"baseline main, {words}\n"
+    assert tco("baseline", "check", "main", "--format", "github").stdout == (
+        f"::notice title=baseline main::{words.replace('%', '%25')}\n"
     )
-    assert (
-        tco("baseline", "check", "main", "--format", "github").stdout
-        == "::notice title=baseline main::2 scenarios, nothing moved beyond the limit\n"
+
+
+@pytest.mark.parametrize(
+    ("metric", "limits", "words"),
+    [
+        ("usd_per_million_tokens", ("2%",), "no rise above 2 % (largest +0.0123 %)"),
+        ("usd_per_million_tokens", ("0.05USD",), "no rise above 0.05 USD (largest +0.0123 %)"),
+        (
+            "usd_per_million_tokens",
+            ("2%", "--threshold", "5%"),
+            "no rise above 2 % and 5 % (largest +0.0123 %)",
+        ),
+        ("tokens_per_s_per_facility_mw", ("2%",), "no fall above 2 % (largest 0 %)"),
+        ("chips", ("2%",), "no change above 1e-07 % (largest 0 %)"),
+    ],
+)
+def test_check_that_passes_names_metric_limit_and_largest_move(metric, limits, words):
+    options = ("--metric", metric, "--max-increase", *limits)
+    done = tco("baseline", "check", "main", *DEARER, *options)
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"baseline main, 2 scenarios: {metric}: {words}")
+
+
+def test_largest_move_of_many_metrics_is_named():
+    done = tco("baseline", "check", "main", *DEARER, "--max-increase", "2%")
+    assert re.search(
+        r"metrics: no change for the worse above 2 % \(largest \+0\.116 %, energy_\w+\)",
+        done.stdout,
     )
+    better = ("--set", "site.electricity_price=0.04 USD/kWh", "--max-increase", "2%", *ONE)
+    assert "no rise above 2 % (largest 0 %)" in tco("baseline", "check", "main", *better).stdout
 
 
 def move_words(metric_move):
@@ -301,7 +334,7 @@ MOVED_DRAWS = Shift("gb200-nvl72", 50.0, "share_of_best", 0.8, 0.7)
 def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
     """The cause of exit 1 is a failure of the report, even if no metric moved."""
     checked = {"gb200-nvl72": ["tco_usd_per_chip_hour"]}
-    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], {}, [], "")
+    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], [], [], "", "")
     suites = ElementTree.fromstring(answer.texts["junit"]())
     (failure,) = suites.iter("failure")
     assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
@@ -310,7 +343,7 @@ def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
 
 def test_figures_of_the_draws_are_shares_lost_with_their_change(catalogue):
     """One of them is saved again with all scenarios of the baseline."""
-    answer = drift_answer(catalogue, "main", {}, [], [MOVED_DRAWS], {}, [], "tco save all")
+    answer = drift_answer(catalogue, "main", {}, [], [MOVED_DRAWS], [], [], "tco save all", "")
     (table,) = answer.tables()
     assert table.rows[-1] == ["50", "mean regret, %", "20.00", "30.00", "+50 %"]
     assert table.below == ["To accept: tco save all"]
