@@ -311,6 +311,7 @@ BAD = {
         {"plan": {"decode": {}}},
         "plan: decode is no plan: expected a table of chips, tensor_parallel",
     ),
+    "own values that are no list": ({"own": 3}, "own is '3', expected a list of texts"),
     "no texts": ({"texts": []}, "expected a table of texts"),
 }
 
