@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
@@ -31,9 +32,22 @@ SIDE = 0.03  # of the span of the input, left and right of the lines
 LEAST_SHARE = 0.3  # of the highest value: a lowest value under it brings zero onto the axis
 
 
-def _dashed_line_words(input_lines: InputLines) -> str:
+BASE_CASE_PLACES = np.linspace(0.96, 0.04, 24)  # of the height, where its line may be named
+
+
+def _axis_words(input_lines: InputLines) -> str:
+    """Return the sentences on the line of the base case, and on a vertical axis without zero."""
     is_drawn = input_lines.today.value in input_lines.input_values
-    return " The dashed line is the base case." if is_drawn else ""
+    words = " The dashed line is the base case." if is_drawn else ""
+    low, high = _metric_ends(input_lines)
+    if low > 0 and low >= LEAST_SHARE * high:
+        words += " The vertical axis does not start at 0."
+    return words
+
+
+def _metric_ends(input_lines: InputLines) -> tuple[float, float]:
+    levels = [level for line in input_lines.lines for _, level in line.finite_points]
+    return min(levels), max(levels)
 
 
 @styled
@@ -58,7 +72,7 @@ def lines_figure(input_lines: InputLines, width: float = WIDE) -> Drawing:
         "; ".join(_line_words(input_lines, title, index) for index, title in enumerate(titles)),
         width,
         workload_line(scenario_results),
-        f"{lines_caption(input_lines)}{_dashed_line_words(input_lines)}",
+        f"{lines_caption(input_lines)}{_axis_words(input_lines)}",
     )
     axes = drawing.axes(
         min(width * 0.6, 380), 62, 34, input_lines.words, headed(metric.label, metric.unit)
@@ -85,7 +99,7 @@ def _scale_axes(axes: Axes, input_lines: InputLines) -> None:
     """Scale the axes to all points; wide ranges are scaled by ratios."""
     input_values, today = input_lines.input_values, input_lines.today
     levels = [level for line in input_lines.lines for _, level in line.finite_points]
-    low, high = min(levels), max(levels)
+    low, high = _metric_ends(input_lines)
     if 0 < low <= high / BY_RATIOS:
         scale_by_ratios(axes.yaxis, levels)
     else:
@@ -115,8 +129,11 @@ def _draw_lines(
             input_lines.lines, titles, numbers, cycle(MARKERS), strict=False
         )
     ]
-    if today.value is not None and axes.viewLim.containsx(today.value):
-        axes.axvline(today.value, color=MUTED, linewidth=1, dashes=(4, 3))
+    base_case = today.value
+    if base_case is not None and not axes.viewLim.containsx(base_case):
+        base_case = None
+    if base_case is not None:
+        axes.axvline(base_case, color=MUTED, linewidth=1, dashes=(4, 3))
     labels = Labels(axes)
     for line, title, colour, marker in series:
         levels = [float("nan") if point.metric is None else point.metric for point in line.points]
@@ -142,3 +159,12 @@ def _draw_lines(
             for line, title, colour, marker in series
         ],
     )
+    if base_case is not None:
+        _name_base_case(axes, labels, base_case)
+
+
+def _name_base_case(axes: Axes, labels: Labels, base_case: float) -> None:
+    """Name the line of the base case at the highest free place beside it."""
+    corners = axes.transAxes.transform([(0, height_share) for height_share in BASE_CASE_PLACES])
+    heights = axes.transData.inverted().transform(corners)[:, 1]
+    labels.place_label([(base_case, height) for height in heights], "base case", 4, color=MUTED)

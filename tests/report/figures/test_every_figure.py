@@ -678,6 +678,25 @@ def test_points_of_a_line_lie_at_the_scale_of_their_values():
         assert shifts == pytest.approx(base + slope * values, abs=0.5)
 
 
+def test_the_line_of_the_base_case_is_named_and_an_axis_without_zero_is_said():
+    def drawn_lines(path, ends):
+        names = ("trn3-nl32x2", "gb200-nvl72")
+        svg = lines_figure(
+            lines_of(names, path, "usd_per_million_output_tokens", ends, steps=4)
+        ).svg()
+        return texts(svg), " ".join(texts(svg))
+
+    without_zero = "The vertical axis does not start at 0."
+    words, text = drawn_lines("parts.trn3.price", ("3000 USD", "6000 USD"))
+    assert "base case" in words
+    assert without_zero in text
+    words, text = drawn_lines("terms.life", ("1 year", "15 year"))
+    assert "0" in words  # a number of the axis
+    assert without_zero not in text
+    words, _ = drawn_lines("parts.trn3.price", ("5000 USD", "6000 USD"))
+    assert "base case" not in words  # it lies outside
+
+
 def test_map_is_drawn_to_the_byte_as_kept(file_regression):
     # of data that no catalogue moves
     file_regression.check(svg_of("map", NARROW), extension=".svg", basename="map")
