@@ -24,7 +24,7 @@ def test_a_word_begins_a_word_of_a_path_and_an_exact_name_comes_first():
 
 def test_chip_and_attribute_in_words_are_an_exact_name():
     lines = tco("inputs", "trn3-nl72x2", "trn3", "price").stdout.splitlines()
-    assert lines[3] == "trn3 price [derived; tco-model]"
+    assert lines[3] == "trn3 price with HBM [derived; tco-model]"
 
 
 def test_names_are_said_to_be_for_set_with_an_example_that_works():

@@ -89,7 +89,7 @@ def test_an_input_that_moves_no_line_is_refused():
 def test_the_printed_numbers_have_their_terms_and_each_row_once():
     numbers = tco("plot", "line", "trn3-nl72x2", "--vary", "parts.trn3.price", "--steps", "5")
     lines = numbers.stdout.splitlines()
-    assert lines[0] == "Cost per million output tokens, USD, by trn3 price"
+    assert lines[0] == "Cost per million output tokens, USD, by trn3 price with HBM"
     assert any(line.startswith("Buyer Amazon (hyperscaler) | ") for line in lines)
     rows = [line.split()[:2] for line in lines if line.lstrip()[:1].isdigit()]
     assert len(rows) == len({tuple(cells) for cells in rows}) == 5
