@@ -188,7 +188,7 @@ def test_table_prints_confidence_and_flips():
     # the last such row is that of four chip-hours, and its name has a fifth
     assert lines["P10 to P90"].count(" to ") == 5
     assert "%" in lines["chance to beat the baseline"]
-    assert "the order changes" in text
+    assert "order with the baseline changes" in text
     assert "P10" not in command("compare", "--full", "--no-range").stdout
 
 
