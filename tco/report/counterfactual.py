@@ -10,7 +10,7 @@ import math
 from tco.regression.counterfactual import HOUR, USED, Counterfactual
 from tco.regression.difference import ChangeCause, ChangeContribution, Side
 from tco.report.record import Member, Record
-from tco.report.table import NARROW_SCREEN, Table, fixed_digits, significant
+from tco.report.table import NARROW_SCREEN, Table, fixed_digits
 from tco.scenario.metrics import METRICS
 
 LABELS = {  # cause -> heading
@@ -88,31 +88,33 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     if rate:
         steps = [step for step in steps if step.last_cause.path != SOFTWARE]
         steps.append(_software_and_rest(walk))
-    source_row = (f"cost of {walk.source.system}", "", "", "", f"{start / size:,.{decimals}f}")
+    source_row = (
+        f"cost of {walk.source.system}, {short_unit}",
+        "",
+        "",
+        "",
+        f"{start / size:,.{decimals}f}",
+    )
     step_rows: list[tuple[str, ...]] = [source_row]
     for step in steps:
-        if significant(step.start, 3) == significant(step.end, 3) and step != steps[-1]:
+        added = f"{(step.end - step.start) / size:+,.{decimals}f}"
+        if not added.strip("+-0.") and step != steps[-1]:
             continue
         cause = step.last_cause
         heading = WORK_HEADING if cause.path in WORK_CAUSES else COST_HEADING
         if (heading,) not in [step_row[:1] for step_row in step_rows]:
             step_rows.append((heading, "", "", "", ""))
         sides = map(_side_cell, (cause.old, cause.new))
-        added = f"{(step.end - step.start) / size:+,.{decimals}f}"
         step_rows.append(
             (f"  {_step_label(step)}", *sides, added, f"{step.end / size:,.{decimals}f}")
         )
     sides_text = _sides_text(start / size, end / size)
     title = f"{walk.source.scenario} -> {walk.target.scenario}: {sides_text} {unit}"
-    change = f", {(end / start - 1) * 100:+.0f} %" if start else ""
+    change = [f"{(end / start - 1) * 100:+.0f} %"] if start else []
     parts = [_part_text(walk, metric) for metric in (HOUR, rate) if metric]
-    above = ["; ".join([f"Base case{change}", *parts])]
-    below = [
-        f"{short_unit}: {unit}. Row by row one thing more becomes that of {walk.target.system}. In "
-        "another order the rows add other amounts to the same total. All that differs: --full"
-    ]
-    heads = (f"{head}, {short_unit}" for head in ("adds", "total"))
-    columns = ("", walk.source.system, walk.target.system, *heads)
+    above = ["; ".join([*change, *parts])]
+    below = ["Base case; rows add up in this order, another shifts them. All: --full"]
+    columns = ("", walk.source.system, walk.target.system, "adds", "total")
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
 
 

@@ -31,9 +31,8 @@ from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
     ServingPlan,
-    ServingWorkload,
     as_prefill_plan,
-    request_of,
+    workload_on,
 )
 from tco.performance.serving.result import evaluate_serving_plan
 from tco.performance.software_maturity import MEASURED
@@ -546,9 +545,7 @@ def _predict_plans(
 ) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of a group's rows on the given plans by quantity, and which fit."""
     machine = _group_machine(serving_rows, kind, row_indices)
-    workload = ServingWorkload(
-        machine, serving_rows.model(kind["model"]), request_of(machine.values)
-    )
+    workload = workload_on(machine, serving_rows.model(kind["model"]))
     serving_result = evaluate_serving_plan(workload, plan)
     output = serving_result.rates["output_tokens_per_s_per_chip"]
     per_token = serving_result.rates["tpot_s"]

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import tco
-from tests.scenario_helpers import CELLS, HEADLINE
+from tests.scenario_helpers import DRAWS_PER_CALL, HEADLINE
 from tests.study_helpers import Dice, beliefs_of, settings_of
 
-DRAWS = CELLS
+DRAWS = DRAWS_PER_CALL
 FEW = 512
 
 

@@ -12,7 +12,7 @@ import pytest
 import tco
 from tco.compile.execute import ScheduleRunner
 from tco.scenario.draw_case import programs_of
-from tests.scenario_helpers import CELLS, load_scenario
+from tests.scenario_helpers import DRAWS_PER_CALL, load_scenario
 from tests.study_helpers import Dice, beliefs_of, settings_of
 
 PRICED = ("tco_usd_per_chip_hour", "capex_usd_per_chip")
@@ -27,7 +27,7 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     Every price is drawn. On a machine at rest it is 4 M draws.
     """
     result = tco.evaluate(name, catalogue=catalogue)
-    ranges, dice = beliefs_of(result), Dice(catalogue, 0, 0, CELLS)
+    ranges, dice = beliefs_of(result), Dice(catalogue, 0, 0, DRAWS_PER_CALL)
     drawn = settings_of(
         ranges,
         {
@@ -46,11 +46,11 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     price = ScheduleRunner(
         kernel.schedule([kernel.made[names[f"metric {metric}"]] for metric in PRICED], values),
         values,
-        CELLS,
+        DRAWS_PER_CALL,
     )
     for metric_values, metric in zip(price(), PRICED, strict=True):
         assert (metric_values == drawn_result.metrics[metric]).all()
     benchmark(price)
-    rate = CELLS / benchmark.stats.stats.min
+    rate = DRAWS_PER_CALL / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
     assert rate >= 2e6

@@ -78,7 +78,7 @@ def test_median_of_constant_draws_is_the_base_case():
 
 
 def test_difference_is_printed_below_the_full_table_alone():
-    words = "USD per million output tokens in the base case"
+    words = "From the base case to the median of the draws, USD per million output tokens"
     assert words in " ".join(tco("compare", *NAMES, "--full").stdout.split())
     assert words not in " ".join(tco("compare", *NAMES).stdout.split())
     assert "base_cases" not in document("compare", *NAMES)

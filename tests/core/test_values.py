@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.core.provenance import Given, bounded, worst
+from tco.core.provenance import Given, check_bounds, worst
 from tests.registry import FORMULA
 from tests.scenario_helpers import KINDS, Input, Values, as_traced, recording
 
@@ -147,10 +147,10 @@ def test_a_traced_derived_value_is_named_by_its_path():
 def test_ranges_hold_their_value(low, high, message):
     ranged_input = Input("a.x", 2.0, "USD", low, high, where="file:3")
     if message is None:
-        assert bounded(ranged_input, 0, 10) is ranged_input
+        assert check_bounds(ranged_input, 0, 10) is ranged_input
     else:
         with pytest.raises(DataError, match=f"^file:3: a.x: {message}"):
-            bounded(ranged_input, 0, 10)
+            check_bounds(ranged_input, 0, 10)
 
 
 def test_kinds_from_firmest_to_weakest():
@@ -167,6 +167,6 @@ def test_kinds_from_firmest_to_weakest():
 )
 def test_a_share_above_one_is_told_how_per_cent_are_written(value, unit, hinted):
     with pytest.raises(DataError) as caught:
-        bounded(Input("terms.rate", value, unit), 0, 1)
+        check_bounds(Input("terms.rate", value, unit), 0, 1)
     assert ("; per cent are written '8%'" in str(caught.value)) == hinted
     assert "is outside 0" in str(caught.value)

@@ -78,7 +78,7 @@ class Rows:
 
 
 def test_what_the_catalogue_lacks_of_an_accelerator_is_said_of_its_rows_alone(monkeypatch):
-    monkeypatch.setattr(score, "unsupported", lambda fault, count: (str(fault), count))
+    monkeypatch.setattr(score, "unsupported_rows", lambda fault, count: (str(fault), count))
     monkeypatch.setattr(score, "_merge_predictions", lambda predictions: predictions)
 
     def predictor(rows):

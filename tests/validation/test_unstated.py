@@ -146,7 +146,7 @@ def test_the_summary_counts_what_was_measured_inside(tmp_path):
     assert (done["scored"], done["ranges"]["n"], done["ranges"]["inside"]) == (4, 3, 1)
     assert done["ranges"]["median_width"] == pytest.approx(row["high"] / row["low"])
     table = tco("validate", tmp_path / "own.csv").stdout
-    assert "1 measurements lie inside it" in " ".join(table.split())
+    assert "1 of these measurements lie inside it" in " ".join(table.split())
 
 
 def test_the_point_of_a_training_row_is_the_quickest_of_its_plans(tmp_path):

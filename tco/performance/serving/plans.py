@@ -51,6 +51,11 @@ class ServingWorkload(NamedTuple):
         return self.machine.values
 
 
+def workload_on(machine: Machine, model: Architecture) -> ServingWorkload:
+    """Return the workload that the inputs of a machine state, of a model on the machine."""
+    return ServingWorkload(machine, model, request_of(machine.values))
+
+
 def request_of(input_values: Readable) -> ServingRequest:
     """Return the serving request that a scenario's workload states.
 
