@@ -107,17 +107,20 @@ def attention(layer_pass: Pass, layers: int, a: Attention) -> None:
         a.cached if has_shared_cache else keys_and_values(a, shape.tensor_parallel)
     )
     layer_pass.elementwise(layers * width * ROTARY_PASSES)
-    kinds = layer_pass.kinds
-    query_keys = keys_attended(a, kinds.keys)
+    distinct = layer_pass.distinct_shape
+    query_keys = keys_attended(a, distinct.keys)
     if _splits_context(layer_pass):
-        query_keys = per_rank(query_keys, kinds.context_parallel)
+        query_keys = per_rank(query_keys, distinct.context_parallel)
     read = scanned = query_keys
-    if not kinds.decode:
-        prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
+    if not distinct.decode:
+        prompt = distinct.read
+        if prompt is None:
+            prompt = per_rank(distinct.tokens, distinct.sequences)
         read, scanned = keys_held(a, prompt), entries_of(a, prompt)
-    _attention_core(layer_pass, kinds, layers, a, query_keys, read)
+    _attention_core(layer_pass, distinct, layers, a, query_keys, read)
     if a.index_heads:
-        _index_keys(layer_pass, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
+        entries = distinct._replace(keys=entries_of(a, distinct.keys))
+        _index_keys(layer_pass, entries, layers, a, scanned)
     if _splits_context(layer_pass):
         _join_context(layer_pass, layers, a)
 
@@ -173,8 +176,8 @@ def _index_keys(
             stream_time(index, machine.bandwidth),
             OVERLAP,
         )
-        for_all = layer_pass.alike.for_all
-        layer_pass.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
+        expand = layer_pass.distinct.expand
+        layer_pass.core("indexer", layers, expand(time), expand(scored), expand(index), rate)
 
 
 def _attention_core(
@@ -220,9 +223,9 @@ def _attention_core(
                     chip.load("core_load"),
                 )
                 time = smooth_maximum(time, on_cores, OVERLAP)
-        for_all = layer_pass.alike.for_all
+        expand = layer_pass.distinct.expand
         layer_pass.core(
-            ATTENTION_CORE, layers, for_all(time), for_all(flops), for_all(bytes_moved), rate
+            ATTENTION_CORE, layers, expand(time), expand(flops), expand(bytes_moved), rate
         )
 
 
@@ -413,11 +416,13 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
         for size in (machine.dispatch_size, machine.activation_size)
     ]
     times = [
-        layer_pass.took(exchange_name, group, rank_tokens, Tokens(1.0, token, f.active))
+        layer_pass.collective_time(exchange_name, group, rank_tokens, Tokens(1.0, token, f.active))
         for exchange_name, token in zip(EXCHANGES, tokens, strict=True)
     ]
     gather_times = [
-        layer_pass.took(gather_name, group, scattered_bytes(rank_tokens, ranks, token, 1.0))
+        layer_pass.collective_time(
+            gather_name, group, scattered_bytes(rank_tokens, ranks, token, 1.0)
+        )
         for gather_name, token in zip(GATHERED, tokens, strict=True)
     ]
     all_times = [
@@ -446,7 +451,9 @@ def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
             size = message_bytes(rank_tokens, layer_pass.model.hidden, machine.activation_size)
             pair = RankGroup(shape.copies, shape.copies, 1)
             waited = layer_pass.waited(
-                layer_pass.took("all-reduce", pair, size)[0], "collective_wait", shape.copies
+                layer_pass.collective_time("all-reduce", pair, size)[0],
+                "collective_wait",
+                shape.copies,
             )
             layer_pass.collective(
                 "expert all-reduce",
@@ -469,7 +476,7 @@ def reduce(layer_pass: Pass, layers: int) -> None:
         near = rank_group(machine.links, ranks)
         domains = select(shape.crossing > 0, shape.domains, near.domains)
         group = RankGroup(ranks, domains, ranks / domains)
-        time, links = layer_pass.took("all-reduce", group, size)
+        time, links = layer_pass.collective_time("all-reduce", group, size)
         waited = layer_pass.waited(time, "collective_wait", ranks)
         layer_pass.collective(
             "all-reduce",

@@ -90,15 +90,15 @@ class Operator(NamedTuple):
     kernels: Quantity = 0  # started for one layer
     products: Products | None = None
     backward: Quantity = 0.0  # time over all layers
-    recompute_level: int = 0  # the least one that repeats the forward part; zero: none does
-    weight_time: Quantity | None = None  # of the backward time, that of weight gradients
-    # of the forward time, what recomputation repeats where it leaves a part out
+    recompute_level: int = 0  # least level that repeats the forward part; zero if none does
+    weight_time: Quantity | None = None  # part of the backward time that weight gradients take
+    # part of the forward time that recomputation repeats; None if it repeats all of it
     repeated_part: Quantity | None = None
     backward_work: tuple[OperatorWork, ...] = ()
-    # how long a collective holds the links of each tier, exposed or not; None of other operators
+    # time that a collective occupies the links of each tier; None for other operators
     link_times: JsonMapping | None = None
-    exposed_share: Any = 0.0  # of a collective that the chip waits for
-    runs: tuple[int, int] = (0, 0)  # of a collective, forward and backward
+    exposed_share: Any = 0.0  # share of a collective's time that the chip waits for
+    runs: tuple[int, int] = (0, 0)  # number of a collective's runs, forward and backward
 
     @property
     def repeated_time(self) -> Quantity:
@@ -107,31 +107,25 @@ class Operator(NamedTuple):
 
 
 class PassShape(NamedTuple):
-    """The plan of a pass: how many tokens stand where. Numbers or arrays.
-
-    `tokens` are those of one attention group, all of which every chip of its tensor-parallel group
-    sees; `keys` is how many cached tokens a query meets on average; `sequences` how many caches a
-    group holds, of which a prompt reads its own tokens once, or `read` tokens where a prefix cache
-    holds some of them.
-    """
+    """The plan of a pass, and the tokens of an attention group. Fields are numbers or arrays."""
 
     group: Quantity  # chips of a stage, over which experts and attention groups are spread
     tensor_parallel: Any
     expert_parallel: Any
-    tokens: Quantity
-    keys: Quantity
-    sequences: Quantity
+    tokens: Quantity  # tokens of an attention group; each of its chips computes all of them
+    keys: Quantity  # cached tokens that a query attends to, on average
+    sequences: Quantity  # sequences whose caches a group holds
     decode: bool
+    # tokens that a prompt reads from its cache; None: its own, as no prefix is cached
     read: Any = None
-    # chips that hold a part of every sequence each, and compute its tokens together
+    # chips that each hold a part of every sequence, and compute its tokens together
     context_parallel: Quantity = 1
-    domains: Quantity = 1  # of those below: how many a stage stands in
+    domains: Quantity = 1  # scale-up domains of a stage
     replicas: Quantity = 1  # sets of experts
     copies: Quantity = 1  # domains that each see all tokens, with their part of every expert
     crossing: Quantity = 0  # 1 where attention groups lie across the domains
-    parts: Quantity = 1  # of a prompt, each on a group of its own
-    # ranks that share what goes over the hidden state, where sequences are split between the
-    # products
+    parts: Quantity = 1  # parts of a prompt, each on a group of its own
+    # ranks that share the work on the hidden state, where sequences are split between products
     split: Quantity | None = None
 
     @property
@@ -146,24 +140,24 @@ class PassShape(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _first_and_back(*axes: bytes) -> tuple[AnyArray, AnyArray]:
+def _distinct_rows(*axes: bytes) -> tuple[AnyArray, AnyArray]:
     plan_rows = np.column_stack([np.frombuffer(axis) for axis in axes])
     _, first, back = np.unique(plan_rows, axis=0, return_index=True, return_inverse=True)
     return first, back.ravel()
 
 
-class Kinds:
-    """Plans of a search grouped by kind, so that an operator is computed once per kind.
+class DistinctPlans:
+    """Distinct plans of a search, so that an operator is computed once for equal plans.
 
-    Plans with the same axes are of one kind if all of them have the same work. Otherwise each plan
-    is a kind of its own.
+    Plans are equal if their axes and their work are. Where plans with equal axes differ in their
+    work, every plan counts as distinct.
     """
 
     def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
-        self.first: Quantity | None = None
+        self.first_rows: Quantity | None = None
         columns = [axis for axis in axes if self.differs(axis)]
         if columns and all(column.shape[1] == 1 for column in columns):
-            first, back = _first_and_back(
+            first, back = _distinct_rows(
                 *(np.asarray(column, dtype=float).tobytes() for column in columns)
             )
             if all(
@@ -171,26 +165,26 @@ class Kinds:
                 for work_value in work
                 if self.differs(work_value)
             ):
-                self.first, self.back = first, back
+                self.first_rows, self.row_of_plan = first, back
 
     @staticmethod
     def differs(plan_value: Any) -> bool:
         """Say whether a value is one for each plan of a search."""
         return isinstance(plan_value, np.ndarray) and plan_value.ndim == 2 and len(plan_value) > 1
 
-    def one_each(self, plan_value: Any) -> Any:
-        """Return a value of every plan for one plan of each kind."""
+    def reduce(self, plan_value: Any) -> Any:
+        """Return a value of all plans for the distinct plans alone."""
         return (
-            plan_value[self.first]
-            if self.first is not None and self.differs(plan_value)
+            plan_value[self.first_rows]
+            if self.first_rows is not None and self.differs(plan_value)
             else plan_value
         )
 
-    def for_all(self, plan_value: Any) -> Any:
-        """Return a value of one plan of each kind for every plan."""
+    def expand(self, plan_value: Any) -> Any:
+        """Return a value of the distinct plans for all plans."""
         return (
-            plan_value[self.back]
-            if self.first is not None and self.differs(plan_value)
+            plan_value[self.row_of_plan]
+            if self.first_rows is not None and self.differs(plan_value)
             else plan_value
         )
 
@@ -208,9 +202,9 @@ def _recorded_by_row(work_value: Quantity) -> bool:
     return not isinstance(work_value, np.ndarray) and np.ndim(untraced_value(work_value)) > 0
 
 
-FEW = 2**10  # plans and batches that cost less than to tell their kinds
-NO_KINDS = Kinds((), ())  # every plan is one of its own
-WAITING = Operator("", 0.0)  # stands where products wait
+FEWEST_TO_GROUP = 2**10  # plans and batches; below this, grouping costs more than it saves
+UNGROUPED = DistinctPlans((), ())  # every plan counts as distinct
+PLACEHOLDER = Operator("", 0.0)  # holds the position of queued products
 
 
 def waited_for(
@@ -233,10 +227,10 @@ def waited_for(
     return wait_beyond(time, waits["network_wait"], 1.0 * beyond) if somewhere(beyond) else time
 
 
-class Weights(NamedTuple):
+class QueuedProducts(NamedTuple):
     """Products of tokens with a layer part's weights, queued until those of a format are timed."""
 
-    operator_index: int  # place of their operator
+    operator_index: int  # index of their operator in the pass
     name: str
     layers: Quantity
     sides: list[Sides]
@@ -251,34 +245,34 @@ class Pass:
         self, machine: Machine, model: Architecture, shape: PassShape, exchanges: bool = True
     ) -> None:
         self.machine, self.model, self.shape = machine, model, shape
-        # of tokens between experts, which training hides behind what it computes
+        # whether the pass adds the exchange of tokens between experts; training adds its own
         self.exchanges = exchanges
         self.groups = shape.group / shape.attention_chips
         axes = (shape.tensor_parallel, shape.context_parallel, shape.parts)
         work = (shape.tokens, shape.keys, shape.sequences, shape.read)
-        has_kinds = _plan_batch_count(shape) > FEW and not any(
+        is_grouped = _plan_batch_count(shape) > FEWEST_TO_GROUP and not any(
             _recorded_by_row(work_value) for work_value in work
         )
-        # to all but experts and collectives
-        self.alike = Kinds(axes, work) if has_kinds else NO_KINDS
+        # distinct plans for all operators but experts and collectives
+        self.distinct = DistinctPlans(axes, work) if is_grouped else UNGROUPED
         self.operators: list[Operator] = []
-        self.waiting: list[Weights] = []
+        self.queued: list[QueuedProducts] = []
         self.kernels: list[Quantity] = []
-        self.numbers: list[Quantity] = []  # a token, that elementwise kernels move
-        # numbers a token that are cast before products, by their operands
+        self.numbers: list[Quantity] = []  # numbers per token that elementwise kernels move
+        # numbers per token that are cast before products, by operand index
         self.cast: dict[int, list[Any]] = {}
 
     @property
-    def kinds(self) -> PassShape:
-        """One plan of each kind."""
-        shape, one_each = self.shape, self.alike.one_each
+    def distinct_shape(self) -> PassShape:
+        """Shape of the distinct plans."""
+        shape, reduce = self.shape, self.distinct.reduce
         return shape._replace(
-            tensor_parallel=one_each(shape.tensor_parallel),
-            context_parallel=one_each(shape.context_parallel),
-            tokens=one_each(shape.tokens),
-            keys=one_each(shape.keys),
-            sequences=one_each(shape.sequences),
-            read=one_each(shape.read),
+            tensor_parallel=reduce(shape.tensor_parallel),
+            context_parallel=reduce(shape.context_parallel),
+            tokens=reduce(shape.tokens),
+            keys=reduce(shape.keys),
+            sequences=reduce(shape.sequences),
+            read=reduce(shape.read),
         )
 
     def count(self, kind: str, layers: Quantity) -> Any:
@@ -300,43 +294,43 @@ class Pass:
 
         Each side is inner x outer.
         """
-        token_rows, one_each = self.alike.one_each(tokens), self.alike.one_each
+        token_rows, reduce = self.distinct.reduce(tokens), self.distinct.reduce
         if self.casts(operand_index):
             self.cast.setdefault(operand_index, []).extend(layers * inner for inner, _ in sides)
         with scope(operator_name):
             started = self.count(kernels, layers) if kernels else 0
-        several = [Sides(token_rows, one_each(outer), one_each(inner)) for inner, outer in sides]
-        self.waiting.append(
-            Weights(len(self.operators), operator_name, layers, several, operand_index, started)
+        several = [Sides(token_rows, reduce(outer), reduce(inner)) for inner, outer in sides]
+        self.queued.append(
+            QueuedProducts(
+                len(self.operators), operator_name, layers, several, operand_index, started
+            )
         )
-        self.operators.append(WAITING)
+        self.operators.append(PLACEHOLDER)
 
     def take_products(self) -> None:
-        """Time the queued products, all that are alike in one call.
+        """Time the queued products, those of equal formats in one call.
 
         While a trace is recorded, the products of each part are timed in the part's own position.
         """
         is_tracing = in_use() is not None
-        alike = dict[Any, list[Weights]]()
-        rests = self.machine.operands
-        for weights in self.waiting:
-            alike.setdefault(
-                weights.operator_index
-                if is_tracing
-                else batching_key(rests[weights.operand_index]),
-                [],
-            ).append(weights)
-        for parts in alike.values():
+        operands = self.machine.operands
+        batches = dict[Any, list[QueuedProducts]]()
+        for queued in self.queued:
+            batch_key = queued.operator_index
+            if not is_tracing:
+                batch_key = batching_key(operands[queued.operand_index])
+            batches.setdefault(batch_key, []).append(queued)
+        for parts in batches.values():
             with scope(parts[0].name):
                 timed_products = products(
-                    [rests[weights.operand_index] for weights in parts for _ in weights.sides],
-                    [sides for weights in parts for sides in weights.sides],
+                    [operands[queued.operand_index] for queued in parts for _ in queued.sides],
+                    [sides for queued in parts for sides in queued.sides],
                 )
-                end, for_all = 0, self.alike.for_all
-                for weights in parts:
-                    start, end = end, end + len(weights.sides)
+                end, expand = 0, self.distinct.expand
+                for queued in parts:
+                    start, end = end, end + len(queued.sides)
                     time, flops, bytes_moved = (
-                        total(weights.name, field[start:end])
+                        total(queued.name, field[start:end])
                         for field in (
                             timed_products.time,
                             timed_products.flops,
@@ -344,26 +338,26 @@ class Pass:
                         )
                     )
                     time, flops, bytes_moved = map(
-                        for_all,
+                        expand,
                         (
                             self.machine.within_power(
-                                rests[weights.operand_index].input_size, time, flops, bytes_moved
+                                operands[queued.operand_index].input_size, time, flops, bytes_moved
                             ),
                             flops,
                             bytes_moved,
                         ),
                     )
-                    taken = Products(
-                        weights.operand_index, weights.sides, None, timed_products, start
+                    timed_part = Products(
+                        queued.operand_index, queued.sides, None, timed_products, start
                     )
-                    self.operators[weights.operator_index] = self.summed(
-                        weights.name,
-                        weights.layers,
+                    self.operators[queued.operator_index] = self.summed(
+                        queued.name,
+                        queued.layers,
                         time,
                         flops,
                         bytes_moved,
-                        taken,
-                        weights.kernels,
+                        timed_part,
+                        queued.kernels,
                     )
 
     def grouped(
@@ -526,7 +520,7 @@ class Pass:
             )
         )
 
-    def took(
+    def collective_time(
         self, operation: str, group: RankGroup, amount: Quantity, tokens: Tokens | None = None
     ) -> tuple[Quantity, Links]:
         """Return collective time in seconds, and the links that `group` uses.
@@ -537,27 +531,25 @@ class Pass:
         algorithms that do not depend on the amount are cached by group.
         """
         links, collective_cache = self.machine.links, self.machine.wait_times
-        rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
+        group_key = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
 
-        def met() -> tuple[GroupLinks, Paces]:
+        def group_links_and_paces() -> tuple[GroupLinks, Paces]:
             group_links = reach(links, group)
-            return group_links, paces_of(
-                group_links, operation, 1.0 if tokens is None else tokens._replace(count=1.0)
-            )
+            unit_amount = 1.0 if tokens is None else tokens._replace(count=1.0)
+            return group_links, paces_of(group_links, operation, unit_amount)
 
-        def taken() -> tuple[Quantity, Links]:
+        def compute() -> tuple[Quantity, Links]:
             if isinstance(amount, np.ndarray) and evenly(links, operation):
-                links_and_paces = collective_cache.of(("paces", operation), rests, met)
-                if links_and_paces is not None:
-                    return shortest_collective_time(links_and_paces[1], amount), links_and_paces[
-                        0
-                    ].links
+                cached = collective_cache.of(("paces", operation), group_key, group_links_and_paces)
+                if cached is not None:
+                    group_links, paces = cached
+                    return shortest_collective_time(paces, amount), group_links.links
             group_links = reach(links, group)
-            return fastest_algorithm_time(
-                group_links, operation, amount if tokens is None else tokens._replace(count=amount)
-            ), group_links.links
+            sent = amount if tokens is None else tokens._replace(count=amount)
+            return fastest_algorithm_time(group_links, operation, sent), group_links.links
 
-        return collective_cache.of(("time", operation), (*rests, amount), taken) or taken()
+        # nothing is cached for large arrays or in a trace
+        return collective_cache.of(("time", operation), (*group_key, amount), compute) or compute()
 
     def waited(self, time: Quantity, wait_name: str, ranks: Quantity) -> Quantity:
         """Return a collective's time with the wait for its slowest rank.
@@ -580,7 +572,7 @@ class Pass:
         self, operator_name: str, layers: Quantity, group: RankGroup, size: Quantity
     ) -> None:
         """Add an all-gather of `size` bytes over some chips."""
-        time, links = self.took("all-gather", group, size)
+        time, links = self.collective_time("all-gather", group, size)
         waited = self.waited(time, "collective_wait", group.ranks)
         self.collective(
             operator_name, layers, only_if_shared(waited, group.ranks), size, links.inside

@@ -55,10 +55,10 @@ class PlanChoice(NamedTuple):
     feasible: int
     margin: float | None
     plan_pass: Any = None  # the chosen plan's pass
-    reason: str = ""  # why none fits
+    reason: str = ""  # why no plan fits
     best: Any = None  # best rate of each row of plans
-    axes: Any = None  # the plans
-    plan_index: PlanIndex = (0, 0)  # of the chosen one among them
+    axes: Any = None  # plans that were tried
+    plan_index: PlanIndex = (0, 0)  # index of the chosen plan among them
 
     def with_pass(self, pass_result: PassResult) -> PlanChoice:
         """Return the choice with the chosen plan's pass out of those of all."""
@@ -188,8 +188,9 @@ def _at_the_target(
 ) -> PlanChoice:
     """Return the best plan with a batch that just meets the target or fills the memory.
 
-    The batch lies between those of the search. A plan may miss its expected rate, across a step by
-    much; the others that could still be better are solved after it.
+    The batch lies between those of the search. Plans are solved in the order of their expected
+    rates. A plan may fall short of its own, far where the time jumps between batches: the next are
+    solved until none can be better.
     """
     shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
     allowed = 1 / max(interactivity, SLOWEST)

@@ -67,13 +67,10 @@ BACKWARD = {
     SCORES: "score_backward",
     SCAN: "recurrence_backward",
 }
-# products of attention backward over forward: five for two where scores are computed anew, else
-# four
-ANEW, KEPT_SCORES = (
-    2.5,
-    2.0,
-)
-DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gradient needs
+# products of attention backward over forward: five for two if scores are computed again, else four
+ANEW, KEPT_SCORES = 2.5, 2.0
+# operators whose last product, the down projection, no gradient needs: recomputation may skip it
+DOWN = ("feed-forward", "shared expert", "experts")
 
 
 @formula("")
@@ -493,7 +490,7 @@ def _trained_products(
             if len(gradient.time)
         ]
         times = [repeated(machine.within_power(size, *terms), layers) for terms in sums]
-        # compilers see that no gradient needs what the way out gives
+        # compilers see that no gradient needs the result of the down projection
         if job.software.compiled and operator.name in DOWN:
             again = [
                 total("again", taken.product_field(work_field)[:-1])
@@ -520,9 +517,9 @@ def _trained_products(
 
 
 def _trained_stream(job: TrainingJob, machine: Machine, operator: Operator, level: int) -> Operator:
-    """Return an operator that is no product with weights both ways."""
+    """Return an operator without weights, with its backward time."""
     operator_name, forward = operator.name, operator.time
-    if operator_name == LAUNCHES:  # of each product two backward
+    if operator_name == LAUNCHES:  # each product has two backward
         return operator._replace(backward=times_as_long(forward, 2), recompute_level=level)
     if operator_name == GRADIENT_CASTS:
         return operator._replace(time=0.0, layers=1, backward=forward)

@@ -21,17 +21,15 @@ from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
 
-# of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16
-# stages of 4
+# one in so many positions for layers of a pipeline may stay empty, as with 61 layers on 16 stages
+# of 4
 EMPTY = 20
 ENDS = 2  # embedding and output head may each take the place of a layer
-# of a stage: the deepest published pipeline has 128 layers on 64 stages (Narayanan et al. 2021),
-# all others more a stage
+# layers of a stage: the deepest published pipeline has 128 on 64 stages (Narayanan et al. 2021)
 LEAST_LAYERS = 2
-# of the chips a job could take, below which others that divide better cannot make up for those that
-# stand idle
+# share of the best chip count down to which a second count with more replicas is sought
 LEAST_BUSY = 0.85
-NEARLY = 0.9  # of the share of a step in which the stages of the best plan work
+NEARLY = 0.9  # share of the best plan's busy time that a plan must reach
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
 # the last: as many layers in full as memory asks for, nothing of the others
@@ -115,7 +113,7 @@ class Fixed(NamedTuple):
     def among(self, axis: str, choices: Iterable[Any]) -> tuple[Any, ...]:
         """Return the values of `choices` that `axis` may take.
 
-        A choice that only a fixed axis has is taken as it is.
+        An axis that is an option, such as `offload`, takes its fixed values as they are.
         """
         if (
             axis in ("offload", "hybrid", "zero", "sequence_parallel", "overlap", "recompute")
@@ -263,11 +261,10 @@ def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> lis
 
     The counts are of whole domains of the cluster that leave least of it without work.
 
-    Without work are chips left over, places for layers that stay empty, and stages that wait for
-    the first micro-batch. A smaller number joins them where its chips divide into more replicas
-    that work as well: each of these takes fewer, which cost less to hold together. A torus has
-    slices of every size; where no plan takes more than half of the cluster in whole domains, all
-    chips are taken as they are.
+    Three things are idle: chips left over, empty positions for layers, and stages that wait for the
+    first micro-batch. A smaller count is added if it allows more replicas: each replica then has
+    fewer chips, whose communication costs less. A torus has slices of every size. If no plan takes
+    more than half of the cluster in whole domains, all chips are taken.
     """
     cluster_chips, domain = int(job.chips), links.domain
     if links.torus is not None:
