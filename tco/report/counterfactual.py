@@ -110,12 +110,17 @@ def counterfactual_table(walk: Counterfactual) -> Table:
         )
     sides_text = _sides_text(start / size, end / size)
     title = f"{walk.source.scenario} -> {walk.target.scenario}: {sides_text} {unit}"
-    change = [f"{(end / start - 1) * 100:+.0f} %"] if start else []
+    change = [_change_words(end / start)] if start else []
     parts = [_part_text(walk, metric) for metric in (HOUR, rate) if metric]
     above = ["; ".join([*change, *parts])]
     below = ["Base case; rows add up in this order, another shifts them. All: --full"]
     columns = ("", walk.source.system, walk.target.system, "adds", "total")
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
+
+
+def _change_words(ratio: float) -> str:
+    """Return a change in per cent, or from the double on in times."""
+    return f"{ratio:.2f} times" if ratio >= 2 else f"{(ratio - 1) * 100:+.0f} %"
 
 
 def _software_and_rest(walk: Counterfactual) -> ChangeContribution:

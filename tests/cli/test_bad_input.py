@@ -583,7 +583,7 @@ def test_message_of_a_mistake_ends_with_the_next_command(
 
 def test_dates_of_a_part_are_shown_as_months():
     lines = [line.split() for line in tco("parts", "show", "trn3").stdout.splitlines()]
-    assert ["released", "2025-12", "fixed", "press", "2026-11"] in lines
+    assert ["released", "2025-12", "fixed", "press", "2026-11", "vendor-datasheets"] in lines
     (volume,) = [line for line in lines if line[:4] == ["first", "month", "in", "volume"]]
     assert volume[4:8] == ["2026-02", "2026-01", "to", "2026-05"]
 
@@ -601,9 +601,9 @@ def test_a_part_shows_the_values_of_the_headline_and_says_how_to_see_a_later_pri
 def price_lines(text):
     """Return the price in use with its date, and the one of the nearest other date."""
     lines = [line.split() for line in text.splitlines() if line.startswith("price, USD")]
-    in_use = [line for line in lines if "to" in line]
-    dated = [line for line in lines if line[-2] in ("from", "until")]
-    return [(line[2], line[-1]) for line in (*in_use, dated[-1])]
+    in_use = [(line[2], line[-2]) for line in lines if line[4] == "to"]
+    dated = [(line[2], line[5]) for line in lines if line[4] in ("from", "until")]
+    return [*in_use, dated[-1]]
 
 
 def test_the_first_value_of_a_part_holds_before_its_series_begins():
