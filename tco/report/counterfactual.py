@@ -110,7 +110,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
         )
     sides_text = _sides_text(start / size, end / size)
     title = f"{walk.source.scenario} -> {walk.target.scenario}: {sides_text} {unit}"
-    change = [_change_words(end / start)] if start else []
+    change = [_percent_or_times(end / start)] if start else []
     parts = [_part_text(walk, metric) for metric in (HOUR, rate) if metric]
     above = ["; ".join([*change, *parts])]
     below = ["Base case; rows add up in this order, another shifts them. All: --full"]
@@ -118,7 +118,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     return Table(columns, step_rows, title, above, below, align="lrr", width=NARROW_SCREEN)
 
 
-def _change_words(ratio: float) -> str:
+def _percent_or_times(ratio: float) -> str:
     """Return a change in per cent, or from the double on in times."""
     return f"{ratio:.2f} times" if ratio >= 2 else f"{(ratio - 1) * 100:+.0f} %"
 

@@ -14,7 +14,7 @@ from tco.comparison.workloads import Cell
 from tco.evaluation.side_by_side import Driver
 from tco.evidence.forecasts import Forecast
 from tco.regression.difference import ChangeCause, ChangeContribution, Move
-from tco.report.counterfactual import _change_words
+from tco.report.counterfactual import _percent_or_times
 from tco.report.curve import measurement_table, why_tables
 from tco.report.difference import _step_table
 from tco.report.figures.hardware import tiles
@@ -528,6 +528,6 @@ def test_a_training_cost_under_its_median_has_its_reason():
 
 
 def test_a_change_is_said_in_per_cent_or_from_the_double_on_in_times():
-    assert _change_words(1.743) == "+74 %"
-    assert _change_words(0.57) == "-43 %"
-    assert _change_words(2.774) == "2.77 times"
+    assert _percent_or_times(1.743) == "+74 %"
+    assert _percent_or_times(0.57) == "-43 %"
+    assert _percent_or_times(2.774) == "2.77 times"
