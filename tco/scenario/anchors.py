@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
+from tco.catalog.labels import count_with_noun
 from tco.core.errors import DataError
 from tco.core.provenance import P95, Input
 from tco.core.trace import untraced_value
@@ -234,14 +235,15 @@ def anchored_inputs(
     log_time_shift = gap_share * float(sum(posterior.means))
     catalogue.once((MOVED, system.id), lambda: math.expm1(-log_time_shift))
     unused_count = len(catalogue.anchors) - len(runs)
-    count_text = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return inputs_moved, _anchoring_note(file, len(runs), unused_count, log_time_shift)
+
+
+def _anchoring_note(file: str, run_count: int, unused_count: int, log_time_shift: float) -> str:
     note = (
-        f"anchored on {count_text} of {file}: the rate changes by "
+        f"anchored on {count_with_noun(run_count, 'run')} of {file}: the rate changes by "
         f"{math.expm1(-log_time_shift) * 100:+.1f} %"
     )
-    return inputs_moved, note + (
-        f"; {unused_count} of another model are not used" if unused_count else ""
-    )
+    return note + (f"; {unused_count} of another model are not used" if unused_count else "")
 
 
 def _moved_input(practice_input: Input, mean: float, deviation: float, file: str) -> Input:

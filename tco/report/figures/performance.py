@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -92,15 +93,7 @@ def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
 
     """
     dots, roofs = dots_of(scenario_result), roofs_of(scenario_result)
-    if not dots:
-        raise DataError(
-            f"{scenario_result.scenario}: no operator of its plan both computes and moves data, so "
-            "there is nothing to draw under a roof"
-        )
-    if not roofs:
-        raise DataError(
-            f"{scenario_result.scenario}: no peak of its chip is known, so there is no roof to draw"
-        )
+    _refuse_empty_roofline(scenario_result.scenario, dots, roofs)
     slope = scenario_result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
     operators = ", ".join(f"{dot.row.phase} {dot.row.line.name} {dot.words}" for dot in dots)
     drawing = Drawing(
@@ -141,6 +134,18 @@ def roofline_figure(scenario_result: Result, width: float = WIDE) -> Drawing:
         f"Roofs are dense peaks and the peak of HBM. {sentence(scenario_result.standing.text)}."
     )
     return drawing
+
+
+def _refuse_empty_roofline(scenario_name: str, dots: Sized, roofs: Sized) -> None:
+    if not dots:
+        raise DataError(
+            f"{scenario_name}: no operator of its plan both computes and moves data, so there is "
+            "nothing to draw under a roof"
+        )
+    if not roofs:
+        raise DataError(
+            f"{scenario_name}: no peak of its chip is known, so there is no roof to draw"
+        )
 
 
 def _draw_roofs(axes: Axes, labels: Labels, roofs: dict[str, float], slope: float) -> None:
