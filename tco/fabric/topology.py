@@ -238,20 +238,25 @@ def whole_racks(system: System) -> int:
 def star(system: System, input_values: Readable) -> list[FabricScope]:
     """Return the scope of one layer of switches that every chip reaches on every lane."""
     rate = input_values[f"parts.{system.chip}.scale_up_bandwidth"]
-    chips = int(system.chips)
-    return [
-        FabricScope(
-            scope="world",
-            chips=chips,
-            injection=rate,
-            all_to_all=rate,
-            hops_mean=1.0,
-            hops_worst=1.0,
-            balanced=True,
-            bisection=lanes_rate(chips / 2, rate),
-            lanes=dict(system.fabric.get("lanes", {})),
-        )
-    ]
+    lanes_by_medium = dict(system.fabric.get("lanes", {}))
+    return [_switch_layer("world", int(system.chips), rate, lanes_by_medium)]
+
+
+def _switch_layer(
+    scope_name: str, chips: int, rate: Quantity, lanes_by_medium: Mapping[str, float]
+) -> FabricScope:
+    """Return the scope of chips that all reach each other over one switch."""
+    return FabricScope(
+        scope=scope_name,
+        chips=chips,
+        injection=rate,
+        all_to_all=rate,
+        hops_mean=1.0,
+        hops_worst=1.0,
+        balanced=True,
+        bisection=lanes_rate(chips / 2, rate),
+        lanes=lanes_by_medium,
+    )
 
 
 def _two_star(system: System, input_values: Readable) -> list[FabricScope]:
@@ -265,17 +270,7 @@ def _two_star(system: System, input_values: Readable) -> list[FabricScope]:
     rack_chips = chips // racks
     world_all_to_all = least("world_all_to_all", [rate, cut_all_to_all(chips, crossing, racks)])
     lanes_by_medium = dict(system.fabric.get("lanes", {}))
-    rack = FabricScope(
-        scope="rack",
-        chips=rack_chips,
-        injection=rate,
-        all_to_all=rate,
-        hops_mean=1.0,
-        hops_worst=1.0,
-        balanced=True,
-        bisection=lanes_rate(rack_chips / 2, rate),
-        lanes=lanes_by_medium,
-    )
+    rack = _switch_layer("rack", rack_chips, rate, lanes_by_medium)
     world = FabricScope(
         scope="world",
         chips=chips,
